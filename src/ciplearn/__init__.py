@@ -1,0 +1,27 @@
+"""ciplearn: counterfactually invariant prediction.
+
+Public names load on first use, so that ``import ciplearn`` and the graph half of the library never wait for torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public name -> the room that holds it.
+_ROOM_OF = {
+}
+
+__all__ = [*sorted(_ROOM_OF), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOM_OF:
+        return getattr(import_module(_ROOM_OF[name]), name)
+    raise AttributeError(f"module 'ciplearn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

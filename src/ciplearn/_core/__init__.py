@@ -1,0 +1,1 @@
+"""Errors, checks at the doorway and seeds: what every room may use."""

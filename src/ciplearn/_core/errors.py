@@ -1,0 +1,44 @@
+"""The library's own errors.
+
+Each message is one sentence in three parts: what is wrong, what was received, what to do. Each class also inherits the
+builtin that people already catch, so ``except ValueError`` keeps working.
+"""
+
+
+class CiplearnError(Exception):
+    """Base of every error that ciplearn raises on purpose."""
+
+
+class InputError(CiplearnError, ValueError):
+    """An argument has the wrong shape, value or content."""
+
+
+class InputTypeError(InputError, TypeError):
+    """An argument has the wrong type."""
+
+
+class NumericalError(CiplearnError, ArithmeticError):
+    """A factorisation or a solve failed; the message carries the numbers."""
+
+
+class GraphError(CiplearnError, ValueError):
+    """A causal graph is malformed, or a name is not in it."""
+
+
+class GraphSyntaxError(GraphError):
+    """Graph text that the reader does not understand, with its place.
+
+    Attributes
+    ----------
+    line, column : int
+        Where reading stopped, counted from 1.
+    """
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(f"{message} (line {line}, column {column})")
+        self.line = line
+        self.column = column
+
+
+class MissingDependencyError(CiplearnError, ImportError):
+    """An optional package is needed; the message names the extra that brings it."""
