@@ -1,0 +1,72 @@
+"""Node names: what a name may be, in which order names stand, and which known name a typo meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+
+from ciplearn._core.errors import GraphError
+
+Names = str | Iterable[str]
+
+# Line breaks, control characters, surrogates and non-characters cannot be drawn, typed or written to XML.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+def natural_key(name: str) -> tuple[tuple[str | int, ...], str]:
+    """Sort key that reads digits as numbers, so that ``x2`` stands before ``x10``."""
+    # re.split puts digits at odd places only: text is compared with text and number with number.
+    parts = _DIGITS.split(name)
+    return tuple(int(part) if place % 2 else part for place, part in enumerate(parts)), name
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct names in natural order."""
+    return tuple(sorted(set(names), key=natural_key))
+
+
+def checked_name(name: object) -> str:
+    """Return `name` as a plain string, or say why it cannot name a node."""
+    if not isinstance(name, str):
+        raise GraphError(
+            f"A node name must be a string, but {name!r} is of type {type(name).__name__}; convert it, for example "
+            "with str()."
+        )
+    if not name.strip():
+        raise GraphError(f"A node name must not be empty, but {name!r} was received; give the node a name.")
+    if _UNPRINTABLE.search(name):
+        raise GraphError(f"A node name must be one printable line, but {name!r} was received; rename the node.")
+    return str(name)
+
+
+def as_names(value: Names, role: str) -> tuple[str, ...]:
+    """Read one name or several; a plain string is one name, repeats count once, the order is kept."""
+    if isinstance(value, str):
+        return (checked_name(value),)
+    if not isinstance(value, Iterable):
+        raise GraphError(f"{role} must be a name or a list of names, but {value!r} was received; pass node names.")
+    names = list(value)
+    if isinstance(value, set | frozenset):
+        # A set has no order of its own: without this, results would change with the hash seed.
+        names.sort(key=lambda name: natural_key(str(name)))
+    return tuple(dict.fromkeys(checked_name(name) for name in names))
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return a clause that points at the known name closest to `name`."""
+    lowered = {candidate.lower(): candidate for candidate in reversed(known)}
+    found = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
+    if found:
+        return f"did you mean {lowered[found[0]]!r}?"
+    if not known:
+        return "the graph has no nodes."
+    shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    return f"the nodes are {shown}."
+
+
+def listed(names: Iterable[str]) -> str:
+    """Write names as a set: ``{A, L}``, and ``∅`` for none."""
+    inside = ", ".join(names)
+    return f"{{{inside}}}" if inside else "∅"
