@@ -1,0 +1,61 @@
+"""`Independence`: a conditional independence statement as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ciplearn._core.errors import InputError
+from ciplearn.causal.names import Names, as_names, in_order, listed
+
+PREDICTOR = "Ŷ"
+
+
+@dataclass(frozen=True, init=False)
+class Independence:
+    """left ⊥ right | given: once `given` is known, `right` says nothing more about `left`.
+
+    Names stand in natural order, so that statements with the same content are equal, hash alike and print alike.
+
+    Attributes
+    ----------
+    right : tuple of str
+        The variables that must say nothing more, (A ∪ W) \\ S for the statement of a criterion.
+    given : tuple of str
+        The conditioning variables S.
+    left : tuple of str
+        The predictor Ŷ, unless the statement speaks of the graph's own nodes.
+
+    Examples
+    --------
+    >>> print(Independence(right=["L", "A"], given=["S"]))
+    Ŷ ⊥ {A, L} | {S}
+    """
+
+    right: tuple[str, ...]
+    given: tuple[str, ...]
+    left: tuple[str, ...]
+
+    def __init__(self, right: Names, given: Names = (), left: Names = PREDICTOR) -> None:
+        for side, names in (("right", right), ("given", given), ("left", left)):
+            object.__setattr__(self, side, in_order(as_names(names, side)))
+        for side in ("right", "left"):
+            if not getattr(self, side):
+                raise InputError(
+                    f"An independence needs variables on both sides, but {side} is empty; name at least one."
+                )
+        for one, other in (("right", "given"), ("left", "right"), ("left", "given")):
+            if both := set(getattr(self, one)) & set(getattr(self, other)):
+                raise InputError(
+                    f"The sides of an independence must not overlap, but {listed(in_order(both))} is in {one} and in "
+                    f"{other}; keep each name on one side."
+                )
+
+    def __str__(self) -> str:
+        left = self.left[0] if len(self.left) == 1 else listed(self.left)
+        given = f" | {listed(self.given)}" if self.given else ""
+        return f"{left} ⊥ {listed(self.right)}{given}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as JSON-ready data."""
+        return {"left": list(self.left), "right": list(self.right), "given": list(self.given), "text": str(self)}

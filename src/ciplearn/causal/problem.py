@@ -1,0 +1,106 @@
+"""The conditions of the criterion, in numbers.
+
+For protected A, context W, adjustment set S and inputs I, let X = (A ∪ W) \\ S and let Ŷ be a new node with parents I.
+If Ŷ ⊥ X | S, then Ŷ is counterfactually invariant in A with respect to A ∪ W ∪ S, provided that
+
+- (validity) S is a valid adjustment set for (X, Ŷ) in the graph with Ŷ, and
+- (parents) every node of R lies in A ∪ W ∪ S and so do its parents, where R holds the nodes of X \\ A that descend from
+  A and, with each node, its parents that descend from A and are not in A. A latent root counts as noise of its children;
+- (noise) where such a root has several children, the children in R must be injective in their total noise.
+
+Validity is asked for Ŷ, not for the outcome: Ŷ inherits every cause of its inputs, and a path into an input is as good
+a back door as a path into the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ciplearn.causal.adjustment import Adjustment
+from ciplearn.causal.dag import Dag
+from ciplearn.causal.roles import Roles
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Graph with Ŷ, and the roles that stay fixed while adjustment sets are tried."""
+
+    dag: Dag
+    predictor: int
+    protected: frozenset[int]
+    known: frozenset[int]  # A ∪ W
+    outcome: int
+    observed: frozenset[int]
+
+    @classmethod
+    def pose(cls, graph: CausalGraph, roles: Roles) -> Problem:
+        """Add Ŷ below the inputs and number the roles."""
+        bare = graph.dag()
+        protected = frozenset(graph.numbers(roles.protected))
+        return cls(
+            dag=bare.with_node(sorted(graph.numbers(roles.inputs))),
+            predictor=bare.size,
+            protected=protected,
+            known=protected | graph.numbers(roles.context),
+            outcome=graph.index[roles.outcome],
+            observed=frozenset(graph.numbers(graph.observed)),
+        )
+
+    @cached_property
+    def affected(self) -> set[int]:
+        """Strict descendants of A that are not in A themselves."""
+        below = self.dag.descendants(child for node in self.protected for child in self.dag.children[node])
+        return below - self.protected
+
+    def exposures(self, s: Set[int]) -> frozenset[int]:
+        """X = (A ∪ W) \\ S."""
+        return self.known - s
+
+    def adjustment(self, s: Set[int]) -> Adjustment:
+        """The adjustment problem (X, Ŷ) that S must solve."""
+        return Adjustment(self.dag, self.exposures(s), frozenset((self.predictor,)))
+
+    def responding(self, s: Set[int]) -> set[int]:
+        """R: nodes of X \\ A that A changes, with every node through which A changes them."""
+        found = (self.exposures(s) - self.protected) & self.affected
+        reached = set(found)
+        stack = list(reached)
+        while stack:
+            for parent in self.dag.parents[stack.pop()]:
+                if parent in self.affected and parent not in reached:
+                    reached.add(parent)
+                    stack.append(parent)
+        return reached
+
+    def is_noise(self, node: int) -> bool:
+        """Tell whether a node is a latent root, which counts as noise of its children."""
+        return node not in self.observed and node != self.predictor and not self.dag.parents[node]
+
+    def unexplained(self, s: Set[int]) -> list[tuple[int, int]]:
+        """Pairs (V, parent) with V in R whose parent is outside A ∪ W ∪ S; (V, V) where V itself is."""
+        inside = self.known | s
+        missing = []
+        for node in sorted(self.responding(s)):
+            if node not in inside:
+                missing.append((node, node))
+            missing += [(node, p) for p in self.dag.parents[node] if p not in inside and not self.is_noise(p)]
+        return missing
+
+    def confounded(self, s: Set[int]) -> list[tuple[int, int]]:
+        """Pairs (V, root) with V in R and a latent root that has other children too."""
+        return [
+            (node, parent)
+            for node in sorted(self.responding(s))
+            for parent in self.dag.parents[node]
+            if self.is_noise(parent) and len(self.dag.children[parent]) > 1
+        ]
+
+    def certifies(self, s: Set[int]) -> bool:
+        """Tell whether the conditions on validity and parents hold with adjustment set `s`."""
+        return not self.unexplained(s) and self.adjustment(s).is_valid(s)

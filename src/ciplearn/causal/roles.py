@@ -1,0 +1,111 @@
+"""Who plays which part in a question: outcome, protected, context, inputs, adjustment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ciplearn._core.errors import GraphError
+from ciplearn.causal.names import Names, in_order, listed
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The parts, each checked against a graph and in natural order.
+
+    Attributes
+    ----------
+    outcome : str
+        Y, what is predicted.
+    protected : tuple of str
+        A, the variables that the prediction should not follow.
+    context : tuple of str
+        W, what a person is known by while A is imagined to change.
+    inputs : tuple of str
+        What the predictor sees: the parents of Ŷ.
+    adjustment : tuple of str or None
+        S; None leaves the choice to the criterion.
+    """
+
+    outcome: str
+    protected: tuple[str, ...]
+    context: tuple[str, ...]
+    inputs: tuple[str, ...]
+    adjustment: tuple[str, ...] | None
+
+
+def resolve_roles(
+    graph: CausalGraph,
+    outcome: str | None,
+    protected: Names | None,
+    context: Names | None,
+    inputs: Names | None,
+    adjustment: Names | None,
+) -> Roles:
+    """Fill in the defaults and refuse parts that cannot be played together.
+
+    Roles written in the graph's source text stand in for what is not given: its exposures are protected, its outcome
+    is the outcome, its adjusted nodes are the adjustment set. Context and inputs default to every observed node but the
+    outcome.
+
+    Raises
+    ------
+    GraphError
+        If a name is unknown or latent, if no outcome or nothing protected is named, or if parts overlap.
+    """
+    target = _outcome(graph, outcome)
+    others = tuple(name for name in graph.observed if name != target)
+    asked = _part(graph, graph.exposures if protected is None else protected, "protected")
+    if not asked:
+        raise GraphError("Nothing is protected; name the variables that the prediction should not follow.")
+    roles = Roles(
+        outcome=target,
+        protected=asked,
+        context=others if context is None else _part(graph, context, "context"),
+        inputs=others if inputs is None else _part(graph, inputs, "inputs"),
+        adjustment=_adjustment(graph, adjustment),
+    )
+    _refuse_overlap(roles)
+    return roles
+
+
+def _outcome(graph: CausalGraph, outcome: str | None) -> str:
+    names = graph.known(graph.outcomes if outcome is None else outcome, "outcome")
+    if len(names) != 1:
+        raise GraphError(
+            f"The criterion needs one outcome, but {len(names)} were received ({listed(names)}); name one node, for "
+            "several columns draw one node that stands for them."
+        )
+    return _part(graph, names, "outcome")[0]
+
+
+def _part(graph: CausalGraph, names: Names, role: str) -> tuple[str, ...]:
+    known = graph.known(names, role)
+    hidden = [name for name in known if name in graph.latent]
+    if hidden:
+        raise GraphError(
+            f"{role} names {hidden[0]!r}, which is latent; only observed nodes can take part, so leave it out or "
+            "measure it."
+        )
+    return in_order(known)
+
+
+def _adjustment(graph: CausalGraph, adjustment: Names | None) -> tuple[str, ...] | None:
+    if adjustment is None:
+        return _part(graph, graph.adjusted, "adjustment") or None
+    return _part(graph, adjustment, "adjustment")
+
+
+def _refuse_overlap(roles: Roles) -> None:
+    for role, names in (("protected", roles.protected), ("context", roles.context), ("inputs", roles.inputs)):
+        if roles.outcome in names:
+            why = "the predictor would see what it predicts" if role == "inputs" else "it is what is predicted"
+            raise GraphError(f"{role} names the outcome {roles.outcome!r}: {why}; leave it out.")
+    both = [name for name in roles.adjustment or () if name in roles.protected]
+    if both:
+        raise GraphError(
+            f"adjustment names {both[0]!r}, which is protected: holding it fixed would hide its effect; leave it out."
+        )
