@@ -1,0 +1,87 @@
+"""Nyström features on landmarks found by randomly pivoted Cholesky [chen2025]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ciplearn._core.numbers import non_negative, whole
+from ciplearn.kernels.base import Kernel
+from ciplearn.kernels.distances import sample_rows
+from ciplearn.kernels.features.base import FeatureMap, Features
+
+# Landmarks are sought among this many rows.
+_CANDIDATE_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Nystroem(FeatureMap):
+    """φ(x) = K_ZZ^(−1/2) k_Z(x), the projection of any kernel on landmark rows Z.
+
+    Each landmark is drawn with probability proportional to what the earlier ones leave unexplained, so duplicated rows
+    are drawn once and rare categories are not missed; drawing stops early once nothing is left to explain.
+
+    Parameters
+    ----------
+    n_features : int
+        The largest number of landmarks.
+    tolerance : float
+        Stop when the unexplained share of the kernel's trace falls below it.
+    seed : int
+        Of the draws.
+    """
+
+    n_features: int = 256
+    tolerance: float = 1e-9
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        whole(self.n_features, "n_features", minimum=1)
+        non_negative(self.tolerance, "tolerance")
+
+    def fit(self, kernel: Kernel, x: Tensor) -> Features:
+        """Choose landmarks among the rows of ``x``."""
+        kernel = kernel.resolve(x)
+        pool = x[sample_rows(x.shape[0], _CANDIDATE_ROWS, self.seed).to(x.device)]
+        return _Projection(kernel, pool[self._landmarks(kernel, pool)])
+
+    def _landmarks(self, kernel: Kernel, pool: Tensor) -> Tensor:  # (n, d) -> (m,)
+        generator = torch.Generator().manual_seed(self.seed)
+        unexplained = kernel.diagonal(pool).double()
+        total = float(unexplained.sum())
+        factor = unexplained.new_zeros(pool.shape[0], min(self.n_features, pool.shape[0]))
+        chosen: list[int] = []
+        for step in range(factor.shape[1]):
+            if float(unexplained.sum()) <= self.tolerance * total:
+                break
+            pivot = int(torch.multinomial(unexplained.cpu(), 1, generator=generator))
+            column = kernel.gram(pool, pool[pivot : pivot + 1]).double()[:, 0]
+            column = column - factor[:, :step] @ factor[pivot, :step]
+            factor[:, step] = column / unexplained[pivot].sqrt()
+            unexplained = (unexplained - factor[:, step].square()).clamp_min(0)
+            unexplained[pivot] = 0
+            chosen.append(pivot)
+        # A kernel that is zero on every row still needs one landmark to have features.
+        return torch.tensor(chosen or [0], device=pool.device)
+
+
+class _Projection(Features):
+    def __init__(self, kernel: Kernel, landmarks: Tensor) -> None:
+        self.kernel, self.landmarks = kernel, landmarks
+        values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks).double())
+        # Directions below rounding error carry noise, not kernel.
+        kept = (
+            values
+            > values[-1].clamp_min(torch.finfo(values.dtype).tiny) * values.numel() * torch.finfo(values.dtype).eps
+        )
+        self.whitener = vectors[:, kept] / values[kept].sqrt()
+
+    @property
+    def size(self) -> int:
+        return self.whitener.shape[1]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        similarity = self.kernel.gram(x, self.landmarks)
+        return similarity @ self.whitener.to(similarity.dtype)

@@ -1,0 +1,152 @@
+"""Kernel ridge regression in Gram or in feature form, each from one factorisation, always in double precision.
+
+With rows in a kernel's feature space, regression of targets F (n, q) on features Φ (n, r) with ridge λ minimises
+Σ_i ‖f_i − Bᵀ φ_i‖² + nλ ‖B‖². In Gram form the fitted values are H F with H = K (K + nλ I)⁻¹, K = Φ Φᵀ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import NumericalError
+
+_EPS = torch.finfo(torch.float64).eps
+
+# From almost interpolating to almost constant, two values a decade.
+RIDGE_GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-16, 1))
+
+
+def loading(n: int, ridge: float) -> float:
+    """What is added to the diagonal: nλ, not λ, so that a ridge smooths alike at every number of rows."""
+    return n * ridge
+
+
+def ridge_floor(trace: float) -> float:
+    """The smallest ridge that arithmetic can tell from zero.
+
+    nλ must stand above the rounding error n ε ‖K‖ of the largest eigenvalue, and the trace bounds that norm.
+    """
+    return _EPS * trace
+
+
+class GramRidge:
+    """The factorised matrix K + nλI of one Gram matrix and one ridge.
+
+    Parameters
+    ----------
+    gram : Tensor, shape (n, n)
+    ridge : float
+        λ; raised to the numerical floor where it lies below.
+    """
+
+    def __init__(self, gram: Tensor, ridge: float) -> None:
+        self.gram = gram.double()
+        n = gram.shape[0]
+        trace = float(self.gram.diagonal().sum())
+        self.ridge = max(ridge, ridge_floor(trace))
+        self.loading = loading(n, self.ridge)
+        loaded = self.gram.clone()
+        loaded.diagonal().add_(self.loading)
+        self._factor, failed = torch.linalg.cholesky_ex(loaded)
+        if int(failed):
+            raise NumericalError(
+                f"The ridge system of {n} rows is not positive definite at row {int(failed)}: ridge {self.ridge:.1e} "
+                f"adds {self.loading:.1e} to a Gram matrix of trace {trace:.3g}; "
+                f"raise the ridge to {100 * self.ridge:.1e} or more."
+            )
+
+    def weights(self) -> Tensor:  # (n, n)
+        """W = (K + nλI)⁻¹ K: column i holds the weights of the conditional mean at row i."""
+        return torch.cholesky_solve(self.gram, self._factor)
+
+    def residual_gram(self, target: Tensor) -> Tensor:  # (n, n) -> (n, n)
+        """(I − H) T (I − H)ᵀ for a Gram matrix T of targets, using I − H = nλ (K + nλI)⁻¹."""
+        once = torch.cholesky_solve(target.double(), self._factor)
+        twice = torch.cholesky_solve(once.T, self._factor) * self.loading**2
+        return (twice + twice.T) / 2
+
+
+@dataclass(frozen=True)
+class RidgeSpectrum:
+    """Ridge regressions for every λ from one eigendecomposition.
+
+    With ΦᵀΦ = V diag(e) Vᵀ and scores z_i = Vᵀ φ_i, the fitted value at row i is z_i diag(1 / (e + nλ)) Σ_j z_j f_jᵀ
+    and its leverage is Σ_k z_ik² / (e_k + nλ).
+
+    Attributes
+    ----------
+    values : Tensor, shape (p,)
+        Eigenvalues e.
+    cross : Tensor, shape (p, q)
+        Σ_j z_j f_jᵀ.
+    basis : Tensor, shape (r, p)
+        V, which takes features to scores; the identity in Gram form, where the scores themselves are the features.
+    rows : int
+        The number of rows summed over.
+    """
+
+    values: Tensor
+    cross: Tensor
+    basis: Tensor
+    rows: int
+
+    @classmethod
+    def from_moments(cls, second: Tensor, cross: Tensor, rows: int) -> Self:  # (r, r), (r, q)
+        """Feature form, from the sums ΦᵀΦ and ΦᵀF; sums add over chunks, files and workers."""
+        values, basis = _eigh(second)
+        return cls(values.clamp_min(0), basis.T @ cross.double(), basis, rows)
+
+    @classmethod
+    def from_gram(cls, gram: Tensor, targets: Tensor) -> tuple[Self, Tensor]:  # (n, n), (n, q)
+        """Gram form, from K itself; also returns the scores of its rows, shape (n, n)."""
+        values, vectors = _eigh(gram)
+        values = values.clamp_min(0)
+        scores = vectors * values.sqrt()
+        identity = torch.eye(values.numel(), dtype=values.dtype, device=values.device)
+        return cls(values, scores.T @ targets.double(), identity, gram.shape[0]), scores
+
+    def floored(self, ridge: float) -> float:
+        """``ridge``, raised to the numerical floor where it lies below."""
+        return max(ridge, ridge_floor(float(self.values.sum())))
+
+    def inverse(self, ridge: float) -> Tensor:  # (p,)
+        """1 / (e + nλ)."""
+        return 1.0 / (self.values + loading(self.rows, self.floored(ridge)))
+
+    def coefficients(self, ridge: float) -> Tensor:  # (r, q)
+        """B, so that the fitted value at features φ is φ B."""
+        return self.basis @ (self.inverse(ridge)[:, None] * self.cross)
+
+    def leave_one_out_error(self, scores: Tensor, targets: Tensor, ridge: float) -> float:  # (m, p), (m, q)
+        """Mean over the given rows of ‖f_i − f̂_i‖² / (1 − h_ii)², each f̂ fitted without its own row.
+
+        The rows may be a sample of all those summed over: the mean is then an unbiased estimate of the mean over all.
+        """
+        inverse = self.inverse(ridge)
+        residuals = targets - (scores * inverse) @ self.cross
+        leverages = (scores.square() @ inverse).clamp_max(1 - 1e-12)
+        return float((residuals.square().sum(1) / (1 - leverages).square()).mean())
+
+    def best_ridge(self, scores: Tensor, targets: Tensor) -> tuple[float, float]:  # (m, p), (m, q)
+        """Return the ridge of the grid with the smallest leave-one-out error, and that error."""
+        floor = self.floored(0.0)
+        grid = [ridge for ridge in RIDGE_GRID if ridge > floor] or [floor]
+        errors = [self.leave_one_out_error(scores, targets, ridge) for ridge in grid]
+        best = min(range(len(grid)), key=errors.__getitem__)
+        return grid[best], errors[best]
+
+
+def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    matrix = matrix.double()
+    try:
+        values, vectors = torch.linalg.eigh(matrix)
+    except torch.linalg.LinAlgError as error:
+        raise NumericalError(
+            f"The eigendecomposition of a {matrix.shape[0]} × {matrix.shape[0]} matrix with largest entry "
+            f"{float(matrix.abs().max()):.3g} did not converge; rescale the columns or use a larger length scale."
+        ) from error
+    return values, vectors

@@ -1,0 +1,111 @@
+"""What a penalty is: a criterion of independence that prepares an operator once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputTypeError
+from ciplearn._core.numbers import whole
+from ciplearn._core.tensors import as_rows, same_device, same_rows
+from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
+from ciplearn.penalties.operator import Operator
+from ciplearn.penalties.rows import Rows
+
+# Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
+EXACT_ROWS = 2048
+
+DEFAULT_FEATURES = Nystroem(n_features=128)
+
+# Reads its length scale off the data.
+DEFAULT_KERNEL = Gaussian("median")
+
+
+class Penalty(ABC):
+    """A criterion of (conditional) independence between a prediction and other variables.
+
+    Call it on a stand-alone batch, or `prepare` an operator on all rows once and call that with ``rows=`` in each step.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Of the predictions.
+    """
+
+    kernel: Kernel
+
+    def __call__(self, y_hat: Any, right: Any, given: Any = None) -> Tensor:
+        """Return the penalty of a stand-alone batch: prepare on it, then evaluate. Differentiable in ``y_hat``.
+
+        Parameters
+        ----------
+        y_hat : Tensor, shape (n,) or (n, d)
+            Predictions.
+        right : Tensor, shape (n,) or (n, d)
+            The variables that the prediction shall not depend on.
+        given : Tensor, shape (n,) or (n, d), optional
+            The conditioning variables, for criteria that have them.
+        """
+        y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes)
+        right = as_rows(right, "right", integers=True)
+        same_rows(y_hat, "y_hat", right, "right")
+        same_device(y_hat.device, "y_hat", right.device, "right")
+        return self.prepare(right, given)(y_hat)
+
+    def prepare(self, right: Any, given: Any = None) -> Operator:
+        """Return the operator Q of these rows; everything expensive happens here, once and without gradients."""
+        right_codes, given_codes = self._takes_codes()
+        return self._prepare(Rows.from_arrays(right, given, right_codes=right_codes, given_codes=given_codes))
+
+    def prepare_chunks(self, chunks: Iterable[Any]) -> Operator:
+        """Return the operator Q of rows that come in pieces, the same as `prepare` would on all of them at once.
+
+        Parameters
+        ----------
+        chunks : iterable of (right, given) pairs
+            Read several times, so not a generator: a list, or an object whose ``__iter__`` opens the files anew. For
+            criteria without conditioning variables the second entry is None.
+        """
+        right_codes, given_codes = self._takes_codes()
+        return self._prepare(Rows.from_chunks(chunks, right_codes=right_codes, given_codes=given_codes))
+
+    def _prepare(self, rows: Rows) -> Operator:
+        self._check_given(rows.has_given)
+        with torch.no_grad():
+            return self._build(rows).to(dtype=rows.dtype)
+
+    @abstractmethod
+    def _takes_codes(self) -> tuple[bool, bool]:
+        """Whether right and given may be codes of categories."""
+
+    @abstractmethod
+    def _check_given(self, present: bool) -> None:
+        """Refuse conditioning variables that are missing, or that the criterion has no place for."""
+
+    @abstractmethod
+    def _build(self, rows: Rows) -> Operator:
+        """Build the operator of checked rows."""
+
+
+def check_kernels(**kernels: Any) -> None:
+    """Refuse what is not a kernel."""
+    for name, kernel in kernels.items():
+        if not isinstance(kernel, Kernel):
+            raise InputTypeError(f"{name} must be a kernel, got {kernel!r}; pass for example Gaussian(0.1).")
+
+
+def check_approximation(exact_rows: int | None, features: Any) -> None:
+    """Refuse a row limit or a feature map that is none."""
+    if exact_rows is not None:
+        whole(exact_rows, "exact_rows", minimum=0)
+    if not isinstance(features, FeatureMap):
+        raise InputTypeError(f"features must be a feature map, got {features!r}; pass for example Nystroem(128).")
+
+
+def is_exact(exact_rows: int | None, n: int) -> bool:
+    """Whether an operator on ``n`` rows comes from full Gram matrices."""
+    return exact_rows is None or n <= exact_rows

@@ -1,0 +1,127 @@
+"""The prepared operator Q of a criterion: all that a training step needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.tensors import as_rows, same_device
+from ciplearn.kernels import Kernel
+from ciplearn.penalties.forms import Dense, Factored
+from ciplearn.penalties.inner import inner_product
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything a criterion left open, as it was settled on the data."""
+
+    right_kernel: Kernel | None = None
+    given_kernel: Kernel | None = None
+    ridge: float | None = None
+
+
+@dataclass(frozen=True)
+class Operator:
+    """penalty(ŷ) = ⟨K_Ŷ, Q⟩ = Σ_ij Q_ij k(ŷ_i, ŷ_j), with Q prepared on n rows.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Of the predictions. A length scale of ``"median"`` is read off the predictions at hand in each call and taken as
+        constant: no gradient flows through it.
+    form : Dense or Factored
+        Q as a matrix, or as short vectors a row.
+    setting : Setting
+        The kernels and the ridge behind Q, with their chosen values.
+    exact : bool
+        Whether Q came from full Gram matrices; if not, from features.
+    """
+
+    kernel: Kernel
+    form: Dense | Factored
+    setting: Setting
+    exact: bool
+
+    def __call__(self, y_hat: Any, rows: Any = None) -> Tensor:
+        """Return the penalty of predictions, differentiable in them.
+
+        Parameters
+        ----------
+        y_hat : Tensor, shape (b,) or (b, d)
+            Predictions, or class probabilities.
+        rows : sequence of int, shape (b,), optional
+            Which of the n prepared rows the predictions belong to, each at most once; all, in order, by default.
+
+        Returns
+        -------
+        Tensor
+            A scalar: ⟨K_Ŷ, Q⟩, or for a batch drawn at random the estimate of it that is unbiased,
+            n(n−1)/(b(b−1)) Σ_{i≠j} Q_ij k_ij + n/b Σ_i Q_ii k_ii.
+        """
+        y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes)
+        same_device(y_hat.device, "y_hat", self.form.device, "the operator")
+        index = self._checked_rows(rows, y_hat)
+        if y_hat.dtype in (torch.float16, torch.bfloat16):
+            y_hat = y_hat.float()
+        n, b = self.n_rows, y_hat.shape[0]
+        block = self.form.block(index)
+        if y_hat.is_floating_point():
+            block = block.to(y_hat.dtype)
+        off, on = n * (n - 1) / (b * (b - 1)), n / b
+        return inner_product(self.kernel.resolve(y_hat), y_hat, block, off, on)
+
+    @property
+    def n_rows(self) -> int:
+        """n, the number of rows that Q was prepared on."""
+        return self.form.rows
+
+    @property
+    def floor(self) -> float:
+        """1ᵀQ1, the penalty of any constant prediction under a kernel with k(y, y) = 1; zero if Q is centred."""
+        return float(self.form.row_sums().sum())
+
+    def matrix(self) -> Tensor:  # (n, n)
+        """Q in full; n² numbers."""
+        return self.form.block(None)
+
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Self:
+        """Return the same operator on another device or in another precision."""
+        target = None if device is None else torch.device(device)
+        return replace(self, form=self.form.to(target, dtype))
+
+    def __repr__(self) -> str:
+        size = "exact" if self.exact else f"low-rank, {self.form.width} numbers a row"
+        ridge = "" if self.setting.ridge is None else f", ridge {self.setting.ridge:.1e}"
+        return f"Operator({self.n_rows} rows, {size}{ridge}, kernel={self.kernel})"
+
+    def _checked_rows(self, rows: Any, y_hat: Tensor) -> Tensor | None:
+        b = y_hat.shape[0]
+        if rows is None:
+            if b != self.n_rows:
+                raise InputError(
+                    f"The operator was prepared on {self.n_rows} rows, got {b} predictions; "
+                    f"pass rows= with the index of each prediction's row."
+                )
+            return None
+        index = torch.as_tensor(rows)
+        if index.dtype == torch.bool or index.is_floating_point() or index.is_complex():
+            raise InputTypeError(f"rows must hold whole numbers, got {index.dtype}; pass the index of each row.")
+        index = index.to(torch.int64)
+        if index.shape != (b,):
+            raise InputError(
+                f"rows must have shape ({b},), one index a prediction, got {tuple(index.shape)}; "
+                f"pass the index of each prediction's row."
+            )
+        if b < 2:
+            raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
+        low, high = int(index.min()), int(index.max())
+        if low < 0 or high >= self.n_rows:
+            raise InputError(
+                f"rows must lie between 0 and {self.n_rows - 1}, got {low} to {high}; "
+                f"number rows as they were when the operator was prepared."
+            )
+        return index.to(self.form.device)

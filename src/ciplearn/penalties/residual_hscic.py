@@ -1,0 +1,27 @@
+"""ResidualHSCIC: HSCIC with only the right-hand side regressed on the conditioning variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ciplearn.penalties.conditional import ConditionalPenalty
+from ciplearn.penalties.conditioning import Conditional, FeatureRegression
+from ciplearn.penalties.forms import Dense, Factored
+
+
+@dataclass(frozen=True)
+class ResidualHSCIC(ConditionalPenalty):
+    """Q = (1/n) (W Wᵀ) ∘ K̃_R with W = (K_S + nλI)⁻¹ K_S, K̃_R = (I − H) K_R (I − H)ᵀ, H = K_S (K_S + nλI)⁻¹.
+
+    Its population value is zero exactly where HSCIC's is. The prediction itself is never smoothed, so a predictor that
+    is a function of the conditioning variables alone is not punished for the smoothing's bias, as it is by `HSCIC`.
+    Parameters: see `ConditionalPenalty`.
+    """
+
+    def _exact_form(self, problem: Conditional) -> Dense:
+        right_gram, _, ridge = problem.grams()
+        weights = ridge.weights()
+        return Dense((weights @ weights.T) * ridge.residual_gram(right_gram) / problem.rows.n)
+
+    def _low_rank_form(self, regression: FeatureRegression) -> Factored:
+        return regression.residual_form(regression.smoother() / regression.problem.rows.n**0.5)

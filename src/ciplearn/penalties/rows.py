@@ -1,0 +1,106 @@
+"""The rows an operator is prepared on: checked once, read whole, in chunks, or as a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
+from ciplearn.kernels.distances import sample_rows
+
+# Rows mapped to features at a time: large enough for fast matrix products, small enough to stay out of the way.
+CHUNK_ROWS = 16_384
+
+# Right-hand side (n, d) and conditioning variables (n, k); without any of the latter, k = 0.
+Pair = tuple[Tensor, Tensor]
+
+
+class Rows:
+    """Right-hand side and conditioning variables of n rows, in double precision.
+
+    Parameters
+    ----------
+    chunks : callable
+        Returns a fresh iterator over checked pairs (right, given) each time it is called.
+    """
+
+    def __init__(self, chunks: Callable[[], Iterator[Pair]]) -> None:
+        self._chunks = chunks
+        sizes, first = [], None
+        for right, given in chunks():
+            first = first or (right, given)
+            sizes.append(right.shape[0])
+        if first is None or sum(sizes) < 2:
+            raise InputError(f"A penalty needs at least 2 rows, got {sum(sizes)}; pass a larger batch.")
+        self.n = sum(sizes)
+        self.device = first[0].device
+        self.has_given = first[1].shape[1] > 0
+        # The operator is stored in the precision of the data it came from, though computed in double.
+        self.dtype = next((part.dtype for part in first if part.is_floating_point()), torch.float64)
+
+    @classmethod
+    def from_arrays(cls, right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Self:
+        """Rows of whole arrays, cut into chunks."""
+        whole = _checked(right, given, right_codes=right_codes, given_codes=given_codes)
+
+        def chunks() -> Iterator[Pair]:
+            for start in range(0, whole[0].shape[0], CHUNK_ROWS):
+                stop = start + CHUNK_ROWS
+                yield whole[0][start:stop], whole[1][start:stop]
+
+        return cls(chunks)
+
+    @classmethod
+    def from_chunks(cls, pairs: Iterable[Any], *, right_codes: bool, given_codes: bool) -> Self:
+        """Rows that come in pieces, each a pair (right, given); the pieces are read several times."""
+        if isinstance(pairs, Iterator):
+            raise InputTypeError(
+                f"chunks are read several times, got a one-way {type(pairs).__name__}; pass a list, or an object whose "
+                f"__iter__ opens the files anew."
+            )
+
+        def chunks() -> Iterator[Pair]:
+            for pair in pairs:
+                right, given = pair if isinstance(pair, tuple | list) and len(pair) == 2 else (pair, None)
+                yield _checked(right, given, right_codes=right_codes, given_codes=given_codes)
+
+        return cls(chunks)
+
+    def chunks(self) -> Iterator[Pair]:
+        """Iterate over the rows, a chunk at a time."""
+        for right, given in self._chunks():
+            yield right.double(), given.double()
+
+    def whole(self) -> Pair:
+        """All rows at once."""
+        return _joined(list(self.chunks()))
+
+    def sample(self, size: int, seed: int) -> Pair:
+        """``size`` rows drawn without replacement, in order; all rows if there are fewer."""
+        if self.n <= size:
+            return self.whole()
+        chosen = sample_rows(self.n, size, seed)
+        pieces, start = [], 0
+        for right, given in self.chunks():
+            here = chosen[(chosen >= start) & (chosen < start + right.shape[0])].to(right.device) - start
+            pieces.append((right[here], given[here]))
+            start += right.shape[0]
+        return _joined(pieces)
+
+
+def _checked(right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Pair:
+    right = constant(as_rows(right, "right", integers=right_codes), "right")
+    if given is None:
+        return right, right.new_zeros(right.shape[0], 0)
+    given = constant(as_rows(given, "given", integers=given_codes), "given")
+    same_rows(right, "right", given, "given")
+    same_device(right.device, "right", given.device, "given")
+    return right, given
+
+
+def _joined(pieces: list[Pair]) -> Pair:
+    return torch.cat([right for right, _ in pieces]), torch.cat([given for _, given in pieces])
