@@ -1,5 +1,9 @@
 """Causal graphs, adjustment, and the criterion that turns a graph into an independence statement."""
 
 from ciplearn.causal.graph import CausalGraph
+from ciplearn.causal.independence import Independence
+from ciplearn.causal.partial import ClassVerdict
+from ciplearn.causal.paths import Path
+from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict
 
-__all__ = ["CausalGraph"]
+__all__ = ["CausalGraph", "Change", "ClassVerdict", "Fallback", "Independence", "Path", "Repair", "Verdict"]

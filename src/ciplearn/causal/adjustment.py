@@ -69,7 +69,7 @@ class Adjustment:
         return smallest_separator(self.backdoor_graph, self.x, self.y, usable, must_include)
 
     def optimal(self, allowed: Set[int]) -> set[int] | None:
-        """Return the valid set of smallest asymptotic variance, pa(cn) \\ (cn ∪ forbidden ∪ X), where it exists.
+        """Return the valid set of smallest asymptotic variance, pa(cn) ∖ (cn ∪ forbidden ∪ X), where it exists.
 
         The optimality theorem (Henckel, Perković, Maathuis 2022) speaks of graphs without latent nodes whose outcomes
         all descend from the exposures. With latent nodes the set is still optimal when all of it is observed, because

@@ -1,7 +1,7 @@
 """Which adjustment set the criterion takes when none is given.
 
 Moving a node of the context from X into S only weakens what Ŷ ⊥ X | S demands, so the largest S is wanted. Write
-T = A ∪ W. Sets S inside the context and their complements X = T \\ S are two names for one choice, and the choice has
+T = A ∪ W. Sets S inside the context and their complements X = T ∖ S are two names for one choice, and the choice has
 an answer in linear time:
 
 *A set X that holds A is free of forbidden nodes, T ∩ forbidden(X) ⊆ X, exactly when it is closed under two rules.*
@@ -10,10 +10,10 @@ Call a path T-free when none of its inner nodes is in T.
 1. A node of T that descends from X and has a T-free directed path to Ŷ is in X.
 2. If m outside T has T-free directed paths from X, to Ŷ and to a node of T, then that node is in X.
 
-Such sets are closed under intersection, so there is a smallest X and a largest S. Whether a node of T has an open proper
-non-causal path to Ŷ does not depend on how T is split, because a collider with a descendant in T is either opened by S
-or is the start of another such path from X. So a smaller X only has fewer bad paths, and a smaller R: the largest S
-certifies whenever any S inside the context does.
+Such sets are closed under intersection, so there is a smallest X and a largest S. Whether a node of T has an open
+proper non-causal path to Ŷ does not depend on how T is split, because a collider with a descendant in T is either
+opened by S or is the start of another such path from X. So a smaller X only has fewer bad paths, and a smaller R: the
+largest S certifies whenever any S inside the context does.
 
 Nodes outside T may be added to S. That leaves X alone, so the same X stays best, and what remains is to add the parents
 that R asks for and then as few nodes as possible: a smallest separator. The outcome itself is the last resort; it is
@@ -28,7 +28,7 @@ from ciplearn.causal.problem import Problem
 
 
 def largest_inside(problem: Problem) -> frozenset[int]:
-    """Return the largest S ⊆ W \\ A that holds no forbidden node."""
+    """Return the largest S ⊆ W ∖ A that holds no forbidden node."""
     dag, known = problem.dag, problem.known
     free_to_predictor = dag.ancestors((problem.predictor,), avoiding=known)
     reaches = {node for node in known if any(child in free_to_predictor for child in dag.children[node])}

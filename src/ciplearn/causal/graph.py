@@ -6,15 +6,36 @@ are equal and answer every question alike, whatever the order in which they were
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
+from ciplearn.causal import queries
+from ciplearn.causal.criterion import judge
 from ciplearn.causal.dag import Dag
-from ciplearn.causal.names import Names, as_names, checked_name, in_order, natural_key, nearest
+from ciplearn.causal.drawing import draw
+from ciplearn.causal.edges import Edge, checked_edges
+from ciplearn.causal.formats.dot import read_dot, write_dot
+from ciplearn.causal.formats.gml import read_gml, write_gml
+from ciplearn.causal.formats.json_format import read_json, write_json
+from ciplearn.causal.formats.networkx_format import read_networkx, write_networkx
+from ciplearn.causal.formats.parts import GraphParts
+from ciplearn.causal.formats.reading import as_text, edge_parts, file_text, read_text
+from ciplearn.causal.formats.text import read_dagitty, write_dagitty, write_edge_text
+from ciplearn.causal.implications import implied_independencies
+from ciplearn.causal.independence import Independence
+from ciplearn.causal.names import Names, as_names, in_order, nearest
+from ciplearn.causal.orientations import members
+from ciplearn.causal.partial import judge_class
+from ciplearn.causal.paths import Path
+from ciplearn.causal.roles import resolve_roles
+from ciplearn.causal.verdict import Verdict
 
-Edge = tuple[str, str]
+if TYPE_CHECKING:
+    import networkx
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,9 +71,9 @@ class CausalGraph:
     positions: Mapping[str, tuple[float, float]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        directed = _edges(self.directed, "directed", symmetric=False)
-        bidirected = _edges(self.bidirected, "bidirected", symmetric=True)
-        undirected = _edges(self.undirected, "undirected", symmetric=True)
+        directed = checked_edges(self.directed, "directed", symmetric=False)
+        bidirected = checked_edges(self.bidirected, "bidirected", symmetric=True)
+        undirected = checked_edges(self.undirected, "undirected", symmetric=True)
         ends = [name for edge in (*directed, *bidirected, *undirected) for name in edge]
         _set(self, "nodes", in_order([*as_names(self.nodes, "nodes"), *ends]))
         _set(self, "directed", directed)
@@ -168,52 +189,208 @@ class CausalGraph:
     def _number(self, node: str) -> int:
         return self.index[self.known((node,), "node")[0]]
 
+    # ---------------------------------------------------------------- separation and adjustment
+
+    def m_separated(self, x: Names, y: Names, z: Names = ()) -> bool:
+        """Tell whether every path between `x` and `y` is blocked by `z`: d-separation, bidirected edges included."""
+        return queries.m_separated(self, x, y, z)
+
+    def open_path(self, x: Names, y: Names, z: Names = ()) -> Path | None:
+        """Return a shortest path between `x` and `y` that is open given `z`, or None where they are separated."""
+        return queries.open_path(self, x, y, z)
+
+    def proper_causal_paths(self, x: Names, y: Names, limit: int | None = 100) -> Iterator[Path]:
+        """Iterate over the directed paths from `x` to `y` that meet `x` at their first node only."""
+        return queries.causal_paths(self, x, y, limit)
+
+    def forbidden_nodes(self, x: Names, y: Names) -> frozenset[str]:
+        """Nodes that no valid set may hold: those that `x` changes on its way to `y`, and what these change."""
+        return frozenset(self.names(queries.pose(self, x, y).forbidden))
+
+    def is_valid_adjustment(self, x: Names, y: Names, z: Names = ()) -> bool:
+        """Tell whether `z` is a valid adjustment set for the joint effect of all of `x` on all of `y`."""
+        return queries.is_valid(self, x, y, z)
+
+    def minimal_adjustment_sets(
+        self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = (), limit: int | None = 100
+    ) -> Iterator[frozenset[str]]:
+        """Iterate over the observed valid sets from which nothing but `must_include` can be left out.
+
+        The sets nearest to `x` come first. The iteration is lazy with polynomial delay; it stops after `limit` sets, and None means all of them.
+        """
+        return queries.minimal_sets(self, x, y, must_include, must_exclude, limit)
+
+    def smallest_adjustment_set(
+        self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()
+    ) -> frozenset[str] | None:
+        """Return an observed valid set with as few nodes as possible, or None where there is none."""
+        problem, allowed, required = queries.constrained(self, x, y, must_include, must_exclude)
+        return queries.named(self, problem.smallest(allowed, required))
+
+    def canonical_adjustment_set(
+        self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()
+    ) -> frozenset[str] | None:
+        """Return the observed ancestors of `x` and `y` that are not forbidden: valid if any set is, else None."""
+        problem, allowed, required = queries.constrained(self, x, y, must_include, must_exclude)
+        return queries.named(self, problem.canonical(allowed, required))
+
+    def optimal_adjustment_set(self, x: Names, y: Names) -> frozenset[str] | None:
+        """Return the valid set of smallest asymptotic variance where it is known to exist, else None.
+
+        It is the set of parents of the nodes on proper causal paths that are neither forbidden nor in `x`; None where a
+        latent node belongs to it, where some outcome does not descend from `x`, or where no set is valid.
+        """
+        problem, allowed, _ = queries.constrained(self, x, y, (), ())
+        return queries.named(self, problem.optimal(allowed))
+
+    def implied_independencies(self, limit: int | None = None) -> Iterator[Independence]:
+        """Iterate over independencies that data can test: one for each pair of observed nodes that can be separated."""
+        return implied_independencies(self, limit)
+
+    # ---------------------------------------------------------------- the criterion
+
+    def criterion(
+        self,
+        outcome: str | None = None,
+        protected: Names | None = None,
+        context: Names | None = None,
+        inputs: Names | None = None,
+        adjustment: Names | None = None,
+    ) -> Verdict:
+        """Find the independence that makes a predictor counterfactually invariant, or say why none is certified.
+
+        Parameters
+        ----------
+        outcome, protected
+            What is predicted, and what the prediction should not follow. Default: the roles in the graph's text.
+        context
+            What a person is known by while `protected` is imagined to change. Default: every observed node but the
+            outcome, which is counterfactual fairness.
+        inputs
+            What the predictor sees. Default: every observed node but the outcome.
+        adjustment
+            The set S to condition on. Default: the largest set inside the context that certifies; failing that, the
+            same with as few other observed nodes as possible (`ciplearn.causal.choice` says why the largest).
+
+        Returns
+        -------
+        Verdict
+            For a graph with undirected edges a `ClassVerdict`, which judges every graph of the class.
+        """
+        roles = resolve_roles(self, outcome, protected, context, inputs, adjustment)
+        return judge_class(self, roles) if self.undirected else judge(self, roles)
+
+    def members(self, limit: int | None = None) -> Iterator[CausalGraph]:
+        """Iterate over the graphs that direct every undirected edge without a cycle and without a new collider."""
+        return members(self, limit)
+
     # ---------------------------------------------------------------- doorways
 
     @classmethod
     def from_edges(
         cls,
-        directed: Iterable[Edge] = (),
+        directed: str | Iterable[Edge | str] = (),
         *,
-        bidirected: Iterable[Edge] = (),
-        undirected: Iterable[Edge] = (),
+        bidirected: str | Iterable[Edge | str] = (),
+        undirected: str | Iterable[Edge | str] = (),
         latent: Names = (),
         nodes: Names = (),
     ) -> CausalGraph:
-        """Build a graph from pairs.
+        """Build a graph from pairs, or from text such as ``"S -> A, A -> Y"``.
 
         Examples
         --------
-        >>> CausalGraph.from_edges([("S", "A"), ("A", "Y")], bidirected=[("S", "Y")])
+        >>> CausalGraph.from_edges("S -> A, A -> Y", bidirected=[("S", "Y")])
         CausalGraph('A -> Y, S -> A, S <-> Y')
         """
-        return cls(
-            nodes=as_names(nodes, "nodes"),
-            directed=tuple(directed),
-            bidirected=tuple(bidirected),
-            undirected=tuple(undirected),
-            latent=frozenset(as_names(latent, "latent")),
-        )
+        parts = edge_parts(directed, bidirected, undirected)
+        parts.nodes += as_names(nodes, "nodes")
+        parts.latent += as_names(latent, "latent")
+        return cls._from_parts(parts)
+
+    @classmethod
+    def from_dagitty(cls, text: str) -> CausalGraph:
+        """Read a DAGitty model, ``dag { ... }`` or ``pdag { ... }``; its roles become defaults of `criterion`."""
+        return cls._from_parts(read_dagitty(as_text(text)))
+
+    @classmethod
+    def from_json(cls, text: str) -> CausalGraph:
+        """Read a graph from JSON text (`ciplearn.causal.formats.json_format`)."""
+        return cls._from_parts(read_json(as_text(text)))
+
+    @classmethod
+    def from_dot(cls, text: str) -> CausalGraph:
+        """Read a graph from DOT text; needs the extra ``ciplearn[dot]``."""
+        return cls._from_parts(read_dot(as_text(text)))
+
+    @classmethod
+    def from_gml(cls, text: str) -> CausalGraph:
+        """Read a graph from GML text."""
+        return cls._from_parts(read_gml(as_text(text)))
+
+    @classmethod
+    def from_networkx(cls, graph: networkx.DiGraph) -> CausalGraph:
+        """Read a networkx graph (`ciplearn.causal.formats.networkx_format`)."""
+        return cls._from_parts(read_networkx(graph))
+
+    @classmethod
+    def from_text(cls, text: str) -> CausalGraph:
+        """Read a graph in any notation, recognised by how the text begins."""
+        return cls._from_parts(read_text(as_text(text)))
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> CausalGraph:
+        """Read a graph from a file in any notation, recognised by its content."""
+        return cls.from_text(file_text(path))
+
+    @classmethod
+    def _from_parts(cls, parts: GraphParts) -> CausalGraph:
+        return cls(**vars(parts))
+
+    def _parts(self) -> GraphParts:
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        lists = {name: list(value) for name, value in kept.items() if name not in ("latent", "positions")}
+        return GraphParts(**lists, latent=list(in_order(self.latent)), positions=dict(self.positions))
+
+    def to_edges(self) -> str:
+        """Write an edge list on one line, which `from_edges` reads back."""
+        return write_edge_text(self._parts())
+
+    def to_dagitty(self) -> str:
+        """Write a DAGitty model."""
+        return write_dagitty(self._parts())
+
+    def to_json(self) -> str:
+        """Write JSON text."""
+        return write_json(self._parts())
+
+    def to_dot(self) -> str:
+        """Write DOT text, latent nodes and bidirected edges dashed."""
+        return write_dot(self._parts())
+
+    def to_gml(self) -> str:
+        """Write GML text."""
+        return write_gml(self._parts())
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return a networkx ``DiGraph``, or a ``MultiDiGraph`` where there are bidirected or undirected edges."""
+        return write_networkx(self._parts())
+
+    def to_svg(self, verdict: Verdict | None = None, *, paths: Iterable[Path] = ()) -> str:
+        """Draw the graph; a verdict colours the roles, adds Ŷ and shows its open paths in red, as do `paths`."""
+        return draw(self, verdict, tuple(paths))
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+    def __repr__(self) -> str:
+        text = self.to_edges()
+        return f"CausalGraph({text!r})" if len(text) < 200 else f"CausalGraph({len(self.nodes)} nodes: {text[:160]}...)"
 
 
 def _set(graph: CausalGraph, attribute: str, value: object) -> None:
     # The one place that writes to the frozen value: while it is being made.
     object.__setattr__(graph, attribute, value)
-
-
-def _edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple[Edge, ...]:
-    pairs = []
-    for edge in edges:
-        if isinstance(edge, str) or not isinstance(edge, Iterable):
-            raise GraphError(f"A {kind} edge must be a pair of names, but {edge!r} was received; write ('A', 'B').")
-        ends = tuple(edge)
-        if len(ends) != 2:
-            raise GraphError(f"A {kind} edge must be a pair of names, but {edge!r} was received; write ('A', 'B').")
-        a, b = (checked_name(name) for name in ends)
-        if a == b:
-            raise GraphError(f"No node causes itself, but the {kind} edge {a!r} to {b!r} was received; remove it.")
-        pairs.append((a, b) if not symmetric or natural_key(a) < natural_key(b) else (b, a))
-    return tuple(sorted(set(pairs), key=lambda pair: (natural_key(pair[0]), natural_key(pair[1]))))
 
 
 def _point(graph: CausalGraph, name: str, place: tuple[float, float]) -> tuple[float, float]:

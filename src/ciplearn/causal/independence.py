@@ -20,7 +20,7 @@ class Independence:
     Attributes
     ----------
     right : tuple of str
-        The variables that must say nothing more, (A ∪ W) \\ S for the statement of a criterion.
+        The variables that must say nothing more, (A ∪ W) ∖ S for the statement of a criterion.
     given : tuple of str
         The conditioning variables S.
     left : tuple of str

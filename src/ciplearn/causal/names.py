@@ -54,16 +54,16 @@ def as_names(value: Names, role: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked_name(name) for name in names))
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
     """Return a clause that points at the known name closest to `name`."""
     lowered = {candidate.lower(): candidate for candidate in reversed(known)}
     found = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
     if found:
         return f"did you mean {lowered[found[0]]!r}?"
     if not known:
-        return "the graph has no nodes."
+        return f"there are no {kind}."
     shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-    return f"the nodes are {shown}."
+    return f"the {kind} are {shown}."
 
 
 def listed(names: Iterable[str]) -> str:

@@ -1,11 +1,11 @@
 """The conditions of the criterion, in numbers.
 
-For protected A, context W, adjustment set S and inputs I, let X = (A ∪ W) \\ S and let Ŷ be a new node with parents I.
+For protected A, context W, adjustment set S and inputs I, let X = (A ∪ W) ∖ S and let Ŷ be a new node with parents I.
 If Ŷ ⊥ X | S, then Ŷ is counterfactually invariant in A with respect to A ∪ W ∪ S, provided that
 
 - (validity) S is a valid adjustment set for (X, Ŷ) in the graph with Ŷ, and
-- (parents) every node of R lies in A ∪ W ∪ S and so do its parents, where R holds the nodes of X \\ A that descend from
-  A and, with each node, its parents that descend from A and are not in A. A latent root counts as noise of its children;
+- (parents) every node of R lies in A ∪ W ∪ S and so do its parents, where R holds the nodes of X ∖ A that descend from
+  A and, with each node, its parents that descend from A and are not in A. A latent root counts as its children's noise;
 - (noise) where such a root has several children, the children in R must be injective in their total noise.
 
 Validity is asked for Ŷ, not for the outcome: Ŷ inherits every cause of its inputs, and a path into an input is as good
@@ -59,7 +59,7 @@ class Problem:
         return below - self.protected
 
     def exposures(self, s: Set[int]) -> frozenset[int]:
-        """X = (A ∪ W) \\ S."""
+        """X = (A ∪ W) ∖ S."""
         return self.known - s
 
     def adjustment(self, s: Set[int]) -> Adjustment:
@@ -67,7 +67,7 @@ class Problem:
         return Adjustment(self.dag, self.exposures(s), frozenset((self.predictor,)))
 
     def responding(self, s: Set[int]) -> set[int]:
-        """R: nodes of X \\ A that A changes, with every node through which A changes them."""
+        """R: nodes of X ∖ A that A changes, with every node through which A changes them."""
         found = (self.exposures(s) - self.protected) & self.affected
         reached = set(found)
         stack = list(reached)
@@ -104,3 +104,9 @@ class Problem:
     def certifies(self, s: Set[int]) -> bool:
         """Tell whether the conditions on validity and parents hold with adjustment set `s`."""
         return not self.unexplained(s) and self.adjustment(s).is_valid(s)
+
+
+def trials(graph: CausalGraph) -> int:
+    """Return how many changed problems a search may judge: 300, fewer on graphs of more than 100 nodes."""
+    # A judgement is linear in the graph; this keeps a search near a second at 1000 nodes.
+    return min(300, max(20, 30_000 // max(1, len(graph.nodes))))

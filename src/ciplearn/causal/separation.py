@@ -1,7 +1,7 @@
 """d-separation by Bayes-ball: one visit to each node and direction, so linear in the edges.
 
-A path is blocked by Z when one of its inner nodes v is a collider (→ v ←) with no descendant in Z, v included, or is not
-a collider and lies in Z. X and Y are d-separated by Z when every path between them is blocked. On graphs with
+A path is blocked by Z when one of its inner nodes v is a collider (→ v ←) with no descendant in Z, v included, or is
+not a collider and lies in Z. X and Y are d-separated by Z when every path between them is blocked. On graphs with
 bidirected edges the same walk gives m-separation, because `Dag` holds each of them as a latent root.
 """
 

@@ -1,0 +1,191 @@
+"""Each condition of the criterion as a sentence with its witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ciplearn.causal.adjustment import Adjustment
+from ciplearn.causal.dag import Dag
+from ciplearn.causal.names import listed
+from ciplearn.causal.paths import Path, as_path, shortest_directed, why_open
+from ciplearn.causal.problem import Problem
+from ciplearn.causal.roles import Roles
+from ciplearn.causal.separation import reachable, shortest_open_walk
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
+
+# A reader learns nothing from the sixth path of the same kind.
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that speaks for or against the verdict.
+
+    Attributes
+    ----------
+    condition : str
+        ``"validity"``, ``"parents"``, ``"noise"`` or ``"paper"``.
+    holds : bool
+        Whether it speaks for the verdict.
+    sentence : str
+        The finding in words, with nodes and paths.
+    paths : tuple of Path
+        The paths in the sentence; open ones are drawn in red.
+    """
+
+    condition: str
+    holds: bool
+    sentence: str
+    paths: tuple[Path, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as JSON-ready data."""
+        return {
+            "condition": self.condition,
+            "holds": self.holds,
+            "sentence": self.sentence,
+            "paths": [str(path) for path in self.paths],
+        }
+
+
+def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:
+    """Say whether `s` is a valid adjustment set for the exposures and `target`, with every offence shown."""
+    given = set(graph.names(s))
+    exposures = listed(graph.names(adjustment.x))
+    found = []
+    for node in sorted(adjustment.forbidden & s)[:_SHOWN]:
+        found.append(_forbidden_finding(graph, adjustment, node, target))
+    backdoor = adjustment.backdoor_graph
+    connected = adjustment.x & reachable(backdoor, adjustment.y, s)
+    walks = (shortest_open_walk(backdoor, {x}, adjustment.y, s) for x in sorted(connected))
+    # A walk that meets X again is not proper; the node where it does has its own, shorter witness.
+    proper = (walk for walk in walks if walk and adjustment.x.isdisjoint(walk[1:]))
+    for walk in islice(proper, _SHOWN):
+        path = as_path(graph, adjustment.dag, walk)
+        found.append(Finding("validity", False, f"{path} is open: {why_open(graph, path, given)}.", (path,)))
+    if not found:
+        found.append(
+            Finding(
+                "validity",
+                True,
+                f"{listed(sorted(given, key=graph.index.__getitem__))} is a valid adjustment set for ({exposures}, "
+                f"{target}): it blocks every proper non-causal path and holds nothing that {exposures} changes on the "
+                f"way to {target}.",
+            )
+        )
+    return found
+
+
+def parents_findings(graph: CausalGraph, problem: Problem, s: Set[int]) -> list[Finding]:
+    """Say whether the nodes through which A changes the context are known together with their parents."""
+    inside = listed(graph.names(problem.known | s))
+    found = []
+    for node, missing in problem.unexplained(s)[:_SHOWN]:
+        name, gap = graph.nodes[node], graph.nodes[missing]
+        state = "latent" if gap in graph.latent else "not among them"
+        if node == missing:
+            sentence = (
+                f"{name} carries the effect of {listed(graph.names(problem.protected))} into the context but is "
+                f"{state}: what it would have been cannot be told from {inside}."
+            )
+            found.append(Finding("parents", False, sentence))
+        else:
+            path = Path((gap, name), ("→",))
+            sentence = (
+                f"{path}: {name} responds to {listed(graph.names(problem.protected))}, so its parents must lie in "
+                f"{inside}, but {gap} is {state}."
+            )
+            found.append(Finding("parents", False, sentence, (path,)))
+    if not found:
+        responding = graph.names(problem.responding(s))
+        sentence = (
+            f"{listed(responding)} respond{'s' if len(responding) == 1 else ''} to "
+            f"{listed(graph.names(problem.protected))}, and all their parents lie in {inside}."
+            if responding
+            else f"Nothing that the independence leaves out of {listed(graph.names(s))} responds to "
+            f"{listed(graph.names(problem.protected))}."
+        )
+        found.append(Finding("parents", True, sentence))
+    return found
+
+
+def noise_findings(graph: CausalGraph, problem: Problem, s: Set[int]) -> list[Finding]:
+    """Name the nodes that must be injective in their total noise; nothing where none is confounded."""
+    found = []
+    for node in dict.fromkeys(node for node, _ in problem.confounded(s)):
+        roots = [root for v, root in problem.confounded(s) if v == node]
+        paths = tuple(
+            as_path(graph, problem.dag, [node, root, other])
+            for root in roots
+            for other in problem.dag.children[root]
+            if other != node
+        )
+        found.append(
+            Finding(
+                "noise",
+                True,
+                f"{graph.nodes[node]} responds to {listed(graph.names(problem.protected))} and is confounded "
+                f"({', '.join(str(path) for path in paths)}): certified only if {graph.nodes[node]} is injective in "
+                "its total noise, the unobserved causes included.",
+                paths,
+            )
+        )
+    return found
+
+
+def paper_findings(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> list[Finding]:
+    """Judge the theorem as printed: S valid for (X, Y) and the parents of W ∖ A inside A ∪ W.
+
+    Paths are read as proper ones; the printed "all non-causal paths" would refuse the paper's own figures.
+    """
+    if problem.outcome in s:
+        sentence = f"The paper's theorem does not apply: {roles.outcome} is the outcome and is adjusted for."
+        return [Finding("paper", False, sentence)]
+    target = Adjustment(graph.dag(), problem.exposures(s), frozenset((problem.outcome,)))
+    found = [f for f in validity_findings(graph, target, s, roles.outcome) if not f.holds]
+    strangers = [
+        (node, parent)
+        for node in sorted(problem.known - problem.protected)
+        for parent in problem.dag.parents[node]
+        if parent not in problem.known and not (problem.is_noise(parent) and len(problem.dag.children[parent]) == 1)
+    ]
+    for node, parent in strangers[:_SHOWN]:
+        others = [child for child in problem.dag.children[parent] if child != node]
+        walk = [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node]
+        path = as_path(graph, problem.dag, walk)
+        sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {listed(graph.names(problem.known))}."
+        found.append(Finding("paper", False, sentence, (path,)))
+    if found:
+        return [Finding("paper", False, f"The paper's condition fails: {f.sentence}", f.paths) for f in found]
+    sentence = (
+        f"The paper's condition holds too: {listed(graph.names(s))} is valid for "
+        f"({listed(graph.names(problem.exposures(s)))}, {roles.outcome})."
+    )
+    return [Finding("paper", True, sentence)]
+
+
+def _forbidden_finding(graph: CausalGraph, adjustment: Adjustment, node: int, target: str) -> Finding:
+    dag, x = adjustment.dag, adjustment.x
+    name = graph.nodes[node]
+    below = shortest_directed(dag, adjustment.proper_causal, node, x) or [node]
+    turn = node if node in adjustment.proper_causal else below[0]
+    causal = [
+        *(shortest_directed(dag, x, turn, x) or [turn]),
+        *next(onward[1:] for y in sorted(adjustment.y) if (onward := _onward(dag, turn, y, x))),
+    ]
+    path = as_path(graph, dag, causal)
+    where = "it lies" if turn == node else f"it descends from {graph.nodes[turn]}, which lies"
+    sentence = (
+        f"{name} must not be adjusted for: {where} on the causal path {path}, and adjusting for it hides part of what "
+        f"{graph.nodes[causal[0]]} does to {target}."
+    )
+    return Finding("validity", False, sentence, (path,))
+
+
+def _onward(dag: Dag, turn: int, y: int, x: Set[int]) -> list[int] | None:
+    return [turn] if turn == y else shortest_directed(dag, {turn}, y, x)

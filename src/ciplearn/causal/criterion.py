@@ -1,0 +1,103 @@
+"""The criterion: from a graph and roles to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ciplearn.causal.choice import choose_adjustment
+from ciplearn.causal.conditions import noise_findings, paper_findings, parents_findings, validity_findings
+from ciplearn.causal.fallbacks import find_fallbacks
+from ciplearn.causal.independence import Independence
+from ciplearn.causal.names import listed
+from ciplearn.causal.paths import predictor_name
+from ciplearn.causal.problem import Problem
+from ciplearn.causal.repairs import find_repairs
+from ciplearn.causal.roles import Roles
+from ciplearn.causal.verdict import Verdict
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
+
+
+def judge(graph: CausalGraph, roles: Roles) -> Verdict:
+    """Judge the conditions of `ciplearn.causal.problem` for roles that were checked against the graph."""
+    problem = Problem.pose(graph, roles)
+    s = choose_adjustment(problem) if roles.adjustment is None else frozenset(graph.numbers(roles.adjustment))
+    predictor = predictor_name(graph)
+    own = [
+        *validity_findings(graph, problem.adjustment(s), s, predictor),
+        *parents_findings(graph, problem, s),
+        *noise_findings(graph, problem, s),
+    ]
+    printed = paper_findings(graph, roles, problem, s)
+    holds = all(finding.holds for finding in own)
+    return Verdict(
+        holds=holds,
+        paper_condition=all(finding.holds for finding in printed),
+        independence=Independence(right=graph.names(problem.exposures(s)), given=graph.names(s), left=predictor),
+        findings=(*own, *printed),
+        assumptions=_assumptions(graph, roles, problem, s),
+        warnings=_warnings(graph, roles, problem, s),
+        injective=_injective(graph, problem, s),
+        outcome=roles.outcome,
+        protected=roles.protected,
+        context=roles.context,
+        inputs=roles.inputs,
+        adjustment=graph.names(s),
+        graph=graph,
+        find_repairs=partial(tuple) if holds else partial(find_repairs, graph, roles),
+        find_fallbacks=partial(tuple) if holds else partial(find_fallbacks, graph, roles, problem, s),
+    )
+
+
+def _injective(graph: CausalGraph, problem: Problem, s: Set[int]) -> tuple[str, ...]:
+    return graph.names({node for node, _ in problem.confounded(s)})
+
+
+def _assumptions(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> tuple[str, ...]:
+    protected, given = listed(roles.protected), listed(graph.names(s))
+    right = listed(graph.names(problem.exposures(s)))
+    where = f" together with every value of {given}" if s else ""
+    said = [
+        "The graph is right: no edge and no unobserved common cause is missing.",
+        f"Overlap: every value that changing {protected} could give to {right} occurs{where}.",
+        f"{predictor_name(graph)} is a function of {listed(roles.inputs)} and of nothing else but independent noise.",
+        "The independence is exact: a small but positive dependence bounds no counterfactual difference by itself.",
+    ]
+    injective = _injective(graph, problem, s)
+    if injective:
+        said.append(
+            f"{listed(injective)}: injective in the total noise, unobserved causes included, given their parents."
+        )
+    return tuple(said)
+
+
+def _warnings(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> tuple[str, ...]:
+    predictor = predictor_name(graph)
+    inputs = graph.numbers(roles.inputs)
+    given = listed(graph.names(s))
+    said = []
+    if inputs <= s:
+        said.append(
+            f"The independence is vacuous: every input lies in {given}, so a penalty on it is zero for every predictor "
+            "and trains nothing."
+        )
+    elif inputs <= problem.known | s:
+        strict = f"a function of {given} alone" if s else "constant"
+        said.append(
+            f"At the strict end the predictor is {strict}, because every input is conditioned on or made irrelevant; "
+            "the weight of the penalty trades accuracy along the way there, and a smaller context demands less."
+        )
+    else:
+        unseen = listed(graph.names(inputs - problem.known - s))
+        said.append(
+            f"{predictor} also sees {unseen}, which is outside the context: invariance is a statement about its "
+            "distribution there, so compare distributions and not only means when it is measured."
+        )
+    if problem.outcome in s:
+        said.append(
+            f"{roles.outcome} is adjusted for: the penalty needs it in training only, the predictor never sees it."
+        )
+    return tuple(said)

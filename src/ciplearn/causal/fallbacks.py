@@ -1,0 +1,79 @@
+"""What a penalty can still buy where the criterion fails, strongest statement first."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from ciplearn.causal.choice import choose_adjustment
+from ciplearn.causal.independence import Independence
+from ciplearn.causal.names import in_order, listed
+from ciplearn.causal.paths import predictor_name
+from ciplearn.causal.problem import Problem, trials
+from ciplearn.causal.roles import Roles
+from ciplearn.causal.verdict import Fallback
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
+
+
+def find_fallbacks(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> tuple[Fallback, ...]:
+    """Return a certified smaller context if there is one, invariance to experiments if S is valid, parity always."""
+    found = []
+    smaller = _smaller_context(graph, roles)
+    if smaller is not None:
+        found.append(smaller)
+    statement = _statement(graph, problem, s)
+    right, predictor = listed(statement.right), predictor_name(graph)
+    if problem.adjustment(s).is_valid(s):
+        found.append(
+            Fallback(
+                statement,
+                f"under overlap, setting {right} by intervention then leaves the distribution of {predictor} in the "
+                "population as it is; for one person, whose history is known, it promises nothing.",
+            )
+        )
+    parity = "on average over everybody" if not s else f"among people alike in {listed(statement.given)}"
+    found.append(
+        Fallback(
+            statement,
+            f"parity in the data, {parity}: the predictions are distributed alike whatever {right} is; about "
+            "what would have happened it promises nothing.",
+        )
+    )
+    return tuple(found)
+
+
+def _smaller_context(graph: CausalGraph, roles: Roles) -> Fallback | None:
+    """Drop as few context nodes as possible until the criterion holds; at the end, all of them."""
+    droppable = [name for name in roles.context if name not in roles.protected]
+    tried = 0
+    for count in range(1, len(droppable) + 1):
+        for dropped in combinations(droppable, count):
+            tried += 1
+            if tried > trials(graph) and count < len(droppable):
+                break
+            kept = tuple(name for name in roles.context if name not in dropped)
+            found = _certified(graph, replace(roles, context=kept, adjustment=None))
+            if found is not None:
+                return found
+    return None
+
+
+def _certified(graph: CausalGraph, roles: Roles) -> Fallback | None:
+    problem = Problem.pose(graph, roles)
+    s = choose_adjustment(problem)
+    if not problem.certifies(s):
+        return None
+    known = in_order((*roles.protected, *roles.context, *graph.names(s)))
+    return Fallback(
+        _statement(graph, problem, s),
+        f"counterfactual invariance in {listed(roles.protected)} with respect to {listed(known)}, a smaller context "
+        "than the one asked about.",
+    )
+
+
+def _statement(graph: CausalGraph, problem: Problem, s: Set[int]) -> Independence:
+    return Independence(graph.names(problem.exposures(s)), graph.names(s), predictor_name(graph))

@@ -1,0 +1,1 @@
+"""Notations for graphs: one module reads and writes one notation."""

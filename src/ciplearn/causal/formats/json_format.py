@@ -1,0 +1,108 @@
+"""JSON: the fields of a graph by name.
+
+    {"nodes": ["A", "Y"], "directed": [["A", "Y"]], "bidirected": [], "undirected": [], "latent": [],
+     "exposures": [], "outcomes": [], "adjusted": [], "positions": {"A": [0.0, 1.0]}}
+
+Every key may be left out; a key that is not known is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from typing import Any
+
+from ciplearn._core.errors import GraphSyntaxError
+from ciplearn.causal.formats.lexer import syntax_error
+from ciplearn.causal.formats.parts import GraphParts
+from ciplearn.causal.names import nearest
+
+_KEYS = tuple(field.name for field in fields(GraphParts))
+_EDGE_KEYS = ("directed", "bidirected", "undirected")
+
+
+def read_json(text: str) -> GraphParts:
+    """Read a graph from JSON text."""
+    reader = _Reader(text)
+    try:
+        content = json.loads(text, object_pairs_hook=reader.pairs, parse_constant=reader.constant)
+    except json.JSONDecodeError as problem:
+        raise GraphSyntaxError(f"This is not JSON: {problem.msg}", problem.lineno, problem.colno) from None
+    except RecursionError:
+        raise syntax_error(text, 0, "This JSON is nested too deeply to be a graph") from None
+    return reader.graph(content)
+
+
+def write_json(parts: GraphParts) -> str:
+    """Write a graph as JSON text; empty fields other than nodes and directed are left out."""
+    content = {key: value for key, value in asdict(parts).items() if value or key in ("nodes", "directed")}
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def error(self, wrong: Any, message: str) -> GraphSyntaxError:
+        """Point at the first place where the wrong value is written; at the start where it cannot be found."""
+        for written in (json.dumps(wrong, ensure_ascii=False, default=str), json.dumps(wrong, default=str)):
+            offset = self.text.find(written)
+            if offset >= 0:
+                return syntax_error(self.text, offset, message)
+        return syntax_error(self.text, 0, message)
+
+    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise self.error(key, f"The key {key!r} stands twice in one object; keep one")
+        return dict(pairs)
+
+    def constant(self, name: str) -> Any:
+        raise syntax_error(self.text, max(0, self.text.find(name)), f"{name} is not a position; use finite numbers")
+
+    def graph(self, content: Any) -> GraphParts:
+        if not isinstance(content, dict):
+            raise self.error(
+                content,
+                f"A graph is an object with keys such as nodes and directed, but {type(content).__name__} was found",
+            )
+        for key in content:
+            if key not in _KEYS:
+                raise self.error(
+                    key,
+                    f"The key {key!r} is not known; {nearest(key, _KEYS, 'keys').rstrip('.')}",
+                )
+        parts = GraphParts()
+        for key, value in content.items():
+            if key == "positions":
+                parts.positions = self.positions(value)
+            elif key in _EDGE_KEYS:
+                getattr(parts, key).extend(self.edge(key, pair) for pair in self.array(key, value))
+            else:
+                getattr(parts, key).extend(self.name(name) for name in self.array(key, value))
+        return parts
+
+    def array(self, key: str, value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise self.error(key, f"{key!r} must be an array, but {value!r} was found")
+        return value
+
+    def name(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self.error(value, f"A node name must be a string, but {value!r} was found")
+        return value
+
+    def edge(self, key: str, pair: Any) -> tuple[str, str]:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise self.error(pair, f"An edge in {key!r} must be a pair of names, but {pair!r} was found")
+        return self.name(pair[0]), self.name(pair[1])
+
+    def positions(self, value: Any) -> dict[str, tuple[float, float]]:
+        if not isinstance(value, dict):
+            raise self.error("positions", f"'positions' must be an object, but {value!r} was found")
+        for node, spot in value.items():
+            numbers = isinstance(spot, list) and len(spot) == 2
+            if not numbers or not all(isinstance(c, int | float) and not isinstance(c, bool) for c in spot):
+                raise self.error(node, f"A position must be a pair of numbers, but {node!r} has {spot!r}")
+        return {node: (float(x), float(y)) for node, (x, y) in value.items()}

@@ -1,0 +1,77 @@
+"""Graph text from anywhere: which notation it is in, and edges given as text, as pairs or as both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+
+from ciplearn._core.errors import GraphError
+from ciplearn.causal.formats.dot import read_dot
+from ciplearn.causal.formats.gml import read_gml
+from ciplearn.causal.formats.json_format import read_json
+from ciplearn.causal.formats.parts import GraphParts
+from ciplearn.causal.formats.text import read_dagitty, read_edge_text
+
+# Comments may stand before the first word of any notation but JSON.
+_LEADING = re.compile(r"(?:\s|//[^\n]*\n|\#[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_OPENINGS = (
+    (re.compile(r"(?:strict\b\s*)?(?:di)?graph\b[^\[{]*\{", re.IGNORECASE | re.DOTALL), read_dot),
+    (re.compile(r"(?:(?:creator|version|comment)\b[^\n]*\s+)*graph\s*\[", re.IGNORECASE), read_gml),
+    (re.compile(r"(?:dag|pdag|mag|pag)\b\s*(?:\w+\s*|\"[^\"]*\"\s*)?\{"), read_dagitty),
+    (re.compile(r"\{\s*(?:\"[^\"]*\"\s*:|\}\s*\Z)"), read_json),
+)
+
+
+def read_text(text: str) -> GraphParts:
+    """Read a graph in any notation, recognised by how the text begins; an edge list where nothing else fits."""
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise GraphError("The graph text is empty; write edges such as 'A -> B'.")
+    start = _LEADING.match(text)
+    offset = start.end() if start else 0
+    for opening, reader in _OPENINGS:
+        if opening.match(text, offset):
+            return reader(text)
+    return read_edge_text(text)
+
+
+def as_text(text: object) -> str:
+    """Return `text` if it is a string."""
+    if not isinstance(text, str):
+        raise GraphError(f"Graph text must be a string, but {type(text).__name__} was received; read the file first.")
+    return text
+
+
+def file_text(path: str | PathLike[str]) -> str:
+    """Return the text of a file, or say why it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise GraphError(f"There is no file {str(path)!r}; check the path.") from None
+    except UnicodeDecodeError:
+        raise GraphError(f"The file {str(path)!r} is not UTF-8 text; save the graph as text.") from None
+    except OSError as problem:
+        raise GraphError(f"The file {str(path)!r} cannot be read ({problem.strerror}); check the path.") from None
+
+
+def edge_parts(
+    directed: str | Iterable[tuple[str, str] | str],
+    bidirected: str | Iterable[tuple[str, str] | str],
+    undirected: str | Iterable[tuple[str, str] | str],
+) -> GraphParts:
+    """Collect edges; text among the directed ones may draw any edge, elsewhere edges of that kind only."""
+    parts = GraphParts()
+    for kind, edges in (("directed", directed), ("bidirected", bidirected), ("undirected", undirected)):
+        for edge in (edges,) if isinstance(edges, str) else edges:
+            if not isinstance(edge, str):
+                getattr(parts, kind).append(edge)
+                continue
+            read = read_edge_text(edge)
+            if kind != "directed" and (read.directed or len(vars(read)[kind]) == 0):
+                raise GraphError(
+                    f"{edge!r} is not a {kind} edge; write {'A <-> B' if kind == 'bidirected' else 'A -- B'}."
+                )
+            parts.extend(read)
+    return parts

@@ -1,0 +1,122 @@
+"""The graphs that a graph with undirected edges stands for.
+
+A member directs every undirected edge so that no directed cycle and no new unshielded collider (a → b ← c with a and c
+not adjacent) appears: the graphs that data with these independencies cannot tell apart. Bidirected edges count as
+arrowheads on both ends. Orientation rules (Meek 1995) are applied after each choice, so that a choice rarely leads
+nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ciplearn._core.errors import GraphError
+from ciplearn.causal.edges import Edge
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
+
+
+def members(graph: CausalGraph, limit: int | None) -> Iterator[CausalGraph]:
+    """Yield the members of the class of `graph` in a fixed order, at most `limit` of them."""
+    return islice(_members(graph), limit)
+
+
+def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
+    joined: dict[str, set[str]] = {node: set() for node in graph.nodes}
+    for a, b in (*graph.directed, *graph.bidirected, *graph.undirected):
+        joined[a].add(b)
+        joined[b].add(a)
+    start = _closed(joined, graph.bidirected, set(graph.directed), set(graph.undirected))
+    stack = [start] if start is not None else []
+    allowed_colliders = _colliders(joined, graph.bidirected, set(graph.directed))
+    while stack:
+        directed, undirected = stack.pop()
+        if not undirected:
+            if _colliders(joined, graph.bidirected, directed) <= allowed_colliders:
+                yield from _acyclic(graph, directed)
+            continue
+        a, b = min(undirected)
+        for edge in ((b, a), (a, b)):
+            closed = _closed(joined, graph.bidirected, directed | {edge}, undirected - {(a, b)})
+            if closed is not None:
+                stack.append(closed)
+
+
+def _acyclic(graph: CausalGraph, directed: set[Edge]) -> Iterator[CausalGraph]:
+    try:
+        yield replace(graph, directed=tuple(directed), undirected=())
+    except GraphError:
+        # The orientation closed a cycle: not a member.
+        return
+
+
+def _colliders(
+    joined: dict[str, set[str]], bidirected: tuple[Edge, ...], directed: set[Edge]
+) -> set[tuple[str, str, str]]:
+    """Unshielded colliders (a, b, c): arrowheads from a and c meet at b, and a and c are not joined."""
+    into: dict[str, set[str]] = {}
+    for a, b in directed:
+        into.setdefault(b, set()).add(a)
+    for a, b in bidirected:
+        into.setdefault(a, set()).add(b)
+        into.setdefault(b, set()).add(a)
+    return {(a, b, c) for b, ends in into.items() for a in ends for c in ends if a < c and c not in joined[a]}
+
+
+def _closed(
+    joined: dict[str, set[str]], bidirected: tuple[Edge, ...], directed: set[Edge], undirected: set[Edge]
+) -> tuple[set[Edge], set[Edge]] | None:
+    """Apply the orientation rules until nothing changes; None where an edge is forced both ways."""
+    directed, undirected = set(directed), set(undirected)
+    changed = True
+    while changed:
+        changed = False
+        for a, b in sorted(undirected):
+            forward, backward = (_forced(joined, bidirected, directed, undirected, x, y) for x, y in ((a, b), (b, a)))
+            if forward and backward:
+                return None
+            if forward or backward:
+                undirected.remove((a, b))
+                directed.add((a, b) if forward else (b, a))
+                changed = True
+    return directed, undirected
+
+
+def _forced(
+    joined: dict[str, set[str]],
+    bidirected: tuple[Edge, ...],
+    directed: set[Edge],
+    undirected: set[Edge],
+    a: str,
+    b: str,
+) -> bool:
+    """Tell whether a − b must become a → b."""
+
+    def loose(x: str, y: str) -> bool:
+        return (x, y) in undirected or (y, x) in undirected
+
+    def arrowhead(x: str, y: str) -> bool:
+        return (x, y) in directed or (x, y) in bidirected or (y, x) in bidirected
+
+    around = joined[a] | joined[b]
+    # Rule 1: c → a − b with c, b not adjacent would become a collider at a.
+    if any(arrowhead(c, a) and c not in joined[b] and c != b for c in joined[a]):
+        return True
+    # Rule 2: a → c → b would close a cycle.
+    if any((a, c) in directed and (c, b) in directed for c in around):
+        return True
+    # Rule 3: a − c → b and a − d → b with c, d not adjacent.
+    through = [c for c in joined[a] & joined[b] if loose(a, c) and (c, b) in directed]
+    if any(d not in joined[c] for c in through for d in through if d != c):
+        return True
+    # Rule 4: a − c → d → b with c, b not adjacent and a, d adjacent.
+    return any(
+        loose(a, c) and (c, d) in directed and c not in joined[b]
+        for d in joined[a] & joined[b]
+        if (d, b) in directed
+        for c in joined[a] & joined[d]
+    )

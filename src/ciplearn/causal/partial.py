@@ -1,0 +1,148 @@
+"""The criterion over every graph that a graph with undirected edges stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ciplearn._core.errors import GraphError
+from ciplearn.causal.conditions import Finding
+from ciplearn.causal.criterion import judge
+from ciplearn.causal.edges import Edge
+from ciplearn.causal.names import listed
+from ciplearn.causal.orientations import members
+from ciplearn.causal.roles import Roles
+from ciplearn.causal.verdict import Change, Repair, Verdict
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
+
+MOST_MEMBERS = 256
+
+
+@dataclass(frozen=True)
+class ClassVerdict(Verdict):
+    """The verdict over every graph of a class: `holds` means that it holds in all of them, with one adjustment set.
+
+    Attributes
+    ----------
+    holds_in : str
+        ``"all"``, ``"some"`` or ``"none"`` of the members.
+    members : tuple of Verdict
+        The verdict of each member that was judged.
+    deciding : tuple of pairs
+        Undirected edges (a, b) such that the verdict holds in every member with a → b and in no member with b → a.
+    complete : bool
+        False where the class has more members than were judged; then `holds` is False.
+    """
+
+    holds_in: str
+    members: tuple[Verdict, ...]
+    deciding: tuple[Edge, ...]
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data; members by the directions they choose."""
+        return {
+            **super().to_dict(),
+            "holds_in": self.holds_in,
+            "complete": self.complete,
+            "deciding": [list(edge) for edge in self.deciding],
+            "members": [
+                {
+                    "directed": [list(edge) for edge in self.chosen(member)],
+                    "holds": member.holds,
+                    "adjustment": list(member.adjustment),
+                }
+                for member in self.members
+            ],
+        }
+
+    def chosen(self, member: Verdict) -> tuple[Edge, ...]:
+        """Return the directions that a member gives to the undirected edges."""
+        return _directions(self.graph, member.graph)
+
+
+def judge_class(graph: CausalGraph, roles: Roles) -> ClassVerdict:
+    """Judge every member, up to a bound, with one adjustment set for all of them where there is one."""
+    listing = list(members(graph, MOST_MEMBERS + 1))
+    complete = len(listing) <= MOST_MEMBERS
+    judged = [judge(member, roles) for member in listing[:MOST_MEMBERS]]
+    if not judged:
+        raise GraphError(
+            "No graph directs every undirected edge without a cycle or a new collider; check the undirected edges "
+            f"{', '.join(f'{a} − {b}' for a, b in graph.undirected)}."
+        )
+    shared = _one_adjustment(listing[:MOST_MEMBERS], roles, judged)
+    holding = [verdict for verdict in shared if verdict.holds]
+    holds_in = "all" if len(holding) == len(shared) else "some" if holding else "none"
+    spokesman = next((verdict for verdict in shared if not verdict.holds), shared[0])
+    deciding = _deciding(graph, shared) if holds_in == "some" else ()
+    summary = _summary(graph, shared, holds_in, deciding, complete)
+    fields = {name: getattr(spokesman, name) for name in Verdict.__dataclass_fields__}
+    fields |= {
+        "holds": holds_in == "all" and complete,
+        "paper_condition": all(verdict.paper_condition for verdict in shared) and complete,
+        "findings": (summary, *spokesman.findings),
+        "graph": graph,
+        "find_repairs": partial(_directing, shared, deciding),
+        "injective": tuple(dict.fromkeys(name for verdict in shared for name in verdict.injective)),
+    }
+    return ClassVerdict(**fields, holds_in=holds_in, members=tuple(shared), deciding=deciding, complete=complete)
+
+
+def _directing(judged: list[Verdict], deciding: tuple[Edge, ...]) -> tuple[Repair, ...]:
+    independence = judged[0].independence
+    orders = (Change("direct edge", (a, b), f"direct {a} → {b} if you can argue for it") for a, b in deciding)
+    return tuple(Repair((order,), independence) for order in orders)
+
+
+def _one_adjustment(graphs: list[CausalGraph], roles: Roles, judged: list[Verdict]) -> list[Verdict]:
+    """Judge again with the adjustment set that holds in most members: training can enforce one statement only."""
+    choices = list(dict.fromkeys(verdict.adjustment for verdict in judged))
+    if len(choices) == 1:
+        return judged
+    trials = [[judge(graph, replace(roles, adjustment=choice)) for graph in graphs] for choice in choices]
+    return max(trials, key=lambda verdicts: sum(verdict.holds for verdict in verdicts))
+
+
+def _summary(
+    graph: CausalGraph, judged: list[Verdict], holds_in: str, deciding: tuple[Edge, ...], complete: bool
+) -> Finding:
+    count = sum(verdict.holds for verdict in judged)
+    scope = f"{len(judged)} graphs" if complete else f"the first {len(judged)} graphs"
+    given = listed(judged[0].adjustment)
+    sentence = f"With adjustment set {given}, the criterion holds in {count} of {scope} that this drawing stands for"
+    if deciding:
+        a, b = deciding[0]
+        sentence += f"; the edge {a} − {b} decides: it holds in all with {a} → {b} and in none with {b} → {a}"
+    elif holds_in == "some":
+        failing = next(verdict for verdict in judged if not verdict.holds)
+        sentence += f"; it fails, for example, with {_written(_directions(graph, failing.graph))}"
+    sentence += "."
+    if not complete:
+        sentence += (
+            f" There are more than {len(judged)}: direct some of the {len(graph.undirected)} edges and ask again."
+        )
+    return Finding("class", holds_in == "all" and complete, sentence)
+
+
+def _deciding(graph: CausalGraph, judged: list[Verdict]) -> tuple[Edge, ...]:
+    found = []
+    for a, b in graph.undirected:
+        for edge in ((a, b), (b, a)):
+            with_edge = {verdict.holds for verdict in judged if edge in verdict.graph.directed}
+            against = {verdict.holds for verdict in judged if edge not in verdict.graph.directed}
+            if with_edge == {True} and against == {False}:
+                found.append(edge)
+    return tuple(found)
+
+
+def _directions(graph: CausalGraph, member: CausalGraph) -> tuple[Edge, ...]:
+    drawn = set(member.directed)
+    return tuple((a, b) if (a, b) in drawn else (b, a) for a, b in graph.undirected)
+
+
+def _written(edges: tuple[Edge, ...]) -> str:
+    return ", ".join(f"{a} → {b}" for a, b in edges)

@@ -1,0 +1,194 @@
+"""`Verdict`: what the criterion says about a graph and a choice of roles, in data and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ciplearn.causal.conditions import Finding
+from ciplearn.causal.independence import Independence
+from ciplearn.causal.names import in_order, listed
+from ciplearn.causal.paths import Path
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change to the graph or to the roles.
+
+    Attributes
+    ----------
+    kind : str
+        ``"measure"``, ``"drop edge"``, ``"add to context"``, ``"drop from context"``, ``"drop from inputs"`` or
+        ``"adjust for"``.
+    nodes : tuple of str
+        The node, the two ends of the edge, or the adjustment set.
+    sentence : str
+        The change as an order.
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+    sentence: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Changes that together make the criterion hold, and the independence that then does."""
+
+    changes: tuple[Change, ...]
+    independence: Independence
+
+    def __str__(self) -> str:
+        orders = " and ".join(change.sentence for change in self.changes)
+        return f"{orders[0].upper()}{orders[1:]}: then {self.independence} suffices."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the repair as JSON-ready data."""
+        return {
+            "changes": [{"kind": change.kind, "nodes": list(change.nodes)} for change in self.changes],
+            "independence": self.independence.to_dict(),
+            "sentence": str(self),
+        }
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """A statement that a penalty can enforce although the criterion fails, and what it buys."""
+
+    independence: Independence
+    implies: str
+
+    def __str__(self) -> str:
+        return f"{self.independence}: {self.implies}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as JSON-ready data."""
+        return {"independence": self.independence.to_dict(), "implies": self.implies}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer of the criterion.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether enforcing `independence` makes the predictor counterfactually invariant in `protected` with respect to
+        `protected`, `context` and `adjustment`, under `assumptions`.
+    paper_condition : bool
+        Whether the theorem holds as the paper prints it: validity for the outcome instead of the predictor.
+    independence : Independence
+        The statement for a penalty to enforce, Ŷ ⊥ (A ∪ W) ∖ S | S.
+    findings : tuple of Finding
+        What was found for and against, with the paths.
+    assumptions : tuple of str
+        What no data can show.
+    warnings : tuple of str
+        What the statement does to the predictor that its reader may not expect.
+    injective : tuple of str
+        Nodes assumed injective in their total noise, because they are confounded.
+    outcome, protected, context, inputs, adjustment
+        The roles that were judged.
+    graph : CausalGraph
+        The graph that was judged.
+    """
+
+    holds: bool
+    paper_condition: bool
+    independence: Independence
+    findings: tuple[Finding, ...]
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    injective: tuple[str, ...]
+    outcome: str
+    protected: tuple[str, ...]
+    context: tuple[str, ...]
+    inputs: tuple[str, ...]
+    adjustment: tuple[str, ...]
+    graph: CausalGraph = field(repr=False)
+    # Searches, run when first asked for: many callers want the verdict alone.
+    find_repairs: Callable[[], tuple[Repair, ...]] = field(repr=False, compare=False)
+    find_fallbacks: Callable[[], tuple[Fallback, ...]] = field(repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The findings as sentences."""
+        return tuple(finding.sentence for finding in self.findings)
+
+    @property
+    def open_paths(self) -> tuple[Path, ...]:
+        """The paths of the findings that speak against the verdict, those on the paper's condition left out."""
+        against = (f for f in self.findings if not f.holds and f.condition != "paper")
+        return tuple(dict.fromkeys(path for finding in against for path in finding.paths))
+
+    @cached_property
+    def repairs(self) -> tuple[Repair, ...]:
+        """The smallest changes that would make the criterion hold; none where it does, or where none was found."""
+        return self.find_repairs()
+
+    @cached_property
+    def weaker(self) -> tuple[Fallback, ...]:
+        """What a penalty can still buy where the criterion fails, strongest first."""
+        return self.find_fallbacks()
+
+    @property
+    def respects(self) -> tuple[str, ...]:
+        """A ∪ W ∪ S: what a person is known by in the conclusion."""
+        return in_order((*self.protected, *self.context, *self.adjustment))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data."""
+        return {
+            "holds": self.holds,
+            "paper_condition": self.paper_condition,
+            "independence": self.independence.to_dict(),
+            "outcome": self.outcome,
+            "protected": list(self.protected),
+            "context": list(self.context),
+            "inputs": list(self.inputs),
+            "adjustment": list(self.adjustment),
+            "reasons": [finding.to_dict() for finding in self.findings],
+            "assumptions": list(self.assumptions),
+            "injective": list(self.injective),
+            "warnings": list(self.warnings),
+            "repairs": [repair.to_dict() for repair in self.repairs],
+            "weaker": [fallback.to_dict() for fallback in self.weaker],
+        }
+
+    def headline(self) -> str:
+        """Return the verdict in one sentence."""
+        claim = f"invariant in {listed(self.protected)} with respect to {listed(self.respects)}"
+        if self.holds:
+            return f"Holds: {self.independence} makes the predictor counterfactually {claim}."
+        return f"Does not hold: {self.independence} does not make the predictor counterfactually {claim}."
+
+    def sections(self) -> list[tuple[str, list[str]]]:
+        """Return titles with their sentences, as they are printed."""
+        titled = [
+            ("Reasons", [f"{'✓' if finding.holds else '✗'} {finding.sentence}" for finding in self.findings]),
+            ("Assumptions that data cannot show", list(self.assumptions)),
+            ("Notes", list(self.warnings)),
+            ("Smallest repairs", [str(repair) for repair in self.repairs]),
+            ("What a penalty can still buy", [str(fallback) for fallback in self.weaker]),
+        ]
+        return [(title, sentences) for title, sentences in titled if sentences]
+
+    def __str__(self) -> str:
+        lines = [self.headline()]
+        for title, sentences in self.sections():
+            lines += ["", title, *(f"  {sentence}" for sentence in sentences)]
+        return "\n".join(lines)
+
+    def _repr_svg_(self) -> str:
+        return self.graph.to_svg(verdict=self)
