@@ -12,6 +12,19 @@ __version__ = "0.1.0"
 
 # Public name -> the room that holds it.
 _ROOM_OF = {
+    "CIRCE": "ciplearn.penalties",
+    "Categorical": "ciplearn.kernels",
+    "Gaussian": "ciplearn.kernels",
+    "HSCIC": "ciplearn.penalties",
+    "HSIC": "ciplearn.penalties",
+    "Laplace": "ciplearn.kernels",
+    "Linear": "ciplearn.kernels",
+    "MMD": "ciplearn.penalties",
+    "Nystroem": "ciplearn.kernels",
+    "Product": "ciplearn.kernels",
+    "RandomFourier": "ciplearn.kernels",
+    "ResidualHSCIC": "ciplearn.penalties",
+    "Sum": "ciplearn.kernels",
 }
 
 __all__ = [*sorted(_ROOM_OF), "__version__"]

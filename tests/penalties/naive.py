@@ -63,8 +63,6 @@ def mmd(k_y, groups, cells):
         for g, h in pairs:
             left = [i for i in inside if groups[i] == g]
             right = [i for i in inside if groups[i] == h]
-            distance = (
-                k_y[left][:, left].mean() + k_y[right][:, right].mean() - 2 * k_y[left][:, right].mean()
-            )
+            distance = k_y[left][:, left].mean() + k_y[right][:, right].mean() - 2 * k_y[left][:, right].mean()
             total = total + len(inside) / n * distance / len(pairs)
     return total

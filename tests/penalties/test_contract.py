@@ -243,12 +243,12 @@ def test_low_rank_converges_to_exact_as_features_grow(case, features):
     exact = case.build(exact_rows=None).prepare(*case.arguments(right, given))
     assert exact.exact
     errors = []
-    for size in (4, 16, 60) if features is Nystroem else (64, 512, 4096):
+    for size in (4, 16, 60) if features is Nystroem else (32, 128, 1024):
         low_rank = case.build(exact_rows=0, features=features(n_features=size)).prepare(*case.arguments(right, given))
         assert not low_rank.exact
         errors.append(((low_rank.matrix() - exact.matrix()).norm() / exact.matrix().norm()).item())
     assert errors[0] > errors[1] > errors[2]
-    assert errors[2] < (1e-6 if features is Nystroem else 0.1)
+    assert errors[2] < (1e-6 if features is Nystroem else 0.15)
 
 
 @each(CASES)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -84,7 +85,9 @@ def _as_tensor(value: Any, name: str) -> Tensor:
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
     try:
-        return torch.as_tensor(value)
+        array = np.asarray(value)
+        # torch shares memory with an array, and must not share what it could not write.
+        return torch.as_tensor(array if array.flags.writeable else array.copy())
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputTypeError(
             f"{name} must be a tensor or an array of numbers, got {type(value).__name__}; "
