@@ -12,6 +12,9 @@ __version__ = "0.1.0"
 
 # Public name -> the room that holds it.
 _ROOM_OF = {
+    "CausalGraph": "ciplearn.causal",
+    "Independence": "ciplearn.causal",
+    "Verdict": "ciplearn.causal",
     "CIRCE": "ciplearn.penalties",
     "Categorical": "ciplearn.kernels",
     "Gaussian": "ciplearn.kernels",

@@ -103,12 +103,13 @@ def parents_findings(graph: CausalGraph, problem: Problem, s: Set[int]) -> list[
             found.append(Finding("parents", False, sentence, (path,)))
     if not found:
         responding = graph.names(problem.responding(s))
+        protected = listed(graph.names(problem.protected))
         sentence = (
-            f"{listed(responding)} respond{'s' if len(responding) == 1 else ''} to "
-            f"{listed(graph.names(problem.protected))}, and all their parents lie in {inside}."
+            f"{listed(responding)} respond{'s' if len(responding) == 1 else ''} to {protected}, and all parents of "
+            f"{listed(responding)} lie in {inside}."
             if responding
-            else f"Nothing that the independence leaves out of {listed(graph.names(s))} responds to "
-            f"{listed(graph.names(problem.protected))}."
+            else f"Only {protected} itself changes in {listed(graph.names(problem.exposures(s)))}: nothing else there "
+            f"responds to {protected}."
         )
         found.append(Finding("parents", True, sentence))
     return found
@@ -161,10 +162,10 @@ def paper_findings(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[in
         sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {listed(graph.names(problem.known))}."
         found.append(Finding("paper", False, sentence, (path,)))
     if found:
-        return [Finding("paper", False, f"The paper's condition fails: {f.sentence}", f.paths) for f in found]
+        return [Finding("paper", False, f.sentence, f.paths) for f in found]
     sentence = (
-        f"The paper's condition holds too: {listed(graph.names(s))} is valid for "
-        f"({listed(graph.names(problem.exposures(s)))}, {roles.outcome})."
+        f"{listed(graph.names(s))} is a valid adjustment set for ({listed(graph.names(problem.exposures(s)))}, "
+        f"{roles.outcome}), and all parents of the context lie in {listed(graph.names(problem.known))}."
     )
     return [Finding("paper", True, sentence)]
 

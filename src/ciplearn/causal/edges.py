@@ -1,4 +1,4 @@
-"""Edges as pairs of names in a fixed order."""
+"""Edges as pairs of names in a fixed order, and positions as pairs of numbers."""
 
 from __future__ import annotations
 
@@ -24,3 +24,14 @@ def checked_edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple
             raise GraphError(f"No node causes itself, but the {kind} edge {a!r} to {b!r} was received; remove it.")
         pairs.append((a, b) if not symmetric or natural_key(a) < natural_key(b) else (b, a))
     return tuple(sorted(set(pairs), key=lambda pair: (natural_key(pair[0]), natural_key(pair[1]))))
+
+
+def checked_point(name: str, place: Iterable[float]) -> tuple[float, float]:
+    """Return the position of a node as two finite numbers."""
+    try:
+        x, y = (float(coordinate) for coordinate in place)
+    except (TypeError, ValueError):
+        x = y = float("nan")
+    if not (abs(x) < float("inf") and abs(y) < float("inf")):
+        raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {place!r}; correct it.")
+    return x, y

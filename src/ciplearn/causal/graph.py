@@ -17,7 +17,7 @@ from ciplearn.causal import queries
 from ciplearn.causal.criterion import judge
 from ciplearn.causal.dag import Dag
 from ciplearn.causal.drawing import draw
-from ciplearn.causal.edges import Edge, checked_edges
+from ciplearn.causal.edges import Edge, checked_edges, checked_point
 from ciplearn.causal.formats.dot import read_dot, write_dot
 from ciplearn.causal.formats.gml import read_gml, write_gml
 from ciplearn.causal.formats.json_format import read_json, write_json
@@ -82,7 +82,11 @@ class CausalGraph:
         _set(self, "latent", frozenset(self.known(self.latent, "latent")))
         for role in ("exposures", "outcomes", "adjusted"):
             _set(self, role, in_order(self.known(getattr(self, role), role)))
-        _set(self, "positions", {name: _point(self, name, place) for name, place in self.positions.items()})
+        _set(
+            self,
+            "positions",
+            {name: checked_point(name, self.positions[name]) for name in self.known(self.positions, "positions")},
+        )
         self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
@@ -216,7 +220,8 @@ class CausalGraph:
     ) -> Iterator[frozenset[str]]:
         """Iterate over the observed valid sets from which nothing but `must_include` can be left out.
 
-        The sets nearest to `x` come first. The iteration is lazy with polynomial delay; it stops after `limit` sets, and None means all of them.
+        The sets nearest to `x` come first. The iteration is lazy with polynomial delay; it stops after `limit` sets,
+        and None means all of them.
         """
         return queries.minimal_sets(self, x, y, must_include, must_exclude, limit)
 
@@ -391,11 +396,3 @@ class CausalGraph:
 def _set(graph: CausalGraph, attribute: str, value: object) -> None:
     # The one place that writes to the frozen value: while it is being made.
     object.__setattr__(graph, attribute, value)
-
-
-def _point(graph: CausalGraph, name: str, place: tuple[float, float]) -> tuple[float, float]:
-    graph.known((name,), "positions")
-    x, y = (float(coordinate) for coordinate in place)
-    if not (abs(x) < float("inf") and abs(y) < float("inf")):
-        raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {place!r}; correct it.")
-    return x, y

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ciplearn._core.errors import InputTypeError
 from ciplearn.causal.conditions import Finding
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.names import in_order, listed
@@ -119,7 +120,8 @@ class Verdict:
     find_fallbacks: Callable[[], tuple[Fallback, ...]] = field(repr=False, compare=False)
 
     def __bool__(self) -> bool:
-        return self.holds
+        # Either reading of `if verdict:` ("is there one", "does it hold") would be a silent mistake for someone.
+        raise InputTypeError("A verdict is not true or false by itself; ask verdict.holds.")
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -176,7 +178,8 @@ class Verdict:
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return titles with their sentences, as they are printed."""
         titled = [
-            ("Reasons", [f"{'✓' if finding.holds else '✗'} {finding.sentence}" for finding in self.findings]),
+            ("Reasons", [_marked(finding) for finding in self.findings if finding.condition != "paper"]),
+            ("The paper's condition, as printed", [_marked(f) for f in self.findings if f.condition == "paper"]),
             ("Assumptions that data cannot show", list(self.assumptions)),
             ("Notes", list(self.warnings)),
             ("Smallest repairs", [str(repair) for repair in self.repairs]),
@@ -192,3 +195,7 @@ class Verdict:
 
     def _repr_svg_(self) -> str:
         return self.graph.to_svg(verdict=self)
+
+
+def _marked(finding: Finding) -> str:
+    return f"{'✓' if finding.holds else '✗'} {finding.sentence}"

@@ -1,7 +1,8 @@
 """DOT, through pydot (the extra ``ciplearn[dot]``).
 
 ``a -> b`` is a cause, ``a -> b [dir=both]`` a bidirected edge, ``a -> b [dir=none]`` an undirected one. A node may
-carry ``latent=true``, ``roles="exposure,outcome"`` and ``pos="x,y"``. Other attributes say how to draw, and are not read.
+carry ``latent=true``, ``roles="exposure,outcome"`` and ``pos="x,y"``. Other attributes say how to draw, and are not
+read.
 """
 
 from __future__ import annotations

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import GraphSyntaxError
 from ciplearn.causal.formats.networkx_format import read_networkx, write_networkx
 from ciplearn.causal.formats.parts import GraphParts
+
+if TYPE_CHECKING:
+    import networkx
 
 _PLACE = re.compile(r"\((\d+), (\d+)\)")
 
 
 def read_gml(text: str) -> GraphParts:
     """Read a directed graph from GML text; nodes are named by their label, else by their id."""
-    import networkx
-
-    graph = None
-    # What networkx's reader raises on malformed text, its own error first.
-    malformed = (networkx.NetworkXError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
-    for label in ("label", "id"):
-        try:
-            graph = networkx.parse_gml(text, label=label)
-            break
-        except malformed as problem:
-            if label == "id" or "no 'label' attribute" not in str(problem):
-                found = _PLACE.search(str(problem))
-                line, column = (int(number) for number in found.groups()) if found else (1, 1)
-                raise GraphSyntaxError(f"This is not GML: {_one_line(problem)}", max(line, 1), max(column, 1)) from None
+    try:
+        graph = _parsed(text, "label")
+    except GraphSyntaxError as problem:
+        if "no 'label' attribute" not in str(problem):
+            raise
+        graph = _parsed(text, "id")
     for _, marks in graph.nodes(data=True):
         _flatten(marks)
     return read_networkx(graph)
@@ -48,11 +43,21 @@ def write_gml(parts: GraphParts) -> str:
     return "\n".join(networkx.generate_gml(graph)) + "\n"
 
 
+def _parsed(text: str, label: str) -> networkx.Graph:
+    import networkx
+
+    # What networkx's reader raises on malformed text, its own error first.
+    malformed = (networkx.NetworkXError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
+    try:
+        return networkx.parse_gml(text, label=label)
+    except malformed as problem:
+        found = _PLACE.search(str(problem))
+        line, column = (max(1, int(number)) for number in found.groups()) if found else (1, 1)
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise GraphSyntaxError(f"This is not GML: {reason}", line, column) from None
+
+
 def _flatten(marks: dict[str, Any]) -> None:
     graphics = marks.pop("graphics", None)
     if isinstance(graphics, dict) and {"x", "y"} <= set(graphics):
         marks["pos"] = (graphics["x"], graphics["y"])
-
-
-def _one_line(problem: BaseException) -> str:
-    return " ".join(str(problem).split()) or type(problem).__name__

@@ -1,8 +1,8 @@
 """networkx graphs.
 
 A node may carry ``latent=True`` (or ``observed="no"``), ``roles`` (``"exposure"``, ``"outcome"``, ``"adjusted"``,
-several separated by commas) and ``pos=(x, y)``. An edge may carry ``kind``: ``"directed"`` (the default), ``"bidirected"`` or
-``"undirected"``. Other attributes are the caller's own and are not read.
+several separated by commas) and ``pos=(x, y)``. An edge may carry ``kind``: ``"directed"`` (the default),
+``"bidirected"`` or ``"undirected"``. Other attributes are the caller's own and are not read.
 """
 
 from __future__ import annotations

@@ -1,0 +1,72 @@
+"""The commands, and what happens when a call goes wrong.
+
+To add a command, write a module with one function in this package, import it here and add a line to `_COMMANDS`. Keep
+the module's top light: torch, pandas and the like are imported inside the function, so that ``--help`` stays quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import typer
+
+from ciplearn._core.errors import CiplearnError
+from ciplearn.cli.check import check
+from ciplearn.cli.output import complain, say
+
+# Name on the command line -> function. A function returns its exit code, or None for 0.
+_COMMANDS: dict[str, Callable[..., int | None]] = {
+    "check": check,
+}
+
+_MISTAKE = 2
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    help="Counterfactually invariant prediction: predictors that would have said the same had A been different.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for _name, _function in _COMMANDS.items():
+    app.command(_name)(_function)
+
+
+@app.callback(invoke_without_command=True)
+def overview(
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Show the version.")
+) -> None:
+    """Show the version or the help where no command is named."""
+    if version:
+        from ciplearn import __version__
+
+        say(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+
+
+# typer brings its own click in some versions and imports it in others; either way BadParameter is a UsageError is a
+# ClickException, the base of every mistake in a call.
+_ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def main() -> None:
+    """Run the command line; mistakes end in one line on standard error and exit code 2."""
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        result = app(arguments, standalone_mode=False)
+    except CiplearnError as problem:
+        complain(f"ciplearn: {problem}")
+        return _MISTAKE
+    except _ClickException as problem:
+        message = getattr(problem, "format_message", problem.__str__)()
+        complain(f"ciplearn: {message.rstrip('.')}; see ciplearn --help.")
+        return _MISTAKE
+    except (typer.Abort, KeyboardInterrupt):
+        complain("ciplearn: interrupted.")
+        return _INTERRUPTED
+    return result if isinstance(result, int) else 0

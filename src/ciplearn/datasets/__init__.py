@@ -1,0 +1,5 @@
+"""Graphs, structural causal models and data of the paper."""
+
+from ciplearn.datasets import graphs
+
+__all__ = ["graphs"]

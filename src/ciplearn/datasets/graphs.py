@@ -1,0 +1,100 @@
+"""The causal graphs of Quinzan, Casolo, Muandet, Luo and Kilbertus, "Learning Counterfactually Invariant Predictors".
+
+Each function returns a graph whose exposures and outcome are set, so that ``figure_a().criterion()`` is the paper's
+question about it.
+"""
+
+from ciplearn.causal import CausalGraph
+
+
+def figure_a() -> CausalGraph:
+    """Example with a mediator L and its confounder S: Ŷ ⊥ {A, L} | {S}."""
+    return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  A -> L -> Y  S -> {L Y}  A -> Y }")
+
+
+def figure_b() -> CausalGraph:
+    """Causal direction of Veitch et al. 2021, with a hidden confounder of A and Y.
+
+    X_A⊥ is the part of the features that A does not change, X_Y⊥ the part that does not change Y, X∧ the rest.
+    """
+    return CausalGraph.from_dagitty(
+        "dag { A [exposure]  Y [outcome]  A -> X∧ -> Y  A -> X_Y⊥  X∧ -> X_Y⊥  X_A⊥ -> {X∧ Y}  A <-> Y }"
+    )
+
+
+def figure_c() -> CausalGraph:
+    """Anti-causal direction of Veitch et al. 2021, with a hidden confounder of A and Y.
+
+    The figure swaps the labels X_A⊥ and X_Y⊥ against its own caption; here they mean what the caption says: A does not
+    change X_A⊥, and X_Y⊥ has nothing to do with Y but through A.
+    """
+    return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  Y -> {X_A⊥ X∧}  A -> {X∧ X_Y⊥}  A <-> Y }")
+
+
+def figure_d() -> CausalGraph:
+    """Synthetic experiments: as figure (a), and S affects A too."""
+    return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  S -> {A L Y}  A -> L -> Y  A -> Y }")
+
+
+def figure_e() -> CausalGraph:
+    """Fairness experiment in three blocks: A protected, L mediators, C covariates that A does not change."""
+    return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  A -> L -> Y  C -> {L Y}  A -> Y }")
+
+
+def figure_f() -> CausalGraph:
+    """Image experiment in blocks: A horizontal position, U scale, C shape and height, L colour and orientation."""
+    return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  C -> {A U Y}  A -> U -> Y  A -> Y  L -> Y }")
+
+
+def image() -> CausalGraph:
+    """Image experiment, one node for each latent factor of the drawn shape."""
+    return CausalGraph.from_dagitty(
+        """dag {
+          "x-pos" [exposure]  Y [outcome]
+          shape -> {"x-pos" scale Y}
+          "y-pos" -> {"x-pos" scale Y}
+          "x-pos" -> {scale Y}
+          {scale color orientation} -> Y
+        }"""
+    )
+
+
+def adult() -> CausalGraph:
+    """Adult data in blocks, with the unobserved causes of M, D and R.
+
+    A age and sex, C race and native country, M marital status, D education, R work class, occupation and hours, Y income.
+    """
+    return CausalGraph.from_dagitty(
+        """dag {
+          A [exposure]  Y [outcome]  H_m [latent]  H_d [latent]  H_r [latent]
+          A -> {M D R Y}  M -> {D R Y}  D -> {R Y}  R -> Y  C -> {M D R Y}
+          H_m -> M  H_d -> D  H_r -> R
+        }"""
+    )
+
+
+def adult_columns() -> CausalGraph:
+    """Adult data, one node for each column, named as in the data.
+
+    Columns of one block of `adult` have the same causes and effects; H_r is what the three columns of R share, and race
+    and native country share a cause that is not drawn.
+    """
+    work = '{workclass occupation "hours-per-week"}'
+    return CausalGraph.from_dagitty(
+        f"""dag {{
+          age [exposure]  sex [exposure]  income [outcome]  H_m [latent]  H_d [latent]  H_r [latent]
+          {{age sex}} -> {{"marital-status" education income}}
+          {{age sex}} -> {work}
+          {{race "native-country"}} -> {{"marital-status" education income}}
+          {{race "native-country"}} -> {work}
+          "marital-status" -> {{education income}}
+          "marital-status" -> {work}
+          education -> {work}
+          {work} -> income
+          education -> income
+          race <-> "native-country"
+          H_m -> "marital-status"
+          H_d -> education
+          H_r -> {work}
+        }}"""
+    )
