@@ -1,0 +1,86 @@
+"""Interventions: what a user may set a node to."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.random import Generator
+
+from ciplearn._core.errors import InputTypeError
+from ciplearn.scm.kinds import Array, Categories, Kind, Vector
+from ciplearn.scm.laws import ScipyLaw
+from ciplearn.scm.mechanism import Parents
+
+
+@dataclass(frozen=True)
+class Action:
+    """A node's new value, whichever way it was said.
+
+    Attributes
+    ----------
+    value
+        A constant; one value a row (array, Series, frame); a function of the parents; a function of the parents and a
+        generator; or a frozen scipy distribution. Functions also find the node's own natural value under its name, so
+        ``lambda p: p["A"] + 1`` is a shift.
+    """
+
+    node: str
+    kind: Kind
+    value: Any
+
+    @property
+    def needs_nature(self) -> bool:
+        """Whether the value depends on what the node would have been."""
+        return self._function is not None
+
+    @property
+    def is_random(self) -> bool:
+        """Whether two calls may differ."""
+        return _is_law(self.value) or (self._function is not None and _arity(self._function) == 2)
+
+    @property
+    def _function(self) -> Callable[..., Any] | None:
+        return self.value if callable(self.value) and not _is_law(self.value) else None
+
+    def values(self, n: int, draws: int, parents: Parents, natural: Array | None, generator: Generator) -> Array:
+        """Return the values of n units, ``draws`` of them a row, checked against the node's kind."""
+        if _is_law(self.value):
+            size = self.kind.size if isinstance(self.kind, Vector) else None
+            return self.kind.rows_of(ScipyLaw(self.value, size).draw(n, generator), n, self.node)
+        function = self._function
+        if function is None:
+            rows = self.kind.rows_of(plain(self.value, self.kind), n // draws, self.node)
+            return np.repeat(rows, draws, axis=0) if draws > 1 else rows
+        known = dict(parents) if natural is None else {**parents, self.node: natural}
+        said = function(known, generator) if _arity(function) == 2 else function(known)
+        return self.kind.rows_of(plain(said, self.kind), n, self.node)
+
+
+def plain(value: Any, kind: Kind) -> Any:
+    """Take a value out of its pandas wrapping: what counts is the order of rows, not their labels."""
+    if isinstance(value, pd.DataFrame | pd.Series):
+        value = value.to_numpy(dtype=object) if isinstance(kind, Categories) else value.to_numpy()
+    return np.asarray(value, dtype=object) if isinstance(value, pd.Categorical) else value
+
+
+def _is_law(value: Any) -> bool:
+    return hasattr(value, "rvs") or (hasattr(value, "sample") and hasattr(value, "logpdf"))
+
+
+def _arity(function: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return 1
+    needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(needed) > 2:
+        raise InputTypeError(
+            f"An intervention function takes the parents, or the parents and a generator, but {len(needed)} arguments "
+            "are needed; write lambda p: ... or lambda p, generator: ..."
+        )
+    return len(needed)

@@ -1,0 +1,212 @@
+"""What the values of a node look like, as an array inside and as columns of a frame outside.
+
+A number is one column named like its node. A vector of size d is d columns, ``A[0]`` to ``A[d-1]``, and an array of
+shape (n, d) in equations. A category is one column; equations see its labels as they stand in the frame.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import whole
+
+Array = np.ndarray[Any, Any]
+
+
+class Kind(ABC):
+    """The shape and the domain of a node's values."""
+
+    @abstractmethod
+    def columns(self, node: str) -> tuple[str, ...]:
+        """Names of the node's columns in a frame."""
+
+    @abstractmethod
+    def read(self, frame: pd.DataFrame, node: str) -> Array:  # (n,) or (n, d)
+        """Return the node's values from a frame that has its columns, or raise."""
+
+    @abstractmethod
+    def write(self, values: Array, node: str) -> dict[str, Any]:
+        """Return the node's columns, the reverse of `read`."""
+
+    @abstractmethod
+    def rows_of(self, value: Any, n: int, node: str) -> Array:  # (n,) or (n, d)
+        """Return a constant or one value a row as an array of n rows, or raise; ``value`` comes from a user."""
+
+    def column_dtype(self) -> Any:
+        """What a frame's column holds."""
+        return np.float64
+
+
+@dataclass(frozen=True)
+class Scalar(Kind):
+    """A number; the kind of every node that is not declared."""
+
+    def columns(self, node: str) -> tuple[str, ...]:
+        """The node's own name."""
+        return (node,)
+
+    def read(self, frame: pd.DataFrame, node: str) -> Array:
+        """Return the column as floats."""
+        return _finite_column(frame[node], node)
+
+    def write(self, values: Array, node: str) -> dict[str, Any]:
+        """One column."""
+        return {node: values}
+
+    def rows_of(self, value: Any, n: int, node: str) -> Array:
+        """Repeat a number, or take n of them."""
+        array = _numbers(value, node)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim == 0:
+            return np.full(n, float(array))
+        if array.shape != (n,):
+            raise InputError(
+                f"{node} is a number a row, but values of shape {array.shape} were received for {n} rows; pass one "
+                f"number or {n} of them, or declare kinds={{{node!r}: Vector(size)}}."
+            )
+        return array
+
+
+@dataclass(frozen=True)
+class Vector(Kind):
+    """Several numbers that belong together, in columns ``node[0]`` to ``node[size-1]``.
+
+    Parameters
+    ----------
+    size : int
+        How many numbers.
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        whole(self.size, "size", minimum=1)
+
+    def columns(self, node: str) -> tuple[str, ...]:
+        """The node's name with a place in brackets."""
+        return tuple(f"{node}[{place}]" for place in range(self.size))
+
+    def read(self, frame: pd.DataFrame, node: str) -> Array:
+        """Return the columns side by side."""
+        return np.stack([_finite_column(frame[column], column) for column in self.columns(node)], axis=1)
+
+    def write(self, values: Array, node: str) -> dict[str, Any]:
+        """One column for each number."""
+        return {column: values[:, place] for place, column in enumerate(self.columns(node))}
+
+    def rows_of(self, value: Any, n: int, node: str) -> Array:
+        """Repeat one number or one vector, or take n vectors."""
+        array = _numbers(value, node)
+        if array.ndim == 0 or array.shape == (self.size,):
+            return np.broadcast_to(array, (n, self.size)).copy()
+        if array.shape != (n, self.size):
+            raise InputError(
+                f"{node} is a vector of {self.size} numbers, but values of shape {array.shape} were received for {n} "
+                f"rows; pass shape ({self.size},) or ({n}, {self.size})."
+            )
+        return array
+
+
+@dataclass(frozen=True, init=False)
+class Categories(Kind):
+    """One of a few labels.
+
+    Parameters
+    ----------
+    levels : iterable of labels
+        Every label that the node can take: strings, or other values that can be compared with ``==``.
+    """
+
+    levels: tuple[Any, ...]
+
+    def __init__(self, levels: Iterable[Any]) -> None:
+        if isinstance(levels, str):
+            raise InputTypeError(
+                f"levels must be a list of labels, got the one string {levels!r}; pass for example ['no', 'yes']."
+            )
+        labels = tuple(dict.fromkeys(levels))
+        if len(labels) < 2:
+            raise InputError(f"A category needs at least 2 levels, got {labels!r}; name every label it can take.")
+        object.__setattr__(self, "levels", labels)
+
+    @property
+    def labels(self) -> Array:
+        """The levels as an array that codes can index."""
+        array = np.empty(len(self.levels), dtype=object)
+        array[:] = self.levels
+        return array
+
+    def codes(self, values: Any, node: str) -> Array:  # (n,) labels -> (n,) whole numbers
+        """Return the place of each label among the levels; a label that is none of them is an error."""
+        codes = pd.Index(self.levels, dtype=object).get_indexer(pd.Index(np.asarray(values, dtype=object)))
+        if (codes < 0).any():
+            bad = np.asarray(values, dtype=object)[codes < 0][0]
+            shown = ", ".join(map(repr, self.levels[:8])) + (", ..." if len(self.levels) > 8 else "")
+            raise InputError(f"{node} cannot be {bad!r}, which is none of its levels; use one of {shown}.")
+        return codes
+
+    def columns(self, node: str) -> tuple[str, ...]:
+        """The node's own name."""
+        return (node,)
+
+    def column_dtype(self) -> Any:
+        """A pandas category with these levels."""
+        return pd.CategoricalDtype(list(self.levels))
+
+    def read(self, frame: pd.DataFrame, node: str) -> Array:
+        """Return the labels."""
+        column = frame[node]
+        missing = int(column.isna().sum())
+        if missing:
+            raise InputError(_missing(node, missing, len(column)))
+        return self.labels[self.codes(column, node)]
+
+    def write(self, values: Array, node: str) -> dict[str, Any]:
+        """One column of category dtype."""
+        return {node: pd.Categorical.from_codes(self.codes(values, node), dtype=self.column_dtype())}
+
+    def rows_of(self, value: Any, n: int, node: str) -> Array:
+        """Repeat a label, or take n of them."""
+        if isinstance(value, str) or np.ndim(value) == 0:
+            return np.repeat(self.labels[self.codes([value], node)], n)
+        if len(value) != n:
+            raise InputError(f"{node} got {len(value)} labels for {n} rows; pass one label or {n} of them.")
+        return self.labels[self.codes(value, node)]
+
+
+def _finite_column(column: pd.Series, name: str) -> Array:
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        raise InputTypeError(
+            f"Column {name!r} must hold numbers, but its dtype is {column.dtype}; convert it, or declare the node's "
+            "levels with Categories([...])."
+        )
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    missing = len(values) - int(np.isfinite(values).sum())
+    if missing:
+        raise InputError(_missing(name, missing, len(values)))
+    return values
+
+
+def _missing(column: str, count: int, n: int) -> str:
+    return f"Column {column!r} holds NaN or infinity in {count} of {n} rows; drop or impute those rows first."
+
+
+def _numbers(value: Any, node: str) -> Array:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(
+            f"{node} takes numbers, but {value!r} was received; pass numbers, or declare the node's levels with "
+            "Categories([...])."
+        ) from error
+    if not np.isfinite(array).all():
+        raise InputError(f"{node} was set to NaN or infinity; pass finite numbers.")
+    return array

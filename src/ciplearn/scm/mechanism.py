@@ -1,0 +1,59 @@
+"""What a mechanism is: how one node comes about from its parents and its noise, and how to read the noise back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from numpy.random import Generator
+
+from ciplearn.scm.kinds import Array
+
+# Values of a node's parents, by name; each has n rows.
+Parents = Mapping[str, Array]
+
+
+class Mechanism(ABC):
+    """V = f(pa, U) with a law of U.
+
+    Noise is an array whose first axis is rows; what a row holds is the mechanism's own affair.
+    """
+
+    @abstractmethod
+    def draw(self, n: int, generator: Generator) -> Array:
+        """Draw n rows of noise."""
+
+    @abstractmethod
+    def evaluate(self, parents: Parents, noise: Array) -> Array:
+        """f(pa, u), row by row."""
+
+    @abstractmethod
+    def recover(self, parents: Parents, value: Array) -> Array | None:
+        """Return the one noise with f(pa, u) = value, or None where there may be several."""
+
+    @abstractmethod
+    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
+        """Draw one row of noise from its law given f(pa, U) = value, for each row.
+
+        Raises
+        ------
+        InputError
+            With the node's name, where such draws are not possible.
+        """
+
+    def log_density(self, parents: Parents, value: Array) -> Array | None:  # (n,)
+        """Return the log density (or log probability) of the value given the parents, or None where it is unknown."""
+        return None
+
+
+class LatentMechanism(Mechanism):
+    """The mechanism of a latent node that knows, from its own fit, what the observed nodes say about it."""
+
+    @abstractmethod
+    def infer(self, observed: Parents, generator: Generator) -> Array:
+        """Draw the latent node's noise given the values of observed nodes, one row for each of theirs."""
+
+    @property
+    @abstractmethod
+    def evidence(self) -> tuple[str, ...]:
+        """The observed nodes that `infer` reads."""

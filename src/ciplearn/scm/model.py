@@ -1,0 +1,284 @@
+"""`StructuralCausalModel`: equations along a graph, and what would have been under other values."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.random import Generator
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import whole
+from ciplearn.causal import CausalGraph
+from ciplearn.scm.action import Action
+from ciplearn.scm.assembly import assemble
+from ciplearn.scm.inference import draw_hidden
+from ciplearn.scm.kinds import Array, Kind
+from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.seeds import RandomState, as_generator
+from ciplearn.scm.table import present_nodes, read_nodes, write_nodes
+from ciplearn.scm.units import Units
+
+# Candidates a row when latent parents are inferred by weighting.
+DEFAULT_CANDIDATES = 1000
+
+
+class StructuralCausalModel:
+    """V = f_V(pa(V), U_V) for every node V of a graph, with independent noises U_V.
+
+    Parameters
+    ----------
+    graph : CausalGraph
+        Latent nodes have equations like all others; they just never appear in a frame. A bidirected edge is a latent
+        cause without an equation, so draw that cause as a latent node instead.
+    equations : mapping from node to callable or Mechanism
+        ``f(p, u)`` with the parents' values by name and the node's noise, for whole columns at a time; or `Additive`,
+        or a mechanism that brings its own noise, such as `GumbelMax`.
+    noise : mapping from node to law
+        A frozen scipy distribution, a function ``(n, generator) -> array``, or a number for a node without noise.
+    inverses : mapping from node to callable, optional
+        ``g(p, value)``, the noise behind a value, where there is one. Not needed where the equation is linear in its
+        noise: that is found out.
+    kinds : mapping from node to Kind, optional
+        `Vector` for a node of several numbers, in columns ``A[0]``, ``A[1]``, ...; `Categories` for labels. Every other
+        node is one number.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> graph = CausalGraph.from_edges("A -> Y")
+    >>> scm = StructuralCausalModel(
+    ...     graph,
+    ...     equations={"A": lambda p, u: u, "Y": lambda p, u: 2 * p["A"] + u},
+    ...     noise={"A": norm(), "Y": norm()},
+    ... )
+    >>> scm.counterfactual(pd.DataFrame({"A": [1.0], "Y": [2.5]}), {"A": 3.0})
+         A    Y
+    0  3.0  6.5
+    """
+
+    # Whether the equations were estimated from data; `EstimatedModel` says so.
+    model_based = False
+
+    def __init__(
+        self,
+        graph: CausalGraph,
+        equations: Mapping[str, Callable[..., Any] | Mechanism],
+        noise: Mapping[str, Any] | None = None,
+        inverses: Mapping[str, Callable[..., Any]] | None = None,
+        kinds: Mapping[str, Kind] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.mechanisms, self.kinds = assemble(graph, equations, noise or {}, inverses or {}, kinds or {})
+        self.actions: dict[str, Action] = {}
+        self._order = graph.topological_order()
+        self._parents = {node: graph.parents(node) for node in graph.nodes}
+
+    # ---------------------------------------------------------------- sampling
+
+    def sample(self, n: int, random_state: RandomState = None) -> pd.DataFrame:
+        """Draw n rows of the observed nodes."""
+        return self.frame(self.sample_units(n, random_state))
+
+    def sample_units(self, n: int, random_state: RandomState = None) -> Units:
+        """Draw n rows and keep their noise: counterfactuals of these are exact whatever the equations are."""
+        n = whole(n, "n", minimum=0)
+        generator = as_generator(random_state)
+        # Every node's noise is drawn, in one order, so that a seed means the same units with and without an action.
+        noise = {node: self.mechanisms[node].draw(n, generator) for node in self._order}
+        values: dict[str, Array] = {}
+        for node in self._order:
+            natural = None
+            if node not in self.actions or self.actions[node].needs_nature:
+                natural = self.mechanisms[node].evaluate(self._known(node, values), noise[node])
+            values[node] = self._acted(node, n, 1, values, natural, generator)
+        return Units(values, noise, pd.RangeIndex(n))
+
+    # ---------------------------------------------------------------- the three steps
+
+    def counterfactual(
+        self,
+        rows: pd.DataFrame | Units,
+        interventions: Mapping[str, Any],
+        *,
+        n_draws: int = 1,
+        n_candidates: int = DEFAULT_CANDIDATES,
+        random_state: RandomState = 0,
+    ) -> pd.DataFrame:
+        """Say what the rows would have been, had ``interventions`` been made: abduction, action, prediction.
+
+        Parameters
+        ----------
+        rows : DataFrame or Units
+            Observed nodes as columns; a node may be left out if nothing present descends from it. Units of
+            `sample_units` or `abduct` come with their noise.
+        interventions : mapping from node to value
+            See `do`.
+        n_draws : int
+            How many draws to return for each row, where the noise is not determined by the row. With more than one the
+            index has a second level ``draw``; average predictions, not rows, over it.
+        n_candidates : int
+            How many candidates to weigh a row where a latent parent has to be inferred.
+        random_state : int or Generator
+            Of those draws.
+        """
+        generator = as_generator(random_state)
+        world = self.do(interventions)
+        changing = self.graph.descendants(interventions) - set(interventions) if interventions else frozenset()
+        units = self.abduct(rows, nodes=changing, n_draws=n_draws, n_candidates=n_candidates, random_state=generator)
+        return world.predict(units, generator)
+
+    def abduct(
+        self,
+        rows: pd.DataFrame | Units,
+        *,
+        nodes: Iterable[str] | None = None,
+        n_draws: int = 1,
+        n_candidates: int = DEFAULT_CANDIDATES,
+        random_state: RandomState = 0,
+    ) -> Units:
+        """Abduction: find the noise behind the rows, or draw it from its law given the rows.
+
+        Parameters
+        ----------
+        nodes : iterable of str, optional
+            The nodes whose noise is wanted, all that the rows hold by default; those that an action changes are enough.
+        rows, n_draws, n_candidates, random_state
+            See `counterfactual`.
+
+        Raises
+        ------
+        InputError
+            With the node's name, where noise can neither be recovered nor drawn.
+        """
+        n_draws = whole(n_draws, "n_draws", minimum=1)
+        n_candidates = whole(n_candidates, "n_candidates", minimum=2)
+        if isinstance(rows, Units):
+            return rows if n_draws == 1 else rows.take(np.repeat(np.arange(len(rows.index)), n_draws))
+        present = present_nodes(rows, self.graph, self.kinds, "rows")
+        observed = read_nodes(rows, self.kinds, present)
+        asked = set(present) if nodes is None else set(self.graph.known(nodes)) & set(present)
+        return self._abducted(observed, asked - set(self.actions), rows.index, n_draws, n_candidates, random_state)
+
+    def do(self, interventions: Mapping[str, Any]) -> Self:
+        """Action: return this model with the equations of some nodes replaced.
+
+        Parameters
+        ----------
+        interventions : mapping from node to value
+            A constant; one value a row; a function of the parents ``lambda p: ...``, which also finds the node's own
+            natural value under its name; a function ``lambda p, generator: ...``; or a frozen scipy distribution.
+        """
+        if not isinstance(interventions, Mapping):
+            raise InputTypeError(
+                f"interventions must map nodes to values, got {type(interventions).__name__}; pass for example "
+                "{'A': 1.0}."
+            )
+        world = copy.copy(self)
+        new = {
+            node: Action(node, self.kinds[node], interventions[node])
+            for node in self.graph.known(interventions, "interventions")
+        }
+        world.actions = {**self.actions, **new}
+        return world
+
+    def predict(self, units: Units, random_state: RandomState = 0) -> pd.DataFrame:
+        """Prediction: send the units' noise through this model's equations.
+
+        Nodes that no action reaches keep the values they had.
+        """
+        return self.frame(self.predict_units(units, random_state))
+
+    def predict_units(self, units: Units, random_state: RandomState = 0) -> Units:
+        """Do as `predict` does, with latent nodes and noise still there."""
+        generator = as_generator(random_state)
+        values: dict[str, Array] = {}
+        changed: set[str] = set()
+        for node in self._order:
+            action = self.actions.get(node)
+            touched = any(parent in changed for parent in self._parents[node])
+            natural = units.values.get(node)
+            if touched and natural is not None and (action is None or action.needs_nature):
+                natural = self.mechanisms[node].evaluate(self._known(node, values), self._noise(node, units))
+            if action is not None or natural is not None:
+                values[node] = self._acted(node, units.n, units.draws, values, natural, generator)
+            if action is not None or touched:
+                changed.add(node)
+        return Units(values, units.noise, units.index, units.draws, units.exact, units.effective_draws)
+
+    def frame(self, units: Units) -> pd.DataFrame:
+        """Return the observed nodes of some units as a frame."""
+        nodes = [node for node in self.graph.observed if node in units.values]
+        table = write_nodes(units.values, self.kinds, nodes, units.row_index())
+        if self.model_based:
+            table.attrs["model_based"] = True
+        return table
+
+    def columns(self, nodes: Iterable[str]) -> list[str]:
+        """Return the frame columns of some nodes: more than one for a vector."""
+        return [column for node in self.graph.known(nodes) for column in self.kinds[node].columns(node)]
+
+    # ---------------------------------------------------------------- inside
+
+    def _abducted(
+        self,
+        observed: dict[str, Array],
+        asked: set[str],
+        index: pd.Index,
+        n_draws: int,
+        n_candidates: int,
+        random_state: RandomState,
+    ) -> Units:
+        generator = as_generator(random_state)
+        values = {node: np.repeat(array, n_draws, axis=0) if n_draws > 1 else array for node, array in observed.items()}
+        noise: dict[str, Array] = {}
+        exact, effective = True, None
+        if len(index) and any(parent not in observed for node in asked for parent in self._parents[node]):
+            hidden = draw_hidden(self.graph, self.mechanisms, observed, n_draws, n_candidates, generator)
+            values |= hidden.values
+            noise |= hidden.noise
+            exact, effective = False, hidden.effective
+        for node in self._order:
+            if node not in asked or node in noise:
+                continue
+            if len(index) == 0:
+                noise[node] = self.mechanisms[node].draw(0, generator)
+            elif all(parent in observed for parent in self._parents[node]):
+                found = self.mechanisms[node].recover(self._known(node, observed), observed[node])
+                if found is None:
+                    exact = False
+                    found = self.mechanisms[node].posterior(self._known(node, values), values[node], generator)
+                elif n_draws > 1:
+                    found = np.repeat(found, n_draws, axis=0)
+                noise[node] = found
+            else:
+                noise[node] = self.mechanisms[node].posterior(self._known(node, values), values[node], generator)
+        return Units(values, noise, index, n_draws, exact, effective)
+
+    def _known(self, node: str, values: Mapping[str, Array]) -> dict[str, Array]:
+        return {parent: values[parent] for parent in self._parents[node] if parent in values}
+
+    def _acted(
+        self, node: str, n: int, draws: int, values: Mapping[str, Array], natural: Array | None, generator: Generator
+    ) -> Array:
+        if node in self.actions:
+            return self.actions[node].values(n, draws, self._known(node, values), natural, generator)
+        if natural is None:
+            raise InputError(f"{node} has no value in these units; abduct it first.")
+        return natural
+
+    def _noise(self, node: str, units: Units) -> Array:
+        if node not in units.noise:
+            raise InputError(
+                f"These units lack the noise of {node}, which this action changes; abduct with nodes=None, or name "
+                f"{node} among them."
+            )
+        return units.noise[node]
+
+    def __repr__(self) -> str:
+        what = "estimated, model-based" if self.model_based else "known equations"
+        done = f", do({', '.join(self.actions)})" if self.actions else ""
+        return f"{type(self).__name__}({len(self.graph.nodes)} nodes, {what}{done})"

@@ -1,0 +1,76 @@
+"""The doorway of frames: which columns belong to which node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.causal import CausalGraph
+from ciplearn.causal.names import nearest
+from ciplearn.scm.kinds import Array, Kind
+
+
+def read_nodes(frame: Any, kinds: Mapping[str, Kind], nodes: Iterable[str]) -> dict[str, Array]:
+    """Return the values of ``nodes`` in a frame that was checked by `present_nodes`."""
+    return {node: kinds[node].read(frame, node) for node in nodes}
+
+
+def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], role: str) -> tuple[str, ...]:
+    """Return the observed nodes whose columns the frame has.
+
+    A node may be left out if nothing that is present descends from it, such as the outcome of new rows.
+
+    Raises
+    ------
+    InputError
+        If a column belongs to no observed node, or a node that is needed is missing.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise InputTypeError(
+            f"{role} must be a pandas DataFrame, got {type(frame).__name__}; wrap it with pd.DataFrame(..., "
+            "columns=[...])."
+        )
+    owner = {column: node for node in graph.observed for column in kinds[node].columns(node)}
+    if frame.columns.has_duplicates:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"{role} has two columns named {twice!r}; drop or rename one of them.")
+    for column in frame.columns:
+        if column not in owner:
+            hint = (
+                "it is latent, so drop it" if column in graph.latent else nearest(str(column), tuple(owner), "columns")
+            )
+            raise InputError(
+                f"{role} has the column {column!r}, which belongs to no observed node of the model; drop it, or add it "
+                f"to the graph ({hint.rstrip('.')})."
+            )
+    present = []
+    for node in graph.observed:
+        columns = kinds[node].columns(node)
+        held = [column for column in columns if column in frame.columns]
+        if held and len(held) < len(columns):
+            missing = next(column for column in columns if column not in frame.columns)
+            raise InputError(
+                f"{role} lacks the column {missing!r} of the vector {node}; pass all {len(columns)} of them."
+            )
+        if held:
+            present.append(node)
+    for node in graph.observed:
+        if node not in present and (below := sorted(graph.descendants(node) & set(present))):
+            raise InputError(
+                f"{role} lacks the column {kinds[node].columns(node)[0]!r}, on which {below[0]} depends; add it, or "
+                f"declare {node} latent."
+            )
+    return tuple(present)
+
+
+def write_nodes(
+    values: Mapping[str, Array], kinds: Mapping[str, Kind], nodes: Iterable[str], index: pd.Index
+) -> pd.DataFrame:
+    """Return a frame with the columns of ``nodes``."""
+    columns: dict[str, Any] = {}
+    for node in nodes:
+        columns |= kinds[node].write(values[node], node)
+    return pd.DataFrame(columns, index=index)
