@@ -1,5 +1,30 @@
 """Graphs, structural causal models and data of the paper."""
 
+from importlib import import_module
+from typing import Any
+
 from ciplearn.datasets import graphs
 
-__all__ = ["graphs"]
+# Models load on first use: reading a graph should not wait for scipy.
+_FILE_OF = {
+    "MinMaxScaling": "scaling",
+    "first_synthetic": "synthetic",
+    "image_latents": "synthetic_vectors",
+    "multidimensional": "synthetic_vectors",
+    "scenario_1": "synthetic",
+    "scenario_2": "synthetic",
+    "veitch_anticausal": "synthetic",
+    "veitch_causal": "synthetic",
+}
+
+__all__ = ["graphs", *sorted(_FILE_OF)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FILE_OF:
+        return getattr(import_module(f"ciplearn.datasets.{_FILE_OF[name]}"), name)
+    raise AttributeError(f"module 'ciplearn.datasets' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -51,7 +51,7 @@ def draw_hidden(
     if learned:
         other = next(node for node in hidden if node not in learned)
         raise InputError(
-            f"{other} and {min(learned)} are both hidden, but only the latter has an encoder; give both one, or neither."
+            f"{other} and {min(learned)} are both hidden, but only the latter has an encoder; give one to both."
         )
     n = next(iter(observed.values())).shape[0]
     size = max(1, _CHUNK // candidates)

@@ -71,8 +71,8 @@ def same(one: Array, other: Array) -> Array:  # (n,), boolean
     """Which rows hold the same value, up to rounding for numbers."""
     if one.dtype == object or other.dtype == object:
         return np.asarray(one == other, dtype=bool)
-    close = np.isclose(one, other, rtol=1e-9, atol=1e-12)
-    return close.all(axis=1) if close.ndim == 2 else close
+    close = np.asarray(np.isclose(one, other, rtol=1e-9, atol=1e-12))
+    return np.asarray(close.all(axis=1)) if close.ndim == 2 else close
 
 
 def is_discrete(mechanism: Mechanism, parents: Parents, n: int, generator: Generator) -> bool:

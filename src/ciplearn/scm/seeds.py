@@ -22,7 +22,7 @@ def as_generator(random_state: Any) -> Generator:
         return random_state
     if random_state is None:
         return np.random.default_rng()
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and random_state >= 0:
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
         return np.random.default_rng(int(random_state))
     raise InputTypeError(
         f"random_state must be a whole number of at least zero or a numpy Generator, got {random_state!r}; "

@@ -1,0 +1,189 @@
+"""Min-max scaling as a step that is seen and can be undone.
+
+The paper's kernel settings and every error and VCF it reports belong to columns scaled to [0, 1], the outcome included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.random import Generator
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.scm import Mechanism, StructuralCausalModel, Vector
+from ciplearn.scm.kinds import Array, Categories
+from ciplearn.scm.mechanism import LatentMechanism, Parents
+
+
+@dataclass(frozen=True)
+class MinMaxScaling:
+    """v ↦ (v − low) / (high − low), column by column; columns of labels stay as they are.
+
+    Attributes
+    ----------
+    low, high : mapping from column to number
+    """
+
+    low: Mapping[str, float]
+    high: Mapping[str, float]
+
+    @classmethod
+    def fit(cls, frame: pd.DataFrame) -> MinMaxScaling:
+        """Read the smallest and the largest value of every column of numbers; a constant column maps to 0."""
+        if not isinstance(frame, pd.DataFrame) or frame.empty:
+            raise InputTypeError(f"frame must be a DataFrame with rows, got {type(frame).__name__}; pass a table.")
+        low, high = {}, {}
+        for column in frame.columns:
+            if pd.api.types.is_numeric_dtype(frame[column].dtype):
+                low[column], high[column] = float(frame[column].min()), float(frame[column].max())
+                if not np.isfinite(high[column] - low[column]):
+                    raise InputError(f"Column {column!r} holds NaN or infinity; drop or impute those rows first.")
+        return cls(low, high)
+
+    def width(self, column: str) -> float:
+        """High − low, or 1 for a constant column."""
+        return (self.high[column] - self.low[column]) or 1.0
+
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Scale the columns that were fitted; others stay."""
+        return frame.assign(
+            **{column: (frame[column] - self.low[column]) / self.width(column) for column in self._in(frame)}
+        )
+
+    def inverse_transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Undo `transform`."""
+        return frame.assign(
+            **{column: frame[column] * self.width(column) + self.low[column] for column in self._in(frame)}
+        )
+
+    def model(self, scm: StructuralCausalModel) -> StructuralCausalModel:
+        """Return the same model on the scaled columns: scaled frames in, scaled frames out."""
+        scales = {node: self._of_node(scm, node) for node in scm.graph.observed}
+        equations: dict[str, Mechanism] = {
+            node: _ScaledLatent(mechanism, scales)
+            if isinstance(mechanism, LatentMechanism)
+            else _ScaledMechanism(mechanism, scales.get(node), scales)
+            for node, mechanism in scm.mechanisms.items()
+        }
+        scaled = StructuralCausalModel(scm.graph, equations, kinds=scm.kinds)
+        scaled.model_based = scm.model_based
+        return scaled
+
+    def predictor(self, model: Any, outcome: str) -> ScaledPredictor:
+        """Return a predictor of the scaled outcome from scaled rows, made of one that works on unscaled ones."""
+        if outcome not in self.low:
+            raise InputError(
+                f"outcome names {outcome!r}, which was not scaled; the scaled columns are {', '.join(self.low)}."
+            )
+        return ScaledPredictor(self, model, outcome)
+
+    def _in(self, frame: pd.DataFrame) -> list[str]:
+        return [column for column in frame.columns if column in self.low]
+
+    def _of_node(self, scm: StructuralCausalModel, node: str) -> _Scale | None:
+        kind = scm.kinds[node]
+        columns = kind.columns(node)
+        if isinstance(kind, Categories) or any(column not in self.low for column in columns):
+            return None
+        low = np.array([self.low[column] for column in columns])
+        width = np.array([self.width(column) for column in columns])
+        return _Scale(low, width) if isinstance(kind, Vector) else _Scale(low[0], width[0])
+
+
+@dataclass(frozen=True)
+class ScaledPredictor:
+    """`predict` on scaled rows, with the answer on the outcome's scale; see `MinMaxScaling.predictor`."""
+
+    scaling: MinMaxScaling
+    model: Any
+    outcome: str
+
+    def predict(self, rows: pd.DataFrame) -> Array:
+        """Undo the scaling, ask the model, scale its answer."""
+        raw = self.scaling.inverse_transform(rows)
+        answer = self.model.predict(raw) if hasattr(self.model, "predict") else self.model(raw)
+        low, width = self.scaling.low[self.outcome], self.scaling.width(self.outcome)
+        return (np.asarray(answer, dtype=np.float64) - low) / width
+
+
+@dataclass(frozen=True)
+class _Scale:
+    low: Any
+    width: Any
+
+    def up(self, values: Array) -> Array:
+        return np.asarray((values - self.low) / self.width)
+
+    def down(self, values: Array) -> Array:
+        return np.asarray(values * self.width + self.low)
+
+    @property
+    def log_width(self) -> float:
+        return float(np.sum(np.log(self.width)))
+
+
+@dataclass(frozen=True)
+class _ScaledMechanism(Mechanism):
+    """A mechanism that speaks scaled values and thinks in unscaled ones."""
+
+    base: Mechanism
+    own: _Scale | None
+    scales: Mapping[str, _Scale | None]
+
+    def draw(self, n: int, generator: Generator) -> Array:
+        return self.base.draw(n, generator)
+
+    def evaluate(self, parents: Parents, noise: Array) -> Array:
+        value = self.base.evaluate(self._raw(parents), noise)
+        return value if self.own is None else self.own.up(value)
+
+    def recover(self, parents: Parents, value: Array) -> Array | None:
+        return self.base.recover(self._raw(parents), self._down(value))
+
+    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
+        return self.base.posterior(self._raw(parents), self._down(value), generator)
+
+    def log_density(self, parents: Parents, value: Array) -> Array | None:
+        density = self.base.log_density(self._raw(parents), self._down(value))
+        return density if density is None or self.own is None else density + self.own.log_width
+
+    def _down(self, value: Array) -> Array:
+        return value if self.own is None else self.own.down(value)
+
+    def _raw(self, parents: Parents) -> dict[str, Array]:
+        return _unscaled(parents, self.scales)
+
+
+@dataclass(frozen=True)
+class _ScaledLatent(LatentMechanism):
+    """A latent mechanism whose encoder is shown unscaled values; the latent node itself is never scaled."""
+
+    base: LatentMechanism
+    scales: Mapping[str, _Scale | None]
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        return self.base.evidence
+
+    def draw(self, n: int, generator: Generator) -> Array:
+        return self.base.draw(n, generator)
+
+    def evaluate(self, parents: Parents, noise: Array) -> Array:
+        return self.base.evaluate(parents, noise)
+
+    def recover(self, parents: Parents, value: Array) -> Array | None:
+        return self.base.recover(parents, value)
+
+    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
+        return self.base.posterior(parents, value, generator)
+
+    def infer(self, observed: Parents, generator: Generator) -> Array:
+        return self.base.infer(_unscaled(observed, self.scales), generator)
+
+
+def _unscaled(values: Parents, scales: Mapping[str, _Scale | None]) -> dict[str, Array]:
+    return {name: array if (scale := scales.get(name)) is None else scale.down(array) for name, array in values.items()}
