@@ -89,7 +89,9 @@ def drawing(graph: CausalGraph, inputs: tuple[str, ...] | None = None) -> Drawin
     return Drawing(frozenset(nodes), frozenset(edges), frozenset(latent))
 
 
-def conditions(graph: CausalGraph, protected: set[str], context: set[str], inputs: tuple[str, ...], s: set[str]) -> dict:
+def conditions(
+    graph: CausalGraph, protected: set[str], context: set[str], inputs: tuple[str, ...], s: set[str]
+) -> dict:
     """Conditions on validity, parents and noise for X = (A ∪ W) without S, straight from their wording."""
     drawn = drawing(graph, inputs)
     known = protected | context

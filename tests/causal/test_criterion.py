@@ -51,7 +51,9 @@ def test_paper_condition_equals_its_wording_on_random_graphs():
         verdict = graph.criterion(outcome, protected, context, inputs)
         s, known, drawn = set(verdict.adjustment), {*protected, *context}, drawing(graph)
         own_noise = {
-            a for a in drawn.latent if [p for p, _ in drawn.edges].count(a) == 1 and a not in {b for _, b in drawn.edges}
+            a
+            for a in drawn.latent
+            if [p for p, _ in drawn.edges].count(a) == 1 and a not in {b for _, b in drawn.edges}
         }
         parents = all(a in known | own_noise for a, b in drawn.edges if b in known - set(protected))
         valid = outcome not in s and drawn.valid(known - s, {outcome}, s)

@@ -122,9 +122,7 @@ def _summary(
         sentence += f"; it fails, for example, with {_written(_directions(graph, failing.graph))}"
     sentence += "."
     if not complete:
-        sentence += (
-            f" There are more than {len(judged)}: direct some of the {len(graph.undirected)} edges and ask again."
-        )
+        sentence += f" There are more than {len(judged)}: direct some of the {len(graph.undirected)} undirected edges and ask again."
     return Finding("class", holds_in == "all" and complete, sentence)
 
 

@@ -8,6 +8,7 @@ read.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,13 @@ def write_dot(parts: GraphParts) -> str:
 
 
 def _parse(text: str) -> list[pydot.Dot]:
+    with warnings.catch_warnings():
+        # pydot calls pyparsing by its former names: nothing that a reader of graphs can mend.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return _parse_quietly(text)
+
+
+def _parse_quietly(text: str) -> list[pydot.Dot]:
     try:
         from pydot.dot_parser import GraphParser
         from pyparsing import ParseBaseException

@@ -1,0 +1,122 @@
+import random
+
+from ciplearn import CausalGraph
+from tests.causal.oracle import random_graph
+
+
+def _kinds(verdict):
+    return {(change.kind, change.nodes) for repair in verdict.repairs for change in repair.changes}
+
+
+def test_latent_confounder_may_be_measured_argued_away_or_kept_out_of_the_inputs():
+    graph = CausalGraph.from_edges("U -> A, U -> Q, A -> Y, Q -> Y", latent="U")
+    verdict = graph.criterion("Y", "A", context=["A"], inputs=["A", "Q"], adjustment=[])
+    assert [(c.kind, c.nodes) for c in verdict.repairs[0].changes] == [("adjust for", ("Q",))]
+
+
+def test_repairs_of_a_hidden_common_cause_name_it():
+    graph = CausalGraph.from_edges("A -> M -> L -> Y, U -> M, U -> Q, Z -> U, Q -> Y", latent=["U"])
+    verdict = graph.criterion("Y", "A", context=["A", "M", "L"], inputs=["M", "L", "Q"])
+    assert not verdict.holds
+    kinds = _kinds(verdict)
+    assert ("measure", ("U",)) in kinds
+    assert ("drop edge", ("U", "M")) in kinds
+    assert any("Measure U: then Ŷ ⊥" in str(repair) for repair in verdict.repairs)
+
+
+def test_bidirected_edge_may_be_measured_or_argued_away():
+    graph = CausalGraph.from_edges("A -> Y, A <-> B, B -> C, C <-> A, C -> Y", nodes=["B"])
+    verdict = graph.criterion("Y", "A", context=["A"], inputs=["A", "B"], adjustment=[])
+    assert not verdict.holds
+    assert verdict.repairs
+    latent = CausalGraph.from_edges("A -> L, L -> Y, Q -> Y, L <- P, P <-> Q", latent=["P"])
+    stuck = latent.criterion("Y", "A", context=["L"], inputs=["L", "Q"])
+    assert not stuck.holds
+    assert ("drop edge", ("P", "L")) in _kinds(stuck)
+
+
+def test_every_repair_of_random_graphs_is_true_and_none_is_needed_where_it_holds():
+    rng = random.Random(11)
+    repaired = failing = 0
+    for _ in range(1500):
+        graph = random_graph(rng, 6)
+        observed = rng.sample(list(graph.observed), len(graph.observed))
+        if len(observed) < 3:
+            continue
+        roles = {
+            "outcome": observed[0],
+            "protected": observed[1:2],
+            "context": [name for name in observed[1:] if rng.random() < 0.6],
+            "inputs": [name for name in observed[1:] if rng.random() < 0.8],
+        }
+        verdict = graph.criterion(**roles)
+        if verdict.holds:
+            assert verdict.repairs == ()
+            continue
+        failing += 1
+        sizes = {len(repair.changes) for repair in verdict.repairs}
+        assert len(sizes) <= 1
+        for repair in verdict.repairs:
+            changed, parts = graph, dict(roles)
+            for change in repair.changes:
+                changed, parts = _applied(change, changed, parts)
+            again = changed.criterion(**parts)
+            assert again.holds, (graph, repair)
+            assert again.independence == repair.independence
+            repaired += 1
+    assert failing > 30
+    assert repaired > 60
+
+
+def _applied(change, graph, parts):
+    from dataclasses import replace
+
+    node = change.nodes[0]
+    if change.kind == "measure" and len(change.nodes) == 1:
+        return replace(graph, latent=graph.latent - {node}), parts
+    if change.kind == "measure":
+        cause = f"common cause of {change.nodes[0]} and {change.nodes[1]}"
+        kept = tuple(pair for pair in graph.bidirected if pair != change.nodes)
+        added = tuple((cause, end) for end in change.nodes)
+        return replace(graph, bidirected=kept, directed=(*graph.directed, *added)), parts
+    if change.kind == "drop edge":
+        return (
+            replace(
+                graph,
+                directed=tuple(e for e in graph.directed if e != change.nodes or "↔" in change.sentence),
+                bidirected=tuple(e for e in graph.bidirected if e != change.nodes or "→" in change.sentence),
+            ),
+            parts,
+        )
+    role = "inputs" if change.kind == "drop from inputs" else "context"
+    names = [name for name in parts[role] if name != node] + [node] * (change.kind == "add to context")
+    return graph, {**parts, role: names}
+
+
+def test_failing_verdict_says_what_a_penalty_can_still_buy():
+    graph = CausalGraph.from_edges("A -> M, M -> L, L -> Y, U -> M, U -> V, V -> U2", latent=["M"])
+    verdict = graph.criterion("Y", "A", context=["A", "L"], inputs=["A", "L"])
+    assert not verdict.holds
+    first, last = verdict.weaker[0], verdict.weaker[-1]
+    assert "counterfactual invariance in {A} with respect to {A}, a smaller context" in first.implies
+    assert first.independence.right == ("A",)
+    assert last.implies.startswith("parity in the data")
+    assert any("by intervention" in fallback.implies for fallback in verdict.weaker)
+
+
+def test_certified_smaller_context_is_truly_certified():
+    rng = random.Random(12)
+    seen = 0
+    for _ in range(800):
+        graph = random_graph(rng, 6)
+        if len(graph.observed) < 3:
+            continue
+        outcome, protected, *_ = rng.sample(list(graph.observed), len(graph.observed))
+        verdict = graph.criterion(outcome, protected)
+        for fallback in verdict.weaker:
+            if "smaller context" in fallback.implies:
+                known = {*fallback.independence.right, *fallback.independence.given}
+                again = graph.criterion(outcome, protected, known - {outcome}, None, fallback.independence.given)
+                assert again.holds
+                seen += 1
+    assert seen > 10

@@ -1,0 +1,108 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ciplearn._core.errors import CiplearnError
+from ciplearn.cli import app as application
+from ciplearn.cli.app import _run
+
+CONFOUNDED = "S -> {A L Y}, A -> L -> Y, A -> Y"
+
+
+def test_verdict_that_holds_ends_in_0_and_prints_its_independence(capsys):
+    assert _run(["check", CONFOUNDED, "--outcome", "Y", "--protected", "A", "--context", "L,S"]) == 0
+    assert capsys.readouterr().out.startswith("Holds: Ŷ ⊥ {A, L} | {S} makes the predictor")
+
+
+def test_verdict_that_does_not_hold_ends_in_1_with_its_reasons(capsys):
+    code = _run(["check", CONFOUNDED, "--outcome=Y", "--protected=A", "--inputs=A, L", "--adjustment="])
+    assert code == 0
+    code = _run(
+        ["check", "H -> A -> Y", "--outcome=Y", "--protected=A", "--context=A", "--inputs=A,H", "--adjustment="]
+    )
+    assert code == 1
+    assert "✗ A ← H → Ŷ is open: H is not adjusted for" in capsys.readouterr().out
+
+
+def test_json_holds_the_whole_verdict(capsys):
+    assert _run(["check", CONFOUNDED, "--outcome", "Y", "--protected", "A", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["independence"]["right"] == ["A", "L"]
+    assert content["adjustment"] == ["S"]
+
+
+def test_graph_may_be_a_file_in_any_notation_with_roles(tmp_path, capsys):
+    path = tmp_path / "model.txt"
+    path.write_text("dag { A [exposure] Y [outcome] A -> Y }")
+    assert _run(["check", str(path)]) == 0
+    assert "Ŷ ⊥ {A}" in capsys.readouterr().out
+
+
+def test_uncertain_graph_is_judged_over_its_class(capsys):
+    code = _run(
+        ["check", "pdag { A -- M ; A -> Y ; M -> Y }", "--outcome=Y", "--protected=A", "--context=A", "--adjustment="]
+    )
+    assert code == 1
+    assert "the edge A − M decides" in capsys.readouterr().out
+
+
+def test_name_with_a_comma_is_one_name(capsys):
+    assert _run(["check", '"a, b" -> Y', "--outcome", "Y", "--protected", "a, b"]) == 0
+    assert "{a, b}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "nothing.txt", "--outcome", "Y"], "neither a file nor a graph"),
+        (["check", "A -> ", "--outcome", "Y", "--protected", "A"], "line 1, column 6"),
+        (["check", "Age -> Y", "--outcome", "Y", "--protected", "Aeg"], "did you mean 'Age'?"),
+        (["check", "A -> Y", "--protected", "A"], "needs one outcome"),
+        (["check", "A -> Y", "--outcome", "Y"], "Nothing is protected"),
+        (["check", "A -> B -> A", "--outcome", "B", "--protected", "A"], "no directed cycle"),
+        (["check", "A -> Y", "--outcome", "Y", "--protected", "A", "--inputs", "Y"], "would see what it predicts"),
+        (["check"], "Missing argument"),
+        (["check", "A -> Y", "--outcom", "Y"], "No such option"),
+        (["chek"], "No such command"),
+    ],
+)
+def test_mistake_ends_in_2_with_one_line(arguments, message, capsys):
+    assert _run(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_any_error_of_the_library_ends_in_2_with_one_line(monkeypatch, capsys):
+    def fails(*arguments, **options):
+        raise CiplearnError("Something\nis wrong.")
+
+    monkeypatch.setattr(application, "app", fails)
+    assert _run(["check"]) == 2
+    assert capsys.readouterr().err == "ciplearn: Something is wrong.\n"
+
+
+def test_help_is_shown_without_a_command(capsys):
+    assert _run([]) == 0
+    assert "check" in capsys.readouterr().out
+
+
+def test_terminal_gets_headings(monkeypatch, capsys):
+    monkeypatch.setattr("ciplearn.cli.check.is_terminal", lambda: True)
+    assert _run(["check", "A -> Y", "--outcome", "Y", "--protected", "A"]) == 0
+    out = capsys.readouterr().out
+    assert "Holds:" in out
+    assert "Reasons" in out
+
+
+def test_check_starts_without_the_heavy_libraries():
+    program = (
+        "import sys; from ciplearn.cli.app import _run;"
+        "_run(['check', 'A -> Y', '--outcome', 'Y', '--protected', 'A']); _run(['check', '--help']);"
+        "print(sorted({'torch', 'numpy', 'pandas', 'networkx', 'pydot', 'matplotlib', 'sklearn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("[]")

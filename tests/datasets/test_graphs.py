@@ -1,0 +1,74 @@
+import pytest
+
+from ciplearn.datasets import graphs
+
+
+@pytest.mark.parametrize(
+    ("graph", "given", "right"),
+    [
+        (graphs.figure_a, ["S"], ("A", "L")),
+        (graphs.figure_d, ["S"], ("A", "L")),
+        (graphs.figure_e, ["C"], ("A", "L")),
+        (graphs.figure_f, ["C"], ("A", "L", "U")),
+        (graphs.adult, ["C"], ("A", "D", "M", "R")),
+        (graphs.image, ["shape", "y-pos"], ("color", "orientation", "scale", "x-pos")),
+    ],
+)
+def test_graphs_of_the_paper_hold_with_the_adjustment_set_of_the_paper(graph, given, right):
+    verdict = graph().criterion(adjustment=given)
+    assert verdict.holds
+    assert verdict.paper_condition
+    assert verdict.independence.right == right
+    assert verdict.injective == ()
+
+
+@pytest.mark.parametrize(
+    ("graph", "given"),
+    [
+        (graphs.figure_a, ("S",)),
+        (graphs.figure_b, ("X_A⊥",)),
+        (graphs.figure_c, ("X_A⊥", "Y")),
+        (graphs.figure_d, ("S",)),
+        (graphs.figure_e, ("C",)),
+        (graphs.figure_f, ("C", "L")),
+        (graphs.adult, ("C",)),
+        (graphs.adult_columns, ("native-country", "race")),
+        (graphs.image, ("color", "orientation", "shape", "y-pos")),
+    ],
+)
+def test_default_adjustment_sets_of_the_graphs_of_the_paper(graph, given):
+    verdict = graph().criterion()
+    assert verdict.holds
+    assert verdict.adjustment == given
+
+
+def test_causal_veitch_graph_fails_for_the_outcome_and_passes_for_the_predictor():
+    graph = graphs.figure_b()
+    assert list(graph.minimal_adjustment_sets("A", "Y")) == []
+    verdict = graph.criterion(adjustment=["X_A⊥"])
+    assert verdict.holds
+    assert not verdict.paper_condition
+    assert any("A ↔ Y is open: the common cause of A and Y is unobserved" in reason for reason in verdict.reasons)
+
+
+def test_anticausal_veitch_graph_passes_given_the_outcome_and_fails_for_the_outcome():
+    verdict = graphs.figure_c().criterion(context=[], adjustment=["Y"])
+    assert verdict.holds
+    assert not verdict.paper_condition
+    assert str(verdict.independence) == "Ŷ ⊥ {A} | {Y}"
+    assert any("needs it in training only" in warning for warning in verdict.warnings)
+
+
+def test_penalty_of_the_paper_on_the_anticausal_graph_is_vacuous():
+    features = ["X_A⊥", "X_Y⊥", "X∧"]
+    verdict = graphs.figure_c().criterion(context=["A"], inputs=features, adjustment=features)
+    assert not verdict.holds
+    assert any("vacuous" in warning for warning in verdict.warnings)
+
+
+def test_adult_by_columns_asks_for_injective_noise_where_columns_share_a_cause():
+    graph = graphs.adult_columns()
+    verdict = graph.criterion()
+    assert verdict.protected == ("age", "sex")
+    assert verdict.injective == ("hours-per-week", "occupation", "workclass")
+    assert graph.latent == {"H_m", "H_d", "H_r"}
