@@ -1,0 +1,122 @@
+"""The doorway that all counterfactual measures share: points, their noise, and the predictor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.random import Generator
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import whole
+from ciplearn.causal.names import Names, as_names
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.scm import StructuralCausalModel, Units
+from ciplearn.scm.kinds import Array
+
+# Counterfactual rows held at a time.
+CHUNK_ROWS = 200_000
+
+# Draws of the noise a point where it is not determined by the row.
+DEFAULT_DRAWS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows with their noise, and a predictor that can be asked about them.
+
+    Attributes
+    ----------
+    scm : StructuralCausalModel
+    predictor : Predictor
+    rows : DataFrame
+        All rows that were passed.
+    units : Units
+        The points, a sample of the rows.
+    """
+
+    scm: StructuralCausalModel
+    predictor: Predictor
+    rows: pd.DataFrame
+    units: Units
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        scm: Any,
+        rows: Any,
+        changed: Sequence[str],
+        n_points: int | None,
+        n_draws: int | None,
+        inputs: Sequence[str] | None,
+        method: str | None,
+        generator: Generator,
+    ) -> Points:
+        """Check everything once, choose the points, and do the abduction for what an action on ``changed`` reaches."""
+        if not isinstance(scm, StructuralCausalModel):
+            raise InputTypeError(
+                f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
+            )
+        frame = scm.frame(rows) if isinstance(rows, Units) else rows
+        if not isinstance(frame, pd.DataFrame):
+            raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
+        if frame.empty:
+            raise InputError("rows has no rows; pass at least two.")
+        predictor = Predictor.of(model, list(frame.columns), inputs, method)
+        chosen = np.arange(len(frame))
+        if n_points is not None and n_points < len(frame):
+            chosen = np.sort(generator.choice(len(frame), n_points, replace=False))
+        picked = rows.take(chosen) if isinstance(rows, Units) else frame.iloc[chosen]
+        reached = scm.graph.descendants(changed) - set(changed)
+        units = scm.abduct(picked, nodes=reached, random_state=generator)
+        if not units.exact:
+            draws = DEFAULT_DRAWS if n_draws is None else whole(n_draws, "n_draws", minimum=1)
+            units = scm.abduct(picked, nodes=reached, n_draws=draws, random_state=generator)
+        return cls(scm, predictor, frame, units)
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return len(self.units.index)
+
+    def chunks(self, k: int) -> Iterator[Array]:
+        """Iterate over places of points, few enough that k counterfactual rows of each fit."""
+        size = max(1, CHUNK_ROWS // (k * self.units.draws))
+        for start in range(0, self.n, size):
+            yield np.arange(start, min(start + size, self.n))
+
+    def had_been(self, places: Array, k: int, values: pd.DataFrame | None, generator: Generator) -> pd.DataFrame:
+        """Return the counterfactual rows of some points under k joint values each; None leaves all as it was."""
+        units = self.units.take(np.repeat(places, k))
+        if values is None:
+            return self.scm.predict(units, generator)
+        nodes = [node for node in self.scm.graph.nodes if self.scm.kinds[node].columns(node)[0] in values.columns]
+        settings = {node: _setting(values[list(self.scm.kinds[node].columns(node))]) for node in nodes}
+        return self.scm.do(settings).predict(units, generator)
+
+    def averaged(self, answers: Array, points: int, k: int) -> Array:  # (points k draws, q) -> (points, k, q)
+        """Average predictions over the draws of a point's noise: the inner expectation of VCF."""
+        return answers.reshape(points, k, self.units.draws, -1).mean(axis=2)
+
+
+def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:
+    """Return the protected nodes, each known and observed."""
+    if not isinstance(scm, StructuralCausalModel):
+        raise InputTypeError(
+            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
+        )
+    names = scm.graph.known(as_names(protected, "protected"), "protected")
+    if not names:
+        raise InputError("Nothing is protected; name the variables whose change is imagined.")
+    hidden = [name for name in names if name in scm.graph.latent]
+    if hidden:
+        raise InputError(f"protected names {hidden[0]!r}, which is latent; name observed nodes.")
+    return names
+
+
+def _setting(columns: pd.DataFrame) -> pd.DataFrame | pd.Series:
+    return columns.iloc[:, 0] if columns.shape[1] == 1 else columns

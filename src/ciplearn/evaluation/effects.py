@@ -1,0 +1,216 @@
+"""Paired questions: this value against that one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.evaluation.counterfactual_rows import Points, checked_protected
+from ciplearn.evaluation.intervals import bootstrap_interval
+from ciplearn.scm import StructuralCausalModel, Units
+from ciplearn.scm.kinds import Array
+from ciplearn.scm.seeds import RandomState, as_generator
+
+
+@dataclass(frozen=True, eq=False)
+class CounterfactualEffect:
+    """The mean difference between two counterfactual predictions of the same rows.
+
+    Attributes
+    ----------
+    value : float or dict
+        Mean over rows of Ŷ under ``second`` minus Ŷ under ``first``, by output.
+    interval : dict
+        95 % interval by output, bootstrap over rows.
+    per_row : DataFrame
+        The difference of each row, one column an output.
+    """
+
+    value: dict[str, float]
+    interval: dict[str, tuple[float, float]]
+    per_row: pd.DataFrame
+    first: dict[str, Any]
+    second: dict[str, Any]
+    model_based: bool
+
+    def __str__(self) -> str:
+        said = "; ".join(
+            f"{name} changes by {value:.3g} on average (95 % interval {self.interval[name][0]:.3g} to "
+            f"{self.interval[name][1]:.3g})"
+            for name, value in self.value.items()
+        )
+        return f"{_source(self.model_based)}, from {_said(self.first)} to {_said(self.second)}: {said}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data, without the rows."""
+        return {
+            "value": dict(self.value),
+            "interval": {name: list(ends) for name, ends in self.interval.items()},
+            "first": _said(self.first),
+            "second": _said(self.second),
+            "model_based": self.model_based,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class FlipRate:
+    """The share of rows whose predicted label would change.
+
+    Attributes
+    ----------
+    value : float
+    interval : pair of float
+        95 %, bootstrap over rows.
+    per_row : Series
+        For each row the probability of a change: 0 or 1 where the row determines its noise.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    per_row: pd.Series
+    first: dict[str, Any] | None
+    second: dict[str, Any]
+    model_based: bool
+
+    def __str__(self) -> str:
+        start = "what was observed" if self.first is None else _said(self.first)
+        return (
+            f"{_source(self.model_based)}, {100 * self.value:.1f} % of the predicted labels flip from {start} to "
+            f"{_said(self.second)} (95 % interval {100 * self.interval[0]:.1f} % to {100 * self.interval[1]:.1f} %)."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data, without the rows."""
+        return {
+            "value": self.value,
+            "interval": list(self.interval),
+            "first": None if self.first is None else _said(self.first),
+            "second": _said(self.second),
+            "model_based": self.model_based,
+        }
+
+
+def counterfactual_effect(
+    model: Any,
+    scm: StructuralCausalModel,
+    rows: pd.DataFrame | Units,
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    random_state: RandomState = 0,
+    *,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    n_draws: int | None = None,
+) -> CounterfactualEffect:
+    """Measure E[Ŷ*_second − Ŷ*_first]: what changing A from one value to another does to the prediction of each row.
+
+    Parameters
+    ----------
+    first, second : mapping from node to value
+        Two settings of the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``.
+    model, scm, rows, random_state, inputs, method, n_draws
+        See `variance_of_counterfactuals`.
+    """
+    names = _same_nodes(scm, first, second)
+    generator = as_generator(random_state)
+    points = Points.of(model, scm, rows, names, None, n_draws, inputs, method, generator)
+    before, after = _predicted(points, first), _predicted(points, second)
+    difference = np.concatenate([b - a for a, b in zip(before, after, strict=True)])
+    outputs = points.predictor.outputs(difference.shape[1])
+    columns = {name: difference[:, place] for place, name in enumerate(outputs)}
+    return CounterfactualEffect(
+        value={name: float(column.mean()) for name, column in columns.items()},
+        interval={name: bootstrap_interval(column, generator) for name, column in columns.items()},
+        per_row=pd.DataFrame(columns, index=points.units.index),
+        first=dict(first),
+        second=dict(second),
+        model_based=scm.model_based,
+    )
+
+
+def flip_rate(
+    model: Any,
+    scm: StructuralCausalModel,
+    rows: pd.DataFrame | Units,
+    second: Mapping[str, Any],
+    first: Mapping[str, Any] | None = None,
+    random_state: RandomState = 0,
+    *,
+    inputs: Sequence[str] | None = None,
+    n_draws: int | None = None,
+) -> FlipRate:
+    """Measure P(Ŷ*_second ≠ Ŷ*_first) for the labels that a classifier's ``predict`` returns.
+
+    Parameters
+    ----------
+    second : mapping from node to value
+    first : mapping from node to value, optional
+        The setting to compare with; what was observed by default.
+    model, scm, rows, random_state, inputs, n_draws
+        See `variance_of_counterfactuals`.
+    """
+    names = _same_nodes(scm, second if first is None else first, second)
+    generator = as_generator(random_state)
+    method = "predict" if hasattr(model, "predict") else None
+    points = Points.of(model, scm, rows, names, None, n_draws, inputs, method, generator)
+    changed = []
+    for places in points.chunks(1):
+        labels = [_labels(points, places, setting) for setting in (first, second)]
+        changed.append((labels[0] != labels[1]).reshape(len(places), -1).mean(axis=1))
+    flips = np.concatenate(changed)
+    return FlipRate(
+        value=float(flips.mean()),
+        interval=bootstrap_interval(flips, generator, bounds=(0.0, 1.0)),
+        per_row=pd.Series(flips, index=points.units.index, name="flip"),
+        first=None if first is None else dict(first),
+        second=dict(second),
+        model_based=scm.model_based,
+    )
+
+
+def _same_nodes(scm: Any, first: Any, second: Any) -> tuple[str, ...]:
+    for setting in (first, second):
+        if not isinstance(setting, Mapping):
+            raise InputTypeError(f"A setting must map nodes to values, got {setting!r}; pass for example {{'A': 1}}.")
+    if set(first) != set(second):
+        raise InputError(
+            f"Both settings must set the same nodes, got {', '.join(first)} and {', '.join(second)}; set all in both."
+        )
+    return checked_protected(scm, tuple(first))
+
+
+def _predicted(points: Points, setting: Mapping[str, Any]) -> list[Array]:
+    # Both settings use the units' own noise, so nothing but the setting differs between them.
+    world = points.scm.do(setting)
+    answers = []
+    for places in points.chunks(1):
+        frame = world.predict(points.units.take(places))
+        answers.append(points.averaged(points.predictor(frame), len(places), 1)[:, 0])
+    return answers
+
+
+def _labels(points: Points, places: Array, setting: Mapping[str, Any] | None) -> Array:
+    units = points.units.take(places)
+    frame = points.scm.frame(units) if setting is None else points.scm.do(setting).predict(units)
+    labels = points.predictor.raw(frame)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InputError(
+            f"flip_rate compares one label a row, but the predictor returned shape {labels.shape}; pass a classifier "
+            "with predict, or a function that returns labels."
+        )
+    return labels
+
+
+def _source(model_based: bool) -> str:
+    return "Model-based (the causal model was estimated)" if model_based else "Under the causal model given"
+
+
+def _said(setting: Mapping[str, Any]) -> str:
+    return ", ".join(f"{node} = {value}" for node, value in setting.items())

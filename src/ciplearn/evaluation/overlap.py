@@ -1,0 +1,148 @@
+"""Overlap: which counterfactual rows land where there is no data.
+
+Nothing in the data says how a predictor should behave there. The rule: numbers are divided by their standard deviation,
+two different labels are one unit apart, and a row is outside if its nearest reference row is farther away than the
+nearest other row is for all but one in a hundred of the reference rows themselves. Since the distance covers all
+columns at once, the nearest row is one with similar conditioning variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.spatial import cKDTree
+
+from ciplearn.scm.kinds import Array
+
+# Neighbours are looked up among at most this many reference rows.
+MAX_REFERENCE = 5000
+
+# Up to this many columns neighbours are looked up in a tree; beyond, blocks of all distances are formed.
+_TREE_COLUMNS = 8
+_BLOCK = 2048
+
+# The share of reference rows that the rule itself would call outside.
+TAIL = 0.01
+
+# From this share of rows on, the result says that it matters.
+_NOTABLE = 0.05
+
+
+@dataclass(frozen=True)
+class Support:
+    """Where the reference rows are."""
+
+    places: Array  # (m, c)
+    columns: tuple[str, ...]
+    scale: dict[str, float]
+    levels: dict[str, pd.Index]
+    radius: float
+
+    @classmethod
+    def of(cls, reference: pd.DataFrame, seed: int = 0) -> Support:
+        """Learn the support from reference rows."""
+        if len(reference) > MAX_REFERENCE:
+            chosen = np.random.default_rng(seed).choice(len(reference), MAX_REFERENCE, replace=False)
+            reference = reference.iloc[np.sort(chosen)]
+        scale, levels = {}, {}
+        for column in reference.columns:
+            if pd.api.types.is_numeric_dtype(reference[column].dtype):
+                scale[column] = float(reference[column].std(ddof=0)) or 1.0
+            else:
+                levels[column] = pd.Index(reference[column].astype(object).unique())
+        places = _places(reference, tuple(reference.columns), scale, levels)
+        # The nearest row is the row itself, the second nearest is another.
+        gaps = _nearest(places, places, rank=min(2, len(places)))
+        return cls(places, tuple(reference.columns), scale, levels, float(np.quantile(gaps, 1 - TAIL)))
+
+    def holds(self, frame: pd.DataFrame) -> Array:  # (n,), boolean
+        """Tell which rows are inside."""
+        places = _places(frame, self.columns, self.scale, self.levels)
+        # A hair more than the radius: for discrete data the radius may be exactly zero, or exactly one step.
+        return _nearest(places, self.places, rank=1) <= self.radius * (1 + 1e-6) + 1e-6
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How far the counterfactual rows stay where the data is.
+
+    Attributes
+    ----------
+    share_outside : float
+        Share of counterfactual rows outside the support of the reference rows.
+    vcf_inside, vcf_outside : float
+        VCF over the interventions that stay inside, and over those that leave; NaN where no point has two of them.
+    radius : float
+        The distance beyond which a row is outside, in standard deviations.
+    """
+
+    share_outside: float
+    vcf_inside: float
+    vcf_outside: float
+    radius: float
+
+    @property
+    def matters(self) -> bool:
+        """Whether enough rows are outside to mention it."""
+        return self.share_outside >= _NOTABLE
+
+    def __str__(self) -> str:
+        share = f"{100 * self.share_outside:.1f} % of the counterfactual rows lie outside the support of the data"
+        if not self.matters:
+            return f"{share}."
+        return (
+            f"{share}, where no training row says what the predictor should do: VCF is {_number(self.vcf_inside)} "
+            f"inside and {_number(self.vcf_outside)} outside, so read the total with care."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON-ready data; NaN as None."""
+        return {
+            "share_outside": self.share_outside,
+            "vcf_inside": _or_none(self.vcf_inside),
+            "vcf_outside": _or_none(self.vcf_outside),
+            "radius": self.radius,
+            "sentence": str(self),
+        }
+
+
+def _nearest(rows: Array, reference: Array, rank: int) -> Array:  # (n, c), (m, c) -> (n,)
+    """Distance to the reference row of some rank of nearness, from 1."""
+    if rows.shape[1] <= _TREE_COLUMNS:
+        return np.asarray(cKDTree(reference).query(rows, k=[rank])[0][:, 0])
+    # Trees do not prune among many columns; one matrix product a block is faster.
+    norms = np.square(reference).sum(axis=1)
+    found = []
+    for start in range(0, len(rows), _BLOCK):
+        part = rows[start : start + _BLOCK]
+        squares = norms - 2 * part @ reference.T + np.square(part).sum(axis=1)[:, None]
+        nearest = squares.min(axis=1) if rank == 1 else np.partition(squares, rank - 1, axis=1)[:, rank - 1]
+        found.append(np.sqrt(np.maximum(nearest, 0)))
+    return np.concatenate(found)
+
+
+def _places(
+    frame: pd.DataFrame, columns: tuple[str, ...], scale: dict[str, float], levels: dict[str, pd.Index]
+) -> Array:
+    parts = []
+    for column in columns:
+        if column in scale:
+            parts.append(frame[column].to_numpy(dtype=np.float64)[:, None] / scale[column])
+            continue
+        codes = levels[column].get_indexer(pd.Index(frame[column].astype(object)))
+        onehot = np.zeros((len(frame), len(levels[column]) + 1))
+        # 1/√2 puts two different labels one unit apart; a label never seen is its own place.
+        onehot[np.arange(len(frame)), codes] = np.sqrt(0.5)
+        parts.append(onehot)
+    return np.concatenate(parts, axis=1)
+
+
+def _number(value: float) -> str:
+    return "unknown" if np.isnan(value) else f"{value:.3g}"
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value

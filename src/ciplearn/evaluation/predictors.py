@@ -1,0 +1,127 @@
+"""Any finished predictor as one function from a frame to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.scm.kinds import Array
+
+METHODS = ("predict_proba", "predict")
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A model with the columns it reads and the method that is asked.
+
+    Attributes
+    ----------
+    model
+        What the user passed.
+    method : str
+        ``"predict"``, ``"predict_proba"`` or ``"call"``.
+    inputs : tuple of str or None
+        The columns shown to the model; None means all.
+    """
+
+    model: Any
+    method: str
+    inputs: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, model: Any, columns: Sequence[str], inputs: Sequence[str] | None, method: str | None) -> Predictor:
+        """Find out how to ask ``model``.
+
+        A model with class probabilities is asked for these, any other for its prediction, a plain function is called.
+        Without ``inputs`` the model sees the columns it remembers from its fit (``feature_names_in_``), or else all.
+        """
+        if method is not None and method not in METHODS:
+            raise InputError(f"method must be 'predict' or 'predict_proba', got {method!r}; pass one of these or None.")
+        names = inputs if inputs is not None else _remembered(model, columns)
+        if names is not None:
+            names = [names] if isinstance(names, str) else list(names)
+            missing = [name for name in names if name not in columns]
+            if missing:
+                raise InputError(
+                    f"The predictor reads {missing[0]!r}, which is not among the columns {', '.join(columns)}; pass "
+                    "rows with that column, or other inputs."
+                )
+        if method is None:
+            method = next((name for name in METHODS if callable(getattr(model, name, None))), None)
+        elif not callable(getattr(model, method, None)):
+            raise InputTypeError(f"The model has no {method}, got {type(model).__name__}; pass another method.")
+        if method is None and not callable(model):
+            raise InputTypeError(
+                f"The model must have predict or predict_proba, or be a function of a frame, got "
+                f"{type(model).__name__}; pass a fitted model."
+            )
+        return cls(model, method or "call", None if names is None else tuple(names))
+
+    def raw(self, frame: pd.DataFrame) -> Array:  # (n,) or (n, q)
+        """What the model says, labels as labels, with the number of rows checked."""
+        shown = frame if self.inputs is None else frame[list(self.inputs)]
+        answer = self.model(shown) if self.method == "call" else getattr(self.model, self.method)(shown)
+        array = _as_array(answer)
+        if array.ndim not in (1, 2) or array.shape[0] != len(frame):
+            raise InputError(
+                f"The predictor must return one prediction a row, but returned shape {array.shape} for {len(frame)} "
+                "rows; return shape (rows,) or (rows, outputs)."
+            )
+        return array
+
+    def __call__(self, frame: pd.DataFrame) -> Array:  # (n, q)
+        """Return predictions as numbers, one column an output.
+
+        The probabilities of two classes are one number: only that of the second class is kept.
+        """
+        array = self.raw(frame)
+        if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
+            raise InputTypeError(
+                f"The predictor returned {array.dtype} values, which have no variance; pass a model with "
+                "predict_proba, or use flip_rate for labels."
+            )
+        array = array.astype(np.float64)
+        if not np.isfinite(array).all():
+            bad = int((~np.isfinite(array.reshape(len(frame), -1))).any(axis=1).sum())
+            raise InputError(
+                f"The predictor returned NaN or infinity in {bad} of {len(frame)} rows; it must be finite on every "
+                "counterfactual row."
+            )
+        if array.ndim == 1:
+            return array[:, None]
+        return array[:, 1:] if self.method == "predict_proba" and array.shape[1] == 2 else array
+
+    def outputs(self, q: int) -> tuple[str, ...]:
+        """Names for q outputs: classes where they are known."""
+        classes = getattr(self.model, "classes_", None)
+        if self.method == "predict_proba" and classes is not None and np.ndim(classes) == 1:
+            names = [str(label) for label in classes]
+            if len(names) == 2 and q == 1:
+                return (names[1],)
+            if len(names) == q:
+                return tuple(names)
+        return ("prediction",) if q == 1 else tuple(f"output {place}" for place in range(q))
+
+
+def _remembered(model: Any, columns: Sequence[str]) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or any(name not in columns for name in names):
+        return None
+    return list(names)
+
+
+def _as_array(answer: Any) -> Array:
+    if hasattr(answer, "detach"):
+        answer = answer.detach().cpu()
+    if isinstance(answer, pd.Series | pd.DataFrame):
+        return np.asarray(answer.to_numpy())
+    if isinstance(answer, list) and answer and hasattr(answer[0], "shape"):
+        raise InputTypeError(
+            "The predictor returned a list of arrays, one an output; wrap it in a function that returns one array."
+        )
+    return np.asarray(answer)
