@@ -21,6 +21,9 @@ EXACT_ROWS = 2048
 
 DEFAULT_FEATURES = Nystroem(n_features=128)
 
+# Beyond that many rows, a row carries at most this many numbers.
+DEFAULT_RANK = 256
+
 # Reads its length scale off the data.
 DEFAULT_KERNEL = Gaussian("median")
 
@@ -54,12 +57,12 @@ class Penalty(ABC):
         right = as_rows(right, "right", integers=True)
         same_rows(y_hat, "y_hat", right, "right")
         same_device(y_hat.device, "y_hat", right.device, "right")
-        return self.prepare(right, given)(y_hat)
+        # One evaluation does not pay for a factor.
+        return self._operator(self._rows(right, given))(y_hat)
 
     def prepare(self, right: Any, given: Any = None) -> Operator:
         """Return the operator Q of these rows; everything expensive happens here, once and without gradients."""
-        right_codes, given_codes = self._takes_codes()
-        return self._prepare(Rows.from_arrays(right, given, right_codes=right_codes, given_codes=given_codes))
+        return self._prepared(self._rows(right, given))
 
     def prepare_chunks(self, chunks: Iterable[Any]) -> Operator:
         """Return the operator Q of rows that come in pieces, the same as `prepare` would on all of them at once.
@@ -71,12 +74,20 @@ class Penalty(ABC):
             criteria without conditioning variables the second entry is None.
         """
         right_codes, given_codes = self._takes_codes()
-        return self._prepare(Rows.from_chunks(chunks, right_codes=right_codes, given_codes=given_codes))
+        return self._prepared(Rows.from_chunks(chunks, right_codes=right_codes, given_codes=given_codes))
 
-    def _prepare(self, rows: Rows) -> Operator:
+    def _rows(self, right: Any, given: Any) -> Rows:
+        right_codes, given_codes = self._takes_codes()
+        return Rows.from_arrays(right, given, right_codes=right_codes, given_codes=given_codes)
+
+    def _operator(self, rows: Rows) -> Operator:
         self._check_given(rows.has_given)
         with torch.no_grad():
-            return self._build(rows).to(dtype=rows.dtype)
+            return self._build(rows)
+
+    def _prepared(self, rows: Rows) -> Operator:
+        operator = self._operator(rows)
+        return operator.factorised(rows.dtype).to(dtype=rows.dtype)
 
     @abstractmethod
     def _takes_codes(self) -> tuple[bool, bool]:

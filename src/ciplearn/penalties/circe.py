@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from ciplearn.penalties.conditional import ConditionalPenalty
 from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense, Factored
+from ciplearn.penalties.forms import Dense
+from ciplearn.penalties.landmarks import Entries
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,6 @@ class CIRCE(ConditionalPenalty):
         right_gram, given_gram, ridge = problem.grams()
         return Dense(given_gram * ridge.residual_gram(right_gram) / problem.rows.n**2)
 
-    def _low_rank_form(self, regression: FeatureRegression) -> Factored:
+    def _entries(self, regression: FeatureRegression) -> Callable[[Tensor, Tensor], Entries]:
         identity = torch.eye(regression.given.size, dtype=torch.float64, device=regression.problem.rows.device)
-        return regression.residual_form(identity / regression.problem.rows.n)
+        return regression.residual_entries(identity / regression.problem.rows.n)

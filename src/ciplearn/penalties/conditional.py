@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative
+from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels import FeatureMap, Kernel
 from ciplearn.penalties.base import (
     DEFAULT_FEATURES,
     DEFAULT_KERNEL,
+    DEFAULT_RANK,
     EXACT_ROWS,
     Penalty,
     check_approximation,
@@ -18,7 +22,8 @@ from ciplearn.penalties.base import (
     is_exact,
 )
 from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense, Factored
+from ciplearn.penalties.forms import Dense, LowRank
+from ciplearn.penalties.landmarks import Entries, low_rank
 from ciplearn.penalties.operator import Operator
 from ciplearn.penalties.rows import Rows
 
@@ -42,6 +47,8 @@ class ConditionalPenalty(Penalty, ABC):
         None never.
     features : FeatureMap
         What replaces the Gram matrices beyond ``exact_rows``.
+    rank : int
+        The most numbers that a row carries beyond ``exact_rows``.
     """
 
     kernel: Kernel = DEFAULT_KERNEL
@@ -51,10 +58,12 @@ class ConditionalPenalty(Penalty, ABC):
     center: bool = False
     exact_rows: int | None = EXACT_ROWS
     features: FeatureMap = DEFAULT_FEATURES
+    rank: int = DEFAULT_RANK
 
     def __post_init__(self) -> None:
         check_kernels(kernel=self.kernel, right_kernel=self.right_kernel, given_kernel=self.given_kernel)
         check_approximation(self.exact_rows, self.features)
+        whole(self.rank, "rank", minimum=1)
         if self.ridge != "loo":
             if isinstance(self.ridge, str):
                 raise InputError(f"ridge must be a number or 'loo', got {self.ridge!r}; pass one of these.")
@@ -72,12 +81,12 @@ class ConditionalPenalty(Penalty, ABC):
     def _build(self, rows: Rows) -> Operator:
         problem = Conditional.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
         exact = is_exact(self.exact_rows, rows.n)
-        form: Dense | Factored
+        form: Dense | LowRank
         if exact:
             form = self._exact_form(problem)
         else:
             regression = problem.regression(ridge_is_free=self.ridge == "loo")
-            form, problem = self._low_rank_form(regression), regression.problem
+            form, problem = low_rank(rows, self._entries(regression), self.rank), regression.problem
         if self.center:
             form = form.centred()
         return Operator(self.kernel, form, problem.setting, exact)
@@ -87,5 +96,5 @@ class ConditionalPenalty(Penalty, ABC):
         """Q from full Gram matrices."""
 
     @abstractmethod
-    def _low_rank_form(self, regression: FeatureRegression) -> Factored:
-        """Q from features."""
+    def _entries(self, regression: FeatureRegression) -> Callable[[Tensor, Tensor], Entries]:
+        """Return what takes rows (right, given) to the vectors that give entries of Q."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from ciplearn.kernels import FeatureMap, Features, Kernel
 from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum
-from ciplearn.penalties.forms import Factored
+from ciplearn.penalties.landmarks import Entries
 from ciplearn.penalties.operator import Setting
 from ciplearn.penalties.rows import Rows
 
@@ -129,16 +130,15 @@ class FeatureRegression:
         scale = self.spectrum.values.sqrt() * self.spectrum.inverse(self.problem.ridge)
         return self.spectrum.basis[:, kept] * scale[kept]
 
-    def residual_form(self, left: Tensor) -> Factored:  # (r, p)
-        """Q with factors Φ ``left`` and the residuals of ρ on φ."""
+    def residual_entries(self, left: Tensor) -> Callable[[Tensor, Tensor], Entries]:  # (r, p)
+        """Return what takes rows to the entries of (Φ M)(Φ M)ᵀ ∘ K̃_R, with M = ``left`` and K̃_R of the residuals."""
         rotation, explained = self._residual_maps()
-        rows = self.problem.rows
-        smooth, residual = [], []
-        for right_rows, given_rows in rows.chunks():
+
+        def entries(right_rows: Tensor, given_rows: Tensor) -> Entries:
             phi = self.given(given_rows)
-            smooth.append((phi @ left).to(rows.dtype))
-            residual.append((self.right(right_rows) @ rotation - phi @ explained).to(rows.dtype))
-        return Factored(torch.cat(smooth), torch.cat(residual))
+            return Entries(phi @ left, self.right(right_rows) @ rotation - phi @ explained)
+
+        return entries
 
     def _residual_maps(self) -> tuple[Tensor, Tensor]:  # (q, s), (r, s)
         """P and B, so that ρ P − φ B are the residuals in the fewest directions that hold all their variance."""

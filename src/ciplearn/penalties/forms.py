@@ -1,6 +1,7 @@
-"""How an operator Q is stored: as a matrix, or as short vectors, one set a row.
+"""How an operator Q is stored: as a matrix, as a factor V with Q = V Vᵀ, or as both.
 
-Both forms answer the same questions: a block of Q for a batch of rows, its diagonal, and its row sums.
+Smoothing makes the spectrum of Q fall fast: a few hundred columns hold it to single precision, so a row carries a short
+vector and a batch of b rows needs b of them instead of b² entries.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ciplearn.kernels.cholesky import fewest_columns, pivoted_cholesky
+
 
 class Form(Protocol):
     """A symmetric positive semi-definite matrix over n rows."""
@@ -21,27 +24,35 @@ class Form(Protocol):
         """The number of rows, n."""
 
     @property
+    def width(self) -> int:
+        """How many numbers a row carries."""
+
+    @property
     def device(self) -> torch.device:
         """Where the numbers live."""
 
     def block(self, rows: Tensor | None) -> Tensor:  # (b,) -> (b, b)
         """Q restricted to ``rows``; all of Q for None."""
 
+    def factor_of(self, rows: Tensor | None) -> Tensor | None:  # (b,) -> (b, m)
+        """Rows of V, if Q is held as a factor."""
+
     def row_sums(self) -> Tensor:  # (n,)
         """Σ_j Q_ij."""
 
-    def centred(self) -> Self:
+    def centred(self) -> Form:
         """C Q C with C = I − 11ᵀ/n."""
 
-    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
+    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Form:
         """The same form elsewhere or in another precision."""
 
 
 @dataclass(frozen=True)
 class Dense:
-    """Q itself."""
+    """Q itself, and V too where few columns hold Q to rounding error."""
 
     matrix: Tensor  # (n, n)
+    factor: Tensor | None = None  # (n, m)
 
     @property
     def rows(self) -> int:
@@ -49,14 +60,14 @@ class Dense:
         return self.matrix.shape[0]
 
     @property
-    def device(self) -> torch.device:
-        """Where the matrix lives."""
-        return self.matrix.device
-
-    @property
     def width(self) -> int:
         """How many numbers a row carries."""
         return self.rows
+
+    @property
+    def device(self) -> torch.device:
+        """Where the matrix lives."""
+        return self.matrix.device
 
     def block(self, rows: Tensor | None) -> Tensor:
         """Q[rows, rows]."""
@@ -69,6 +80,10 @@ class Dense:
         flat = np.add.outer(index * self.rows, index)
         return torch.from_numpy(self.matrix.numpy().take(flat))
 
+    def factor_of(self, rows: Tensor | None) -> Tensor | None:
+        """Rows of V, if there is one."""
+        return None if self.factor is None else _take(self.factor, rows)
+
     def row_sums(self) -> Tensor:
         """Σ_j Q_ij."""
         return self.matrix.sum(dim=1)
@@ -78,86 +93,70 @@ class Dense:
         means = self.matrix.mean(dim=1)
         return type(self)(self.matrix - means[:, None] - means[None, :] + means.mean())
 
+    def factorised(self, precision: torch.dtype) -> Self:
+        """Add V, if at most a third as many columns as rows hold Q to the given precision."""
+        # Q itself is known to about 1e-12 of its trace: its entries are sums of many products.
+        tolerance = max(16 * torch.finfo(precision).eps, 1e-12)
+        diagonal = self.matrix.diagonal()
+        rank = self.rows // 3
+        _, factor = pivoted_cholesky(diagonal, lambda pivot: self.matrix[:, pivot], rank, tolerance)
+        missing = float(diagonal.sum() - factor.square().sum())
+        if factor.shape[1] == 0 or missing > 2 * tolerance * float(diagonal.sum()):
+            return self
+        return type(self)(self.matrix, fewest_columns(factor, tolerance))
+
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
         """The same matrix elsewhere or in another precision."""
-        return type(self)(self.matrix.to(device=device or self.matrix.device, dtype=dtype or self.matrix.dtype))
+        factor = None if self.factor is None else _moved(self.factor, device, dtype)
+        return type(self)(_moved(self.matrix, device, dtype), factor)
 
 
 @dataclass(frozen=True)
-class Factored:
-    """Q = (L Lᵀ) ∘ (R Rᵀ) − G Fᵀ − F Gᵀ, where row i carries the i-th rows of L, R, G and F.
+class LowRank:
+    """Q = V Vᵀ."""
 
-    Attributes
-    ----------
-    left : Tensor, shape (n, p), optional
-        L; without it the first factor is all ones.
-    right : Tensor, shape (n, q)
-        R.
-    correction : pair of Tensor, shape (n, s), optional
-        G and F.
-    """
-
-    left: Tensor | None
-    right: Tensor
-    correction: tuple[Tensor, Tensor] | None = None
+    factor: Tensor  # (n, m)
 
     @property
     def rows(self) -> int:
         """The number of rows, n."""
-        return self.right.shape[0]
-
-    @property
-    def device(self) -> torch.device:
-        """Where the factors live."""
-        return self.right.device
+        return self.factor.shape[0]
 
     @property
     def width(self) -> int:
         """How many numbers a row carries."""
-        parts = [self.left, self.right, *(self.correction or ())]
-        return sum(part.shape[1] for part in parts if part is not None)
+        return self.factor.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the factor lives."""
+        return self.factor.device
 
     def block(self, rows: Tensor | None) -> Tensor:
         """Rebuild Q[rows, rows] from the rows' vectors."""
-        right = _take(self.right, rows)
-        block = right @ right.T
-        if self.left is not None:
-            left = _take(self.left, rows)
-            block.mul_(left @ left.T)
-        if self.correction is not None:
-            cross = _take(self.correction[0], rows) @ _take(self.correction[1], rows).T
-            block.sub_(cross).sub_(cross.T)
-        return block
+        factor = _take(self.factor, rows)
+        return factor @ factor.T
+
+    def factor_of(self, rows: Tensor | None) -> Tensor:
+        """Rows of V."""
+        return _take(self.factor, rows)
 
     def row_sums(self) -> Tensor:
         """Σ_j Q_ij without forming Q."""
-        if self.left is None:
-            sums = self.right @ self.right.sum(dim=0)
-        else:
-            sums = (self.left * (self.right @ (self.right.T @ self.left))).sum(dim=1)
-        if self.correction is not None:
-            first, second = self.correction
-            sums = sums - first @ second.sum(dim=0) - second @ first.sum(dim=0)
-        return sums
+        return self.factor @ self.factor.sum(dim=0)
 
     def centred(self) -> Self:
-        """C Q C, by one more column in the correction."""
-        means = self.row_sums() / self.rows
-        first, second = (means - means.mean() / 2)[:, None], torch.ones_like(means)[:, None]
-        if self.correction is not None:
-            first = torch.cat([self.correction[0], first], dim=1)
-            second = torch.cat([self.correction[1], second], dim=1)
-        return type(self)(self.left, self.right, (first, second))
+        """C Q C."""
+        return type(self)(self.factor - self.factor.mean(dim=0))
 
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
-        """The same factors elsewhere or in another precision."""
-
-        def move(part: Tensor) -> Tensor:
-            return part.to(device=device or part.device, dtype=dtype or part.dtype)
-
-        correction = None if self.correction is None else (move(self.correction[0]), move(self.correction[1]))
-        return type(self)(None if self.left is None else move(self.left), move(self.right), correction)
+        """The same factor elsewhere or in another precision."""
+        return type(self)(_moved(self.factor, device, dtype))
 
 
 def _take(part: Tensor, rows: Tensor | None) -> Tensor:
     return part if rows is None else part.index_select(0, rows)
+
+
+def _moved(part: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> Tensor:
+    return part.to(device=device or part.device, dtype=dtype or part.dtype)

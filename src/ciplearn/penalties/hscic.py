@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,8 +12,8 @@ from torch import Tensor
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties.conditional import ConditionalPenalty
 from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense, Factored
-from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.forms import Dense
+from ciplearn.penalties.landmarks import Entries
 
 # Rows whose third moments are formed at a time: each needs the square of the number of directions.
 _MOMENT_ROWS = 1024
@@ -48,18 +49,16 @@ class HSCIC(ConditionalPenalty):
         matrix = right_gram * (weights @ weights.T) - cross - cross.T
         return Dense(matrix / problem.rows.n)
 
-    def _low_rank_form(self, regression: FeatureRegression) -> Factored:
-        rows = regression.problem.rows
-        moments = _SmoothedMoments.of(regression, rows)
-        left, right, first, second = [], [], [], []
-        for right_rows, given_rows in rows.chunks():
+    def _entries(self, regression: FeatureRegression) -> Callable[[Tensor, Tensor], Entries]:
+        moments = _SmoothedMoments.of(regression)
+        n = regression.problem.rows.n
+
+        def entries(right_rows: Tensor, given_rows: Tensor) -> Entries:
             rho = regression.right(right_rows)
             z = regression.given(given_rows) @ moments.scores
-            left.append((z * moments.left).to(rows.dtype))
-            right.append(rho.to(rows.dtype))
-            first.append((moments.correction(z, rho) / rows.n).to(rows.dtype))
-            second.append(z.to(rows.dtype))
-        return Factored(torch.cat(left), torch.cat(right), (torch.cat(first), torch.cat(second)))
+            return Entries(z * moments.left, rho, (moments.correction(z, rho) / n, z))
+
+        return entries
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,9 @@ class _SmoothedMoments:
     weighted: Tensor  # (p, p): A
 
     @classmethod
-    def of(cls, regression: FeatureRegression, rows: Rows) -> Self:
-        spectrum, ridge = regression.spectrum, regression.problem.ridge
-        inverse = spectrum.inverse(ridge)
+    def of(cls, regression: FeatureRegression) -> Self:
+        rows, spectrum = regression.problem.rows, regression.spectrum
+        inverse = spectrum.inverse(regression.problem.ridge)
         kept = regression.influential()
         inverse, basis, cross = inverse[kept], spectrum.basis[:, kept], spectrum.cross[kept]
         p = inverse.numel()

@@ -17,7 +17,7 @@ from ciplearn.penalties.base import (
     check_kernels,
     is_exact,
 )
-from ciplearn.penalties.forms import Dense, Factored
+from ciplearn.penalties.forms import Dense, LowRank
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import Rows
 
@@ -61,7 +61,7 @@ class HSIC(Penalty):
         kernel = self.right_kernel.resolve(sample)
         if is_exact(self.exact_rows, rows.n):
             right, _ = rows.whole()
-            form: Dense | Factored = Dense(kernel.gram(right, right) / rows.n**2).centred()
+            form = Dense(kernel.gram(right, right) / rows.n**2).centred()
             return Operator(self.kernel, form, Setting(kernel), exact=True)
         features = self.features.fit(kernel, sample)
         total = sample.new_zeros(features.size)
@@ -69,4 +69,4 @@ class HSIC(Penalty):
             total += features(right).sum(dim=0)
         mean = total / rows.n
         parts = [((features(right) - mean) / rows.n).to(rows.dtype) for right, _ in rows.chunks()]
-        return Operator(self.kernel, Factored(None, torch.cat(parts)), Setting(kernel), exact=False)
+        return Operator(self.kernel, LowRank(torch.cat(parts)), Setting(kernel), exact=False)

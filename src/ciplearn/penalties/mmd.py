@@ -11,7 +11,7 @@ from torch.nn.functional import one_hot
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import Kernel
 from ciplearn.penalties.base import DEFAULT_KERNEL, Penalty, check_kernels
-from ciplearn.penalties.forms import Factored
+from ciplearn.penalties.forms import LowRank
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import Rows
 
@@ -54,9 +54,10 @@ class MMD(Penalty):
         # m(m − 1)/2 pairs.
         weight = (sizes.sum(dim=1) / rows.n * 2 / (counts - 1).clamp_min(1)).sqrt() * (counts > 1)
         centred = one_hot(group, n_groups) - present[cell] / counts[cell, None]
-        factor = centred * (weight[cell] / sizes[cell, group])[:, None]
-        left = one_hot(cell, n_cells).to(rows.dtype) if rows.has_given else None
-        return Operator(self.kernel, Factored(left, factor.to(rows.dtype)), Setting(), exact=True)
+        within = centred * (weight[cell] / sizes[cell, group])[:, None]  # (n, groups)
+        apart = within[:, None, :] * one_hot(cell, n_cells)[:, :, None]  # rows of different cells never meet
+        met = present.flatten() > 0
+        return Operator(self.kernel, LowRank(apart.flatten(1)[:, met]), Setting(), exact=True)
 
 
 def _levels(values: Tensor, name: str) -> tuple[Tensor, int]:  # (n, d) -> (n,)

@@ -11,7 +11,7 @@ from torch import Tensor
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows, same_device
 from ciplearn.kernels import Kernel
-from ciplearn.penalties.forms import Dense, Factored
+from ciplearn.penalties.forms import Dense, LowRank
 from ciplearn.penalties.inner import inner_product
 
 
@@ -33,8 +33,8 @@ class Operator:
     kernel : Kernel
         Of the predictions. A length scale of ``"median"`` is read off the predictions at hand in each call and taken as
         constant: no gradient flows through it.
-    form : Dense or Factored
-        Q as a matrix, or as short vectors a row.
+    form : Dense or LowRank
+        Q as a matrix, or as a short vector a row.
     setting : Setting
         The kernels and the ridge behind Q, with their chosen values.
     exact : bool
@@ -42,7 +42,7 @@ class Operator:
     """
 
     kernel: Kernel
-    form: Dense | Factored
+    form: Dense | LowRank
     setting: Setting
     exact: bool
 
@@ -68,11 +68,8 @@ class Operator:
         if y_hat.dtype in (torch.float16, torch.bfloat16):
             y_hat = y_hat.float()
         n, b = self.n_rows, y_hat.shape[0]
-        block = self.form.block(index)
-        if y_hat.is_floating_point():
-            block = block.to(y_hat.dtype)
         off, on = n * (n - 1) / (b * (b - 1)), n / b
-        return inner_product(self.kernel.resolve(y_hat), y_hat, block, off, on)
+        return inner_product(self.kernel.resolve(y_hat), y_hat, self.form, index, off, on)
 
     @property
     def n_rows(self) -> int:
@@ -87,6 +84,12 @@ class Operator:
     def matrix(self) -> Tensor:  # (n, n)
         """Q in full; n² numbers."""
         return self.form.block(None)
+
+    def factorised(self, precision: torch.dtype) -> Self:
+        """Return the same operator with a factor beside its matrix, where a short one holds Q to this precision."""
+        if not isinstance(self.form, Dense):
+            return self
+        return replace(self, form=self.form.factorised(precision))
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Self:
         """Return the same operator on another device or in another precision."""
@@ -118,7 +121,7 @@ class Operator:
             )
         if b < 2:
             raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
-        low, high = int(index.min()), int(index.max())
+        low, high = (int(end) for end in torch.aminmax(index))
         if low < 0 or high >= self.n_rows:
             raise InputError(
                 f"rows must lie between 0 and {self.n_rows - 1}, got {low} to {high}; "

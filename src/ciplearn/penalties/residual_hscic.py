@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from torch import Tensor
 
 from ciplearn.penalties.conditional import ConditionalPenalty
 from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense, Factored
+from ciplearn.penalties.forms import Dense
+from ciplearn.penalties.landmarks import Entries
 
 
 @dataclass(frozen=True)
@@ -23,5 +27,5 @@ class ResidualHSCIC(ConditionalPenalty):
         weights = ridge.weights()
         return Dense((weights @ weights.T) * ridge.residual_gram(right_gram) / problem.rows.n)
 
-    def _low_rank_form(self, regression: FeatureRegression) -> Factored:
-        return regression.residual_form(regression.smoother() / regression.problem.rows.n**0.5)
+    def _entries(self, regression: FeatureRegression) -> Callable[[Tensor, Tensor], Entries]:
+        return regression.residual_entries(regression.smoother() / regression.problem.rows.n**0.5)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels.base import Kernel
+from ciplearn.kernels.cholesky import inverse_root, pivoted_cholesky
 from ciplearn.kernels.distances import sample_rows
 from ciplearn.kernels.features.base import FeatureMap, Features
 
@@ -48,35 +49,19 @@ class Nystroem(FeatureMap):
         return _Projection(kernel, pool[self._landmarks(kernel, pool)])
 
     def _landmarks(self, kernel: Kernel, pool: Tensor) -> Tensor:  # (n, d) -> (m,)
+        def column(pivot: int) -> Tensor:
+            return kernel.gram(pool, pool[pivot : pivot + 1])[:, 0]
+
         generator = torch.Generator().manual_seed(self.seed)
-        unexplained = kernel.diagonal(pool).double()
-        total = float(unexplained.sum())
-        factor = unexplained.new_zeros(pool.shape[0], min(self.n_features, pool.shape[0]))
-        chosen: list[int] = []
-        for step in range(factor.shape[1]):
-            if float(unexplained.sum()) <= self.tolerance * total:
-                break
-            pivot = int(torch.multinomial(unexplained.cpu(), 1, generator=generator))
-            column = kernel.gram(pool, pool[pivot : pivot + 1]).double()[:, 0]
-            column = column - factor[:, :step] @ factor[pivot, :step]
-            factor[:, step] = column / unexplained[pivot].sqrt()
-            unexplained = (unexplained - factor[:, step].square()).clamp_min(0)
-            unexplained[pivot] = 0
-            chosen.append(pivot)
+        pivots, _ = pivoted_cholesky(kernel.diagonal(pool), column, self.n_features, self.tolerance, generator)
         # A kernel that is zero on every row still needs one landmark to have features.
-        return torch.tensor(chosen or [0], device=pool.device)
+        return pivots if pivots.numel() else torch.zeros(1, dtype=torch.int64, device=pool.device)
 
 
 class _Projection(Features):
     def __init__(self, kernel: Kernel, landmarks: Tensor) -> None:
         self.kernel, self.landmarks = kernel, landmarks
-        values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks).double())
-        # Directions below rounding error carry noise, not kernel.
-        kept = (
-            values
-            > values[-1].clamp_min(torch.finfo(values.dtype).tiny) * values.numel() * torch.finfo(values.dtype).eps
-        )
-        self.whitener = vectors[:, kept] / values[kept].sqrt()
+        self.whitener = inverse_root(kernel.gram(landmarks, landmarks))
 
     @property
     def size(self) -> int:

@@ -1,0 +1,1 @@
+"""Measurements and reproductions that the command line offers."""

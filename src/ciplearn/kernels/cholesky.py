@@ -1,0 +1,69 @@
+"""Partial Cholesky factorisation with pivots: few columns that explain a positive semi-definite matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def pivoted_cholesky(
+    diagonal: Tensor,  # (n,)
+    column: Callable[[int], Tensor],  # j -> (n,)
+    rank: int,
+    tolerance: float,
+    generator: torch.Generator | None = None,
+) -> tuple[Tensor, Tensor]:  # (k,), (n, k)
+    """Return pivots and a factor F with F Fᵀ ≈ the matrix, exact in the pivots' rows and columns.
+
+    Only the diagonal and the pivots' columns of the matrix are ever looked at.
+
+    Parameters
+    ----------
+    diagonal : Tensor, shape (n,)
+    column : callable
+        Gives one column of the matrix.
+    rank : int
+        The largest number of pivots.
+    tolerance : float
+        Stop when the unexplained share of the trace falls to it.
+    generator : torch.Generator, optional
+        Draw each pivot with probability proportional to its unexplained diagonal [chen2025]; without it, take the
+        largest.
+    """
+    unexplained = diagonal.double().clamp_min(0)
+    target = tolerance * float(unexplained.sum())
+    factor = unexplained.new_zeros(diagonal.shape[0], min(rank, diagonal.shape[0]))
+    pivots: list[int] = []
+    for step in range(factor.shape[1]):
+        if float(unexplained.sum()) <= target:
+            break
+        if generator is None:
+            pivot = int(unexplained.argmax())
+        else:
+            pivot = int(torch.multinomial(unexplained.cpu(), 1, generator=generator))
+        fresh = column(pivot).double() - factor[:, :step] @ factor[pivot, :step]
+        factor[:, step] = fresh / unexplained[pivot].sqrt()
+        unexplained = (unexplained - factor[:, step].square()).clamp_min(0)
+        unexplained[pivot] = 0
+        pivots.append(pivot)
+    return torch.tensor(pivots, dtype=torch.int64, device=diagonal.device), factor[:, : len(pivots)]
+
+
+def inverse_root(matrix: Tensor) -> Tensor:  # (k, k) -> (k, r)
+    """R with R Rᵀ the pseudo-inverse of a positive semi-definite matrix, without directions below rounding error."""
+    values, vectors = torch.linalg.eigh(matrix.double())
+    limits = torch.finfo(torch.float64)
+    kept = values > values[-1].clamp_min(limits.tiny) * values.numel() * limits.eps
+    return vectors[:, kept] / values[kept].sqrt()
+
+
+def fewest_columns(factor: Tensor, tolerance: float) -> Tensor:  # (n, k) -> (n, r)
+    """Rotate a factor to orthogonal columns and drop those that together hold ``tolerance`` of the trace."""
+    values, rotation = torch.linalg.eigh((factor.T @ factor).double())
+    lost = values.clamp_min(0).cumsum(0)
+    kept = lost > tolerance * lost[-1]
+    if bool(kept.all()):
+        return factor
+    return factor @ rotation[:, kept].flip(1).to(factor.dtype)

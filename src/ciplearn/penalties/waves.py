@@ -1,0 +1,96 @@
+"""⟨K_Ŷ, V Vᵀ⟩ for a Gaussian kernel on scalar predictions, in time linear in the batch.
+
+On a bounded range the Gaussian is, to rounding error, a short Fourier series. With s = c y, differences within ±r and a
+period T > r,
+
+    exp(−d²) = Σ_f a_f cos(ω_f d),   ω_f = 2π f / T,   a_f = (√π / T) exp(−ω_f² / 4) · (1 if f = 0 else 2),
+
+up to exp(−(T − r)²) from the neighbouring periods and exp(−ω²/4) from the first wave left out. Since
+cos(ω(s_i − s_j)) = cos ωs_i cos ωs_j + sin ωs_i sin ωs_j, the kernel matrix is Φ Φᵀ with 2f + 1 columns and the inner
+product is ‖Vᵀ Φ‖²: no matrix of size b × b appears. These are not random features: the error is that of the arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+# Beyond this many waves times columns per row of the batch, a pass over the block is faster.
+_WORTH = 50
+
+
+class Waves(NamedTuple):
+    """A series, as columns of 2f + 2 numbers: all cosines, then all sines as cosines a quarter turn later."""
+
+    frequencies: Tensor
+    turns: Tensor
+    roots: Tensor
+    slopes: Tensor  # a row: ±ω, so that ∂Φ/∂s is this times the other half of Φ
+
+
+def waves_for(y_hat: Tensor, scale: float, n_columns: int) -> Waves | None:  # (b, 1)
+    """Return the series that serves these predictions, or None if it would cost more than the block."""
+    low, high = torch.aminmax(y_hat.detach())
+    reach = _reach(y_hat.dtype)
+    # The neighbouring periods are at rounding error if T ≥ r + reach, the waves left out if ω ≥ 2 reach.
+    period = (float(high) - float(low)) * scale + reach
+    n_waves = math.ceil(reach * period / math.pi)
+    if n_waves * n_columns > _WORTH * y_hat.shape[0]:
+        return None
+    return _series(n_waves, y_hat.dtype, y_hat.device)
+
+
+class WaveProduct(torch.autograd.Function):
+    """Value ‖Vᵀ Φ‖², gradient 2 ⟨V Vᵀ Φ, ∂Φ/∂s⟩."""
+
+    @staticmethod
+    def forward(ctx: Any, y_hat: Tensor, factor: Tensor, scale: float, waves: Waves, off: float, on: float) -> Tensor:
+        """Weigh pairs by ``off`` and the diagonal by ``on``; ``y_hat`` has shape (b, 1), ``factor`` (b, m)."""
+        # Any shift will do: one inside the predictions' range keeps phases, and so their rounding errors, small.
+        shifted = (y_hat - y_hat[0]).T
+        # Waves first: the faster layout for thin products.
+        phi = torch.addmm(waves.turns, waves.frequencies, shifted, alpha=scale).cos_().mul_(waves.roots)  # (2f + 2, b)
+        seen = phi @ factor  # (2f + 2, m)
+        pull = (seen @ factor.T).mul_(phi.roll(phi.shape[0] // 2, 0))  # (2f + 2, b)
+        ctx.save_for_backward((waves.slopes @ pull).T.mul_(2.0 * scale * off))
+        # k_ii = 1 and is constant: the diagonal enters the value, never the gradient.
+        return torch.add(_squares(factor) * (on - off), _squares(seen), alpha=off)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        """Rescale the gradient that the forward pass has left."""
+        (gradient,) = ctx.saved_tensors
+        return upstream * gradient, None, None, None, None, None
+
+
+def _reach(dtype: torch.dtype) -> float:
+    """The distance at which exp(−d²) falls to rounding error."""
+    return math.sqrt(-math.log(8 * torch.finfo(dtype).eps))
+
+
+@lru_cache(maxsize=256)
+def _series(n_waves: int, dtype: torch.dtype, device: torch.device) -> Waves:
+    # The number of waves fixes the period, so that steps of a training run find their series here.
+    frequencies = torch.arange(n_waves + 1, dtype=torch.float64) * (2 * _reach(dtype) / n_waves)
+    weights = torch.exp(-frequencies.square() / 4)
+    weights[1:] *= 2
+    roots = (weights / weights.sum()).sqrt()  # k(y, y) = 1 exactly
+    quarter = torch.full_like(frequencies, -math.pi / 2)
+    columns = Waves(
+        torch.cat([frequencies, frequencies])[:, None],
+        torch.cat([torch.zeros_like(quarter), quarter])[:, None],
+        torch.cat([roots, roots])[:, None],
+        torch.cat([-frequencies, frequencies])[None, :],
+    )
+    return Waves(*(column.to(device, dtype) for column in columns))
+
+
+def _squares(matrix: Tensor) -> Tensor:
+    flat = matrix.flatten()
+    return flat.dot(flat)
