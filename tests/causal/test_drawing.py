@@ -63,6 +63,8 @@ def test_causes_stand_left_of_their_effects_and_no_nodes_overlap():
     }
     for a, b in graph.directed:
         assert boxes[a][0] + boxes[a][2] < boxes[b][0]
+    # A root stands beside its first effect, not at the far left.
+    assert boxes["Hm"][0] < boxes["Hd"][0] < boxes["Hr"][0]
     for a in boxes:
         for b in boxes:
             (x, y, w, h), (p, q, v, g) = boxes[a], boxes[b]

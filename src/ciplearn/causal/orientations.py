@@ -32,12 +32,11 @@ def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
         joined[b].add(a)
     start = _closed(joined, graph.bidirected, set(graph.directed), set(graph.undirected))
     stack = [start] if start is not None else []
-    allowed_colliders = _colliders(joined, graph.bidirected, set(graph.directed))
     while stack:
         directed, undirected = stack.pop()
         if not undirected:
-            if _colliders(joined, graph.bidirected, directed) <= allowed_colliders:
-                yield from _acyclic(graph, directed)
+            # No collider is new here: rule 1 has directed every edge that could have made one.
+            yield from _acyclic(graph, directed)
             continue
         a, b = min(undirected)
         for edge in ((b, a), (a, b)):
@@ -52,19 +51,6 @@ def _acyclic(graph: CausalGraph, directed: set[Edge]) -> Iterator[CausalGraph]:
     except GraphError:
         # The orientation closed a cycle: not a member.
         return
-
-
-def _colliders(
-    joined: dict[str, set[str]], bidirected: tuple[Edge, ...], directed: set[Edge]
-) -> set[tuple[str, str, str]]:
-    """Unshielded colliders (a, b, c): arrowheads from a and c meet at b, and a and c are not joined."""
-    into: dict[str, set[str]] = {}
-    for a, b in directed:
-        into.setdefault(b, set()).add(a)
-    for a, b in bidirected:
-        into.setdefault(a, set()).add(b)
-        into.setdefault(b, set()).add(a)
-    return {(a, b, c) for b, ends in into.items() for a in ends for c in ends if a < c and c not in joined[a]}
 
 
 def _closed(

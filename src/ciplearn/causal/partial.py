@@ -122,7 +122,8 @@ def _summary(
         sentence += f"; it fails, for example, with {_written(_directions(graph, failing.graph))}"
     sentence += "."
     if not complete:
-        sentence += f" There are more than {len(judged)}: direct some of the {len(graph.undirected)} undirected edges and ask again."
+        loose = len(graph.undirected)
+        sentence += f" There are more than {len(judged)}: direct some of the {loose} undirected edges and ask again."
     return Finding("class", holds_in == "all" and complete, sentence)
 
 
