@@ -4,13 +4,12 @@ Moving a node of the context from X into S only weakens what Ŷ ⊥ X | S demand
 T = A ∪ W. Sets S inside the context and their complements X = T ∖ S are two names for one choice, and the choice has
 an answer in linear time:
 
-*A set X that holds A is free of forbidden nodes, T ∩ forbidden(X) ⊆ X, exactly when it is closed under two rules.*
-Call a path T-free when none of its inner nodes is in T.
+*Suppose that some valid set exists. Then X, holding A, is free of forbidden nodes, T ∩ forbidden(X) ⊆ X, exactly when
+every node of T that descends from X and has a directed path to Ŷ without inner nodes in T is in X.* The one other way
+to be forbidden is to descend from a node m outside T on a path from X to Ŷ around T. A node of T below such an m is
+forbidden if it is in S and has the open path ← m → Ŷ if it is in X, so then nothing is valid.
 
-1. A node of T that descends from X and has a T-free directed path to Ŷ is in X.
-2. If m outside T has T-free directed paths from X, to Ŷ and to a node of T, then that node is in X.
-
-Such sets are closed under intersection, so there is a smallest X and a largest S. Whether a node of T has an open
+Such sets X are closed under intersection, so there is a smallest X and a largest S. Whether a node of T has an open
 proper non-causal path to Ŷ does not depend on how T is split, because a collider with a descendant in T is either
 opened by S or is the start of another such path from X. So a smaller X only has fewer bad paths, and a smaller R: the
 largest S certifies whenever any S inside the context does.
@@ -28,25 +27,11 @@ from ciplearn.causal.problem import Problem
 
 
 def largest_inside(problem: Problem) -> frozenset[int]:
-    """Return the largest S ⊆ W ∖ A that holds no forbidden node."""
+    """Return the largest S ⊆ W ∖ A that can be valid: T without A and without what carries A's effect to Ŷ."""
     dag, known = problem.dag, problem.known
     free_to_predictor = dag.ancestors((problem.predictor,), avoiding=known)
-    reaches = {node for node in known if any(child in free_to_predictor for child in dag.children[node])}
-    exposed = set(problem.protected) | (reaches & problem.affected)
-    # Rule 2, as one walk: outside T, remember whether a node that reaches Ŷ freely has been passed.
-    seen: set[tuple[int, bool]] = set()
-    stack = [(node, False) for node in exposed]
-    while stack:
-        here, passed = stack.pop()
-        for child in dag.children[here]:
-            if child in known:
-                if passed and child not in exposed:
-                    exposed.add(child)
-                    stack.append((child, False))
-            elif (state := (child, passed or child in free_to_predictor)) not in seen:
-                seen.add(state)
-                stack.append(state)
-    return known - exposed
+    carriers = {node for node in known & problem.affected if not free_to_predictor.isdisjoint(dag.children[node])}
+    return known - problem.protected - carriers
 
 
 def choose_adjustment(problem: Problem) -> frozenset[int]:

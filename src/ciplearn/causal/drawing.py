@@ -77,8 +77,12 @@ def _lines(graph: CausalGraph, verdict: Verdict | None, predictor: str | None, s
 
 def _layout(graph: CausalGraph, lines: Sequence[_Line], widths: dict[str, float], predictor: str | None) -> Layout:
     """Take the positions of the source text if every node has one, else lay the graph out in columns."""
-    if graph.nodes and set(graph.nodes) <= set(graph.positions) and predictor is None:
-        return Layout(_scaled(graph, widths), [[] for _ in lines])
+    if graph.nodes and set(graph.nodes) <= set(graph.positions):
+        centres = _scaled(graph, widths)
+        if predictor:
+            rows = [y for _, y in centres.values()]
+            centres[predictor] = (max(x for x, _ in centres.values()) + 120.0, (min(rows) + max(rows)) / 2)
+        return Layout(centres, [[] for _ in lines])
     member = next(graph.members(1), None) if graph.undirected else graph
     order = [*(member.topological_order() if member else graph.nodes), *([predictor] if predictor else [])]
     rank = {name: place for place, name in enumerate(order)}
@@ -181,7 +185,7 @@ def _document(
 def _legend_keys(legend: Sequence[tuple[str, str]], x0: float, y0: float, room: float) -> tuple[str, int]:
     parts, x, row = [], x0, 0
     for key, words in legend:
-        width = 50.0 + 6.3 * len(words)
+        width = 48.0 + 6.9 * len(words)
         if x > x0 and x + width > x0 + room:
             x, row = x0, row + 1
         y = y0 + row * _LEGEND_ROW

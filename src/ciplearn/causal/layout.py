@@ -16,7 +16,7 @@ Point = tuple[float, float]
 
 COLUMN_GAP = 64.0
 ROW_GAP = 62.0
-_STAND_IN_GAP = 26.0
+_STAND_IN_GAP = 18.0
 _SWEEPS = 12
 # Past this the stand-ins cost more than the picture gains.
 _MOST_STAND_INS = 4000

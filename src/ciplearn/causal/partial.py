@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_MEMBERS = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassVerdict(Verdict):
     """The verdict over every graph of a class: `holds` means that it holds in all of them, with one adjustment set.
 

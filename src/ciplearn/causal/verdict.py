@@ -75,7 +75,7 @@ class Fallback:
         return {"independence": self.independence.to_dict(), "implies": self.implies}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The answer of the criterion.
 
@@ -114,10 +114,13 @@ class Verdict:
     context: tuple[str, ...]
     inputs: tuple[str, ...]
     adjustment: tuple[str, ...]
-    graph: CausalGraph = field(repr=False)
+    graph: CausalGraph
     # Searches, run when first asked for: many callers want the verdict alone.
-    find_repairs: Callable[[], tuple[Repair, ...]] = field(repr=False, compare=False)
-    find_fallbacks: Callable[[], tuple[Fallback, ...]] = field(repr=False, compare=False)
+    find_repairs: Callable[[], tuple[Repair, ...]] = field(compare=False)
+    find_fallbacks: Callable[[], tuple[Fallback, ...]] = field(compare=False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(holds={self.holds}, independence={str(self.independence)!r})"
 
     def __bool__(self) -> bool:
         # Either reading of `if verdict:` ("is there one", "does it hold") would be a silent mistake for someone.
@@ -172,7 +175,8 @@ class Verdict:
         """Return the verdict in one sentence."""
         claim = f"invariant in {listed(self.protected)} with respect to {listed(self.respects)}"
         if self.holds:
-            return f"Holds: {self.independence} makes the predictor counterfactually {claim}."
+            proviso = f" if {listed(self.injective)} is injective in its total noise" if self.injective else ""
+            return f"Holds{proviso}: {self.independence} makes the predictor counterfactually {claim}."
         return f"Does not hold: {self.independence} does not make the predictor counterfactually {claim}."
 
     def sections(self) -> list[tuple[str, list[str]]]:

@@ -60,12 +60,19 @@ def check(
 def _read(graph: str) -> CausalGraph:
     from ciplearn.causal import CausalGraph
 
-    # A path longer than the system allows is text, not a file.
-    if len(graph) < 4096 and "\n" not in graph and Path(graph).exists():
+    if _is_file(graph):
         return CausalGraph.from_file(graph)
     if any(sign in graph for sign in _SIGNS_OF_TEXT):
         return CausalGraph.from_text(graph)
     raise GraphError(f"{graph!r} is neither a file nor a graph; give a path, or edges such as 'A -> B'.")
+
+
+def _is_file(graph: str) -> bool:
+    try:
+        return Path(graph).exists()
+    except OSError:
+        # Text longer than a path may be.
+        return False
 
 
 def _names(graph: CausalGraph, option: str | None) -> tuple[str, ...] | None:

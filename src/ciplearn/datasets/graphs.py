@@ -62,7 +62,7 @@ def image() -> CausalGraph:
 def adult() -> CausalGraph:
     """Adult data in blocks, with the unobserved causes of M, D and R.
 
-    A age and sex, C race and native country, M marital status, D education, R work class, occupation and hours, Y income.
+    A age and sex, C race and native country, M marital status, D education, R work class, occupation, hours, Y income.
     """
     return CausalGraph.from_dagitty(
         """dag {
