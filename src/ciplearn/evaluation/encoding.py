@@ -1,0 +1,102 @@
+"""Columns of any kind as a tensor with a kernel that fits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.kernels import Categorical, Gaussian, Kernel, Product
+
+# With several columns of labels hardly two rows agree in all; rows that agree in most then still count as similar.
+_SEVERAL_MISMATCH = 0.3
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Rows of one variable and a kernel between them.
+
+    Attributes
+    ----------
+    rows : Tensor, shape (n, c)
+        Numbers standardised, labels as codes.
+    kernel : Kernel
+        Gaussian on the numbers with a median length scale, times the kernel of categories on the codes.
+    """
+
+    rows: Tensor
+    kernel: Kernel
+
+    @classmethod
+    def of(cls, value: Any, name: str) -> Variable:
+        """Read a frame, a series, an array or a tensor; labels are columns that do not hold numbers."""
+        frame = _as_frame(value, name)
+        missing = int(frame.isna().any(axis=1).sum())
+        if missing:
+            raise InputError(f"{name} holds NaN in {missing} of {len(frame)} rows; drop or impute those rows first.")
+        numbers, labels = [], []
+        for place in range(frame.shape[1]):
+            column = frame.iloc[:, place]
+            if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+                numbers.append(_standardised(column, name))
+            else:
+                labels.append(pd.factorize(column.astype(object))[0].astype(np.float64))
+        rows = torch.as_tensor(np.stack([*numbers, *labels], axis=1))
+        return cls(rows, _kernel(len(numbers), len(labels)))
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.rows.shape[0]
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows are the same."""
+        return bool((self.rows == self.rows[:1]).all())
+
+    def take(self, places: Tensor) -> Variable:
+        """Return some rows."""
+        return Variable(self.rows[places], self.kernel)
+
+
+def _kernel(numbers: int, labels: int) -> Kernel:
+    mismatch = _SEVERAL_MISMATCH if labels > 1 else 0.0
+    if not labels:
+        return Gaussian("median")
+    if not numbers:
+        return Categorical(mismatch=mismatch)
+    return Product(
+        Gaussian("median", columns=tuple(range(numbers))),
+        Categorical(mismatch=mismatch, columns=tuple(range(numbers, numbers + labels))),
+    )
+
+
+def _as_frame(value: Any, name: str) -> pd.DataFrame:
+    if isinstance(value, Tensor):
+        value = value.detach().cpu().numpy()
+    if isinstance(value, pd.Series):
+        value = value.to_frame()
+    if not isinstance(value, pd.DataFrame):
+        array = np.asarray(value)
+        if array.ndim not in (1, 2) or array.size == 0:
+            raise InputTypeError(
+                f"{name} must be a frame, or an array of shape (rows,) or (rows, columns), got shape {array.shape}."
+            )
+        value = pd.DataFrame(array)
+    if value.shape[0] == 0 or value.shape[1] == 0:
+        raise InputError(f"{name} is empty, got shape {value.shape}; pass at least one column and some rows.")
+    return value
+
+
+def _standardised(column: pd.Series, name: str) -> Any:
+    values = column.to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(f"{name} holds infinity; drop or impute those rows first.")
+    spread = values.std()
+    # A column that is constant up to rounding is constant.
+    return (values - values.mean()) / spread if spread > 1e-12 * np.abs(values).max() else np.zeros_like(values)

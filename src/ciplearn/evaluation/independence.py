@@ -1,0 +1,201 @@
+"""A test of Ŷ ⊥ R | S on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import whole
+from ciplearn.evaluation.encoding import Variable
+from ciplearn.kernels import Kernel
+from ciplearn.kernels.ridge import RidgeSpectrum
+from ciplearn.penalties import CIRCE, HSIC
+from ciplearn.scm.seeds import RandomState, as_generator
+
+# Directions of the prediction's feature space that carry less than this share of its variance are left out.
+_NEGLIGIBLE = 1e-3
+_MAX_DIRECTIONS = 64
+
+_MIN_ROWS = 20
+
+# Bootstrap signs held at a time are rows times this.
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class IndependenceTest:
+    """The answer of `independence_test`.
+
+    Attributes
+    ----------
+    p_value : float
+        How often a statistic this large comes about under independence.
+    statistic : float
+        The kernel statistic itself; comparable only between tests on the same rows.
+    conditional : bool
+        Whether there was anything to condition on.
+    n_rows, n_bootstrap : int
+    """
+
+    p_value: float
+    statistic: float
+    conditional: bool
+    n_rows: int
+    n_bootstrap: int
+
+    @property
+    def rejects(self) -> bool:
+        """Whether independence is rejected at the 5 % level."""
+        return self.p_value <= 0.05
+
+    def __str__(self) -> str:
+        what = "conditional independence" if self.conditional else "independence"
+        verdict = f"rejected at the 5 % level: the prediction still follows R{' given S' if self.conditional else ''}"
+        if not self.rejects:
+            verdict = "not rejected at the 5 % level, which is no proof of it"
+        return f"The test of {what} has p = {self.p_value:.3g} on {self.n_rows} rows: {verdict}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data."""
+        return {
+            "p_value": self.p_value,
+            "statistic": self.statistic,
+            "conditional": self.conditional,
+            "n_rows": self.n_rows,
+            "n_bootstrap": self.n_bootstrap,
+            "rejects": self.rejects,
+            "sentence": str(self),
+        }
+
+
+def independence_test(
+    y_hat: Any,
+    right: Any,
+    given: Any = None,
+    *,
+    n_bootstrap: int = 999,
+    max_rows: int = 1000,
+    random_state: RandomState = 0,
+) -> IndependenceTest:
+    """Test Ŷ ⊥ R | S with the operator of CIRCE and a wild bootstrap.
+
+    Both sides are regressed on S in their feature spaces (kernel ridge, ridge and length scale by leave-one-out error).
+    With K̃_Ŷ, K̃_R the Gram matrices of the residuals and w independent random signs,
+
+        T = Σ_ij M_ij,   T* = Σ_ij w_i w_j M_ij,   M = K̃_Ŷ ∘ K̃_R ∘ K_S,
+
+    and p = (1 + #{T* ≥ T}) / (1 + n_bootstrap). Under independence the products of residuals have mean zero given S, so
+    that changing their signs does not change their law; an error of one regression is multiplied by the residual of
+    the other, which is why both sides are regressed. Permuting rows instead would be wrong: both sides depend on S.
+    Without S the rows of Ŷ are permuted, which is exact.
+
+    Use rows that the predictor was not trained on: it may follow the noise of its training rows.
+
+    Parameters
+    ----------
+    y_hat : array, series or frame
+        Predictions: numbers, several outputs, or labels.
+    right, given : frame, series or array
+        R and S. Columns that do not hold numbers are categories.
+    n_bootstrap : int
+    max_rows : int
+        More rows than this are sampled down: cost grows with the cube of their number.
+    random_state : int or Generator
+    """
+    n_bootstrap = whole(n_bootstrap, "n_bootstrap", minimum=19)
+    max_rows = whole(max_rows, "max_rows", minimum=_MIN_ROWS)
+    generator = as_generator(random_state)
+    left, other = Variable.of(y_hat, "y_hat"), Variable.of(right, "right")
+    context = None if given is None else Variable.of(given, "given")
+    n = _same_rows(left, other, context)
+    if n > max_rows:
+        places = torch.as_tensor(np.sort(generator.choice(n, max_rows, replace=False)))
+        left, other = left.take(places), other.take(places)
+        context = None if context is None else context.take(places)
+    if left.is_constant or other.is_constant:
+        return IndependenceTest(1.0, 0.0, context is not None, left.n, n_bootstrap)
+    if context is None or context.is_constant:
+        statistic, null = _by_permutation(left, other, n_bootstrap, generator)
+    else:
+        statistic, null = _by_signs(left, other, context, n_bootstrap, generator)
+    # A hair of tolerance: a resample that repeats the data must count as being as large.
+    p_value = (1 + int((null >= statistic * (1 - 1e-10)).sum())) / (1 + n_bootstrap)
+    return IndependenceTest(p_value, statistic, context is not None, left.n, n_bootstrap)
+
+
+def _same_rows(left: Variable, other: Variable, context: Variable | None) -> int:
+    for name, side in (("right", other), ("given", context)):
+        if side is not None and side.n != left.n:
+            raise InputError(
+                f"y_hat and {name} must have the same number of rows, got {left.n} and {side.n}; pass the same rows, "
+                "in the same order."
+            )
+    if left.n < _MIN_ROWS:
+        raise InputError(f"A test needs at least {_MIN_ROWS} rows, got {left.n}; pass more held-out rows.")
+    return left.n
+
+
+def _by_permutation(
+    left: Variable, other: Variable, n_bootstrap: int, generator: np.random.Generator
+) -> tuple[float, Tensor]:
+    operator = HSIC(right_kernel=other.kernel, exact_rows=None).prepare(other.rows).matrix().double()
+    gram = _gram(left)
+    values = [float((gram * operator).sum())]
+    for _ in range(n_bootstrap):
+        order = torch.as_tensor(generator.permutation(left.n))
+        values.append(float((gram[order][:, order] * operator).sum()))
+    return values[0], torch.tensor(values[1:], dtype=torch.float64)
+
+
+def _by_signs(
+    left: Variable, other: Variable, context: Variable, n_bootstrap: int, generator: np.random.Generator
+) -> tuple[float, Tensor]:
+    circe = CIRCE(right_kernel=other.kernel, given_kernel=context.kernel, ridge="loo", exact_rows=None)
+    operator = circe.prepare(other.rows, context.rows).matrix().double()  # K_S ∘ K̃_R / n²
+    residuals = _residuals(_directions(_gram(left)), context)
+    products = (residuals @ residuals.T) * operator  # M / n²
+    null = []
+    for start in range(0, n_bootstrap, _BLOCK):
+        size = (left.n, min(_BLOCK, n_bootstrap - start))
+        signs = torch.as_tensor(generator.integers(0, 2, size=size) * 2.0 - 1.0)
+        null.append((signs * (products @ signs)).sum(dim=0))
+    return float(products.sum()), torch.cat(null)
+
+
+def _gram(variable: Variable) -> Tensor:  # (n, n)
+    return variable.kernel.resolve(variable.rows).gram(variable.rows, variable.rows)
+
+
+def _directions(gram: Tensor) -> Tensor:  # (n, n) -> (n, q)
+    """Features whose inner products are the centred Gram matrix, in its leading directions."""
+    means = gram.mean(dim=0)
+    values, vectors = torch.linalg.eigh(gram - means - means[:, None] + means.mean())
+    values, vectors = values.flip(0).clamp_min(0), vectors.flip(1)
+    kept = int((values > _NEGLIGIBLE * values.sum()).sum())
+    size = max(1, min(kept, _MAX_DIRECTIONS))
+    return vectors[:, :size] * values[:size].sqrt()
+
+
+def _residuals(targets: Tensor, context: Variable) -> Tensor:  # (n, q) -> (n, q)
+    """Leave-one-out residuals of kernel ridge regression on S."""
+    best: tuple[float, Tensor] | None = None
+    for kernel in context.kernel.candidates(context.rows):
+        error, residuals = _left_out(kernel, context.rows, targets)
+        if best is None or error < best[0]:
+            best = error, residuals
+    if best is None:
+        raise InputError("The kernel of the conditioning variables offers no candidate; pass other columns.")
+    return best[1]
+
+
+def _left_out(kernel: Kernel, given: Tensor, targets: Tensor) -> tuple[float, Tensor]:
+    spectrum, scores = RidgeSpectrum.from_gram(kernel.gram(given, given), targets)
+    ridge, error = spectrum.best_ridge(scores, targets)
+    inverse = spectrum.inverse(ridge)
+    leverage = (scores.square() @ inverse).clamp_max(1 - 1e-6)
+    return error, (targets - (scores * inverse) @ spectrum.cross) / (1 - leverage)[:, None]
