@@ -16,10 +16,11 @@ def both(y_hat, factor, lengthscale, off=1.7, on=1.2):
     """Value and gradient by waves, and by the block."""
     kernel = Gaussian(lengthscale)
     scale = kernel.scale(1)
-    waves = waves_for(y_hat, scale, factor.shape[1])
+    spread = (y_hat.max() - y_hat.min()).item()
+    waves = waves_for(y_hat, spread * scale, factor.shape[1])
     assert waves is not None
     fast = WaveProduct.apply(y_hat, factor, scale, waves, off, on)
-    slow = inner_product(kernel, y_hat, Dense(factor @ factor.T), None, off, on)
+    slow = inner_product(kernel, y_hat, Dense(factor @ factor.T), None, off, on, spread)
     return [(value, torch.autograd.grad(value, y_hat)[0]) for value in (fast, slow)]
 
 
@@ -58,9 +59,9 @@ def test_second_derivative_is_refused_not_wrong():
 
 def test_block_takes_over_where_waves_would_be_many():
     spread = torch.linspace(0, 1e5, B)[:, None]
-    assert waves_for(spread, 5.0, M) is None
+    assert waves_for(spread, 5e5, M) is None
     factor = torch.randn(B, M)
-    value = inner_product(Gaussian(0.2), spread, LowRank(factor), None, 1.0, 1.0)
+    value = inner_product(Gaussian(0.2), spread, LowRank(factor), None, 1.0, 1.0, spread=1e5)
     # Predictions this far apart see only themselves.
     torch.testing.assert_close(value, factor.square().sum())
 
@@ -78,7 +79,7 @@ def test_prepared_operator_is_held_as_a_factor_with_the_same_values(penalty, dty
     y_hat = (0.3 * given + 0.7 * right)[rows].requires_grad_()
     fast = operator(y_hat, rows=rows)
     n, b = 400, 150
-    slow = inner_product(penalty.kernel, y_hat, Dense(operator.matrix()), rows, n * (n - 1) / (b * (b - 1)), n / b)
+    slow = inner_product(penalty.kernel, y_hat, Dense(operator.matrix()), rows, n * (n - 1) / (b * (b - 1)), n / b, 2.0)
     tolerance = {"rtol": 1e-4, "atol": 1e-7} if dtype == torch.float32 else {"rtol": 1e-8, "atol": 1e-12}
     torch.testing.assert_close(fast, slow, **tolerance)
     torch.testing.assert_close(torch.autograd.grad(fast, y_hat)[0], torch.autograd.grad(slow, y_hat)[0], **tolerance)

@@ -15,7 +15,7 @@ from torch import Tensor
 from ciplearn._core.errors import InputError, InputTypeError
 
 
-def as_rows(value: Any, name: str, *, integers: bool = False) -> Tensor:
+def as_rows(value: Any, name: str, *, integers: bool = False, finite: bool = True) -> Tensor:
     """Return ``value`` as a finite tensor of shape (n, d); one dimension means one column.
 
     Parameters
@@ -25,6 +25,8 @@ def as_rows(value: Any, name: str, *, integers: bool = False) -> Tensor:
         The argument's name in messages.
     integers : bool
         Whether whole-number and boolean tensors are welcome, as codes of categories.
+    finite : bool
+        Whether to look for NaN and infinity; not where the caller takes the `extremes` anyway.
     """
     tensor = _as_tensor(value, name)
     if tensor.dim() == 1:
@@ -45,20 +47,20 @@ def as_rows(value: Any, name: str, *, integers: bool = False) -> Tensor:
                 f"or use a Categorical kernel if its values are codes of categories."
             )
         return tensor
-    if not _is_finite(tensor.detach()):
+    if finite and tensor.numel():
+        extremes(tensor, name)
+    return tensor
+
+
+def extremes(tensor: Tensor, name: str) -> tuple[float, float]:  # (n, d)
+    """Return the smallest and the largest entry, or raise if any is NaN or infinite: the extremes inherit both."""
+    low, high = (float(end) for end in torch.aminmax(tensor.detach()))
+    if not (math.isfinite(low) and math.isfinite(high)):
         bad = int((~torch.isfinite(tensor.detach())).any(dim=1).sum())
         raise InputError(
             f"{name} holds NaN or infinity in {bad} of {tensor.shape[0]} rows; drop or impute those rows first."
         )
-    return tensor
-
-
-def _is_finite(tensor: Tensor) -> bool:
-    # The extremes inherit NaN and infinity, and cost one pass without a temporary: this runs in every training step.
-    if tensor.numel() == 0:
-        return True
-    low, high = torch.aminmax(tensor)
-    return math.isfinite(low) and math.isfinite(high)
+    return low, high
 
 
 def constant(tensor: Tensor, name: str) -> Tensor:

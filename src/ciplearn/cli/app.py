@@ -12,12 +12,14 @@ from collections.abc import Callable
 import typer
 
 from ciplearn._core.errors import CiplearnError
+from ciplearn.cli.bench import bench
 from ciplearn.cli.check import check
 from ciplearn.cli.output import complain, say
 
 # Name on the command line -> function. A function returns its exit code, or None for 0.
 _COMMANDS: dict[str, Callable[..., int | None]] = {
     "check": check,
+    "bench": bench,
 }
 
 _MISTAKE = 2

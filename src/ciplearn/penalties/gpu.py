@@ -1,4 +1,8 @@
-"""The fused Gaussian step on a CUDA device: Q is read once, K is never stored."""
+"""The fused Gaussian step on a CUDA device: each entry of Q is read once, K is never stored.
+
+Programs take a strip of rows and a share of the columns; their partial sums are added in a fixed order, so the same
+input gives the same bits.
+"""
 
 from __future__ import annotations
 
@@ -7,52 +11,91 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-# A tile of 64 × 128 numbers stays in registers; wider predictions than this go through a matrix product instead.
-_TILE_ROWS, _TILE_COLUMNS, _MAX_OUTPUTS = 64, 128, 16
+# Shares of the columns: enough programs to fill the device at a few thousand rows.
+_SHARES = 8
 
-if find_spec("triton") is not None and torch.cuda.is_available():
+# Rows and columns of a tile, and warps, for one output and for a few: what reads Q fastest on a Hopper device.
+_ONE_OUTPUT, _FEW_OUTPUTS = (64, 64, 8), (8, 128, 2)
+
+# Beyond this, distances are cheaper as a matrix product.
+_MOST_OUTPUTS = 4
+
+_HAS_TRITON = torch.cuda.is_available() and find_spec("triton") is not None
+
+if _HAS_TRITON:
     import triton
     import triton.language as tl
 
     @triton.jit
-    def _row_sums(s, q, mass, pull, b, stride, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):  # type: ignore[no-untyped-def]
+    def _one_output(s, q, mass, pull, b, stride, share, ROWS: tl.constexpr, COLUMNS: tl.constexpr):  # type: ignore[no-untyped-def]
+        """Σ_j M_ij and Σ_j M_ij s_j of a strip of rows over one share of the columns, s a number a row."""
         i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        part = tl.program_id(1)
+        strip = q + i[:, None].to(tl.int64) * stride
+        s_i = tl.load(s + i, mask=i < b, other=0.0)
         total = tl.zeros((ROWS,), tl.float32)
-        for start in range(0, b, COLUMNS):
+        weighted = tl.zeros((ROWS,), tl.float32)
+        for start in range(part * share, min(part * share + share, b), COLUMNS):
             j = start + tl.arange(0, COLUMNS)
-            inside = (i < b)[:, None] & (j < b)[None, :]
-            entries = tl.load(q + i[:, None].to(tl.int64) * stride + j[None, :], mask=inside, other=0.0)
-            distance = tl.zeros((ROWS, COLUMNS), tl.float32)
-            for d in tl.static_range(D):
-                difference = (
-                    tl.load(s + i * D + d, mask=i < b, other=0.0)[:, None]
-                    - tl.load(s + j * D + d, mask=j < b, other=0.0)[None, :]
-                )
-                distance += difference * difference
-            product = tl.exp(-distance) * entries
+            entries = tl.load(strip + j[None, :], mask=(i < b)[:, None] & (j < b)[None, :], other=0.0)
+            s_j = tl.load(s + j, mask=j < b, other=0.0)
+            difference = s_i[:, None] - s_j[None, :]
+            product = tl.exp(-difference * difference) * entries
             total += tl.sum(product, 1)
-            for d in tl.static_range(D):
-                column = tl.load(s + j * D + d, mask=j < b, other=0.0)
-                place = pull + i * D + d
-                tl.store(place, tl.load(place, mask=i < b) + tl.sum(product * column[None, :], 1), mask=i < b)
-        tl.store(mass + i, total, mask=i < b)
+            weighted += tl.sum(product * s_j[None, :], 1)
+        tl.store(mass + part * b + i, total, mask=i < b)
+        tl.store(pull + part * b + i, weighted, mask=i < b)
+
+    @triton.jit
+    def _few_outputs(  # type: ignore[no-untyped-def]
+        s,
+        q,
+        mass,
+        pull,
+        b,
+        stride,
+        share,
+        D: tl.constexpr,
+        WIDTH: tl.constexpr,
+        ROWS: tl.constexpr,
+        COLUMNS: tl.constexpr,
+    ):
+        """The same for s a short vector a row, padded from D to WIDTH."""
+        i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        part = tl.program_id(1)
+        d = tl.arange(0, WIDTH)
+        strip = q + i[:, None].to(tl.int64) * stride
+        s_i = tl.load(s + i[:, None] * D + d[None, :], mask=(i < b)[:, None] & (d < D)[None, :], other=0.0)
+        total = tl.zeros((ROWS,), tl.float32)
+        weighted = tl.zeros((ROWS, WIDTH), tl.float32)
+        for start in range(part * share, min(part * share + share, b), COLUMNS):
+            j = start + tl.arange(0, COLUMNS)
+            entries = tl.load(strip + j[None, :], mask=(i < b)[:, None] & (j < b)[None, :], other=0.0)
+            s_j = tl.load(s + j[:, None] * D + d[None, :], mask=(j < b)[:, None] & (d < D)[None, :], other=0.0)
+            difference = s_i[:, None, :] - s_j[None, :, :]
+            product = tl.exp(-tl.sum(difference * difference, 2)) * entries
+            total += tl.sum(product, 1)
+            weighted += tl.sum(product[:, :, None] * s_j[None, :, :], 1)
+        tl.store(mass + part * b + i, total, mask=i < b)
+        tl.store(pull + (part * b + i)[:, None] * D + d[None, :], weighted, mask=(i < b)[:, None] & (d < D)[None, :])
 
 
 def takes(s: Tensor, block: Tensor) -> bool:
     """Whether the fused kernel serves these tensors."""
-    return (
-        s.is_cuda
-        and s.dim() == 2
-        and s.shape[1] <= _MAX_OUTPUTS
-        and s.dtype == block.dtype == torch.float32
-        and "_row_sums" in globals()
-    )
+    return _HAS_TRITON and s.is_cuda and s.shape[1] <= _MOST_OUTPUTS and s.dtype == block.dtype == torch.float32
 
 
 def gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (b, d), (b, b) -> (b,), (b, d)
     """Row sums of M = exp(−‖s_i − s_j‖²) ∘ Q, and M s."""
     b, d = s.shape
-    mass, pull = s.new_empty(b), s.new_zeros(b, d)
-    grid = (triton.cdiv(b, _TILE_ROWS),)
-    _row_sums[grid](s.contiguous(), block, mass, pull, b, block.stride(0), D=d, ROWS=_TILE_ROWS, COLUMNS=_TILE_COLUMNS)
-    return mass, pull
+    s, block = s.contiguous(), block.contiguous()
+    mass, pull = s.new_empty(_SHARES, b), s.new_empty(_SHARES, b, d)
+    rows, columns, warps = _ONE_OUTPUT if d == 1 else _FEW_OUTPUTS
+    grid = (triton.cdiv(b, rows), _SHARES)
+    share = triton.cdiv(triton.cdiv(b, columns), _SHARES) * columns
+    if d == 1:
+        _one_output[grid](s, block, mass, pull, b, b, share, rows, columns, num_warps=warps)
+    else:
+        width = triton.next_power_of_2(d)
+        _few_outputs[grid](s, block, mass, pull, b, b, share, d, width, rows, columns, num_warps=warps)
+    return mass.sum(dim=0), pull.sum(dim=0)

@@ -23,7 +23,7 @@ from ciplearn.penalties.waves import WaveProduct, waves_for
 
 
 def inner_product(
-    kernel: Kernel, y_hat: Tensor, form: Dense | LowRank, rows: Tensor | None, off: float, on: float
+    kernel: Kernel, y_hat: Tensor, form: Dense | LowRank, rows: Tensor | None, off: float, on: float, spread: float
 ) -> Tensor:
     """Return off · Σ_{i≠j} Q_ij k_ij + on · Σ_i Q_ii k_ii.
 
@@ -38,13 +38,15 @@ def inner_product(
         The rows of Q that the batch belongs to.
     off, on : float
         Weights of pairs and of the diagonal that make the batch's value an unbiased estimate of the whole.
+    spread : float
+        The largest prediction minus the smallest.
     """
     if isinstance(kernel, Gaussian):
         y_hat = kernel.select(y_hat)
         scale = kernel.scale(y_hat.shape[1])
         if y_hat.shape[1] == 1:
             factor = form.factor_of(rows)
-            waves = None if factor is None else waves_for(y_hat, scale, factor.shape[1])
+            waves = None if factor is None else waves_for(y_hat, spread * scale, factor.shape[1])
             if factor is not None and waves is not None:
                 return WaveProduct.apply(y_hat, factor.to(y_hat.dtype), scale, waves, off, on)
         return GaussianBlockProduct.apply(y_hat, form.block(rows).to(y_hat.dtype), scale, off, on)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.tensors import as_rows, same_device
+from ciplearn._core.tensors import as_rows, extremes, same_device
 from ciplearn.kernels import Kernel
 from ciplearn.penalties.forms import Dense, LowRank
 from ciplearn.penalties.inner import inner_product
@@ -62,14 +62,15 @@ class Operator:
             A scalar: ⟨K_Ŷ, Q⟩, or for a batch drawn at random the estimate of it that is unbiased,
             n(n−1)/(b(b−1)) Σ_{i≠j} Q_ij k_ij + n/b Σ_i Q_ii k_ii.
         """
-        y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes)
+        y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         same_device(y_hat.device, "y_hat", self.form.device, "the operator")
         index = self._checked_rows(rows, y_hat)
         if y_hat.dtype in (torch.float16, torch.bfloat16):
             y_hat = y_hat.float()
         n, b = self.n_rows, y_hat.shape[0]
         off, on = n * (n - 1) / (b * (b - 1)), n / b
-        return inner_product(self.kernel.resolve(y_hat), y_hat, self.form, index, off, on)
+        low, high = extremes(y_hat, "y_hat")
+        return inner_product(self.kernel.resolve(y_hat), y_hat, self.form, index, off, on, spread=high - low)
 
     @property
     def n_rows(self) -> int:

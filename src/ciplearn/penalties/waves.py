@@ -30,15 +30,14 @@ class Waves(NamedTuple):
     frequencies: Tensor
     turns: Tensor
     roots: Tensor
-    slopes: Tensor  # a row: ±ω, so that ∂Φ/∂s is this times the other half of Φ
+    slopes: Tensor  # a row: ω for cosines, −ω for sines
 
 
-def waves_for(y_hat: Tensor, scale: float, n_columns: int) -> Waves | None:  # (b, 1)
-    """Return the series that serves these predictions, or None if it would cost more than the block."""
-    low, high = torch.aminmax(y_hat.detach())
+def waves_for(y_hat: Tensor, spread: float, n_columns: int) -> Waves | None:  # (b, 1)
+    """Return the series that serves scaled predictions of this spread, or None if it would cost more than the block."""
     reach = _reach(y_hat.dtype)
     # The neighbouring periods are at rounding error if T ≥ r + reach, the waves left out if ω ≥ 2 reach.
-    period = (float(high) - float(low)) * scale + reach
+    period = spread + reach
     n_waves = math.ceil(reach * period / math.pi)
     if n_waves * n_columns > _WORTH * y_hat.shape[0]:
         return None
@@ -56,7 +55,7 @@ class WaveProduct(torch.autograd.Function):
         # Waves first: the faster layout for thin products.
         phi = torch.addmm(waves.turns, waves.frequencies, shifted, alpha=scale).cos_().mul_(waves.roots)  # (2f + 2, b)
         seen = phi @ factor  # (2f + 2, m)
-        pull = (seen @ factor.T).mul_(phi.roll(phi.shape[0] // 2, 0))  # (2f + 2, b)
+        pull = (seen.roll(seen.shape[0] // 2, 0) @ factor.T).mul_(phi)  # (2f + 2, b): sines meet cosines
         ctx.save_for_backward((waves.slopes @ pull).T.mul_(2.0 * scale * off))
         # k_ii = 1 and is constant: the diagonal enters the value, never the gradient.
         return torch.add(_squares(factor) * (on - off), _squares(seen), alpha=off)
@@ -86,7 +85,7 @@ def _series(n_waves: int, dtype: torch.dtype, device: torch.device) -> Waves:
         torch.cat([frequencies, frequencies])[:, None],
         torch.cat([torch.zeros_like(quarter), quarter])[:, None],
         torch.cat([roots, roots])[:, None],
-        torch.cat([-frequencies, frequencies])[None, :],
+        torch.cat([frequencies, -frequencies])[None, :],
     )
     return Waves(*(column.to(device, dtype) for column in columns))
 
