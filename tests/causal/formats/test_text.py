@@ -94,6 +94,12 @@ def test_text_for_the_wrong_kind_of_edge_is_refused():
         CausalGraph.from_edges(bidirected="A -> B")
 
 
+@pytest.mark.parametrize("edges", [("A", "B"), ["A"], {"A": ["B"]}, 7, None])
+def test_a_pair_instead_of_pairs_is_refused_and_not_read_as_lonely_nodes(edges):
+    with pytest.raises(GraphError, match=r"draws no edge|must be text or pairs"):
+        CausalGraph.from_edges(edges)
+
+
 _pieces = st.sampled_from(
     ["A", "B", "C", '"x y"', "->", "<-", "<->", "--", "{", "}", "[", "]", ";", ",", "=", "latent", "exposure", "pos",
      '"0,1"', " ", "\n", "dag", "pdag", "//", "/*", "*/", '"', "\\", "-", "é", "1"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -64,14 +64,27 @@ def edge_parts(
     """Collect edges; text among the directed ones may draw any edge, elsewhere edges of that kind only."""
     parts = GraphParts()
     for kind, edges in (("directed", directed), ("bidirected", bidirected), ("undirected", undirected)):
-        for edge in (edges,) if isinstance(edges, str) else edges:
+        if isinstance(edges, Mapping) or not isinstance(edges, Iterable):
+            raise GraphError(f"{kind} must be text or pairs of names, but {type(edges).__name__} was received.")
+        if isinstance(edges, str):
+            parts.extend(_edge_text(edges, kind))
+            continue
+        for edge in edges:
             if not isinstance(edge, str):
                 getattr(parts, kind).append(edge)
                 continue
-            read = read_edge_text(edge)
-            if kind != "directed" and (read.directed or len(vars(read)[kind]) == 0):
-                raise GraphError(
-                    f"{edge!r} is not a {kind} edge; write {'A <-> B' if kind == 'bidirected' else 'A -- B'}."
-                )
+            read = _edge_text(edge, kind)
+            if not (read.directed or read.bidirected or read.undirected):
+                # ("A", "B") where [("A", "B")] was meant must not become two lonely nodes.
+                raise GraphError(f"{edge!r} in {kind} draws no edge; write pairs [('A', 'B')] or text 'A -> B'.")
             parts.extend(read)
     return parts
+
+
+def _edge_text(text: str, kind: str) -> GraphParts:
+    read = read_edge_text(text)
+    kinds = {name for name in ("directed", "bidirected", "undirected") if vars(read)[name]}
+    if kind != "directed" and kinds - {kind}:
+        sample = "A <-> B" if kind == "bidirected" else "A -- B"
+        raise GraphError(f"{text!r} is not a {kind} edge; write {sample!r}.")
+    return read
