@@ -182,10 +182,13 @@ def _directions(gram: Tensor) -> Tensor:  # (n, n) -> (n, q)
 
 
 def _residuals(targets: Tensor, context: Variable) -> Tensor:  # (n, q) -> (n, q)
-    """Leave-one-out residuals of kernel ridge regression on S."""
+    """Residuals of kernel ridge regression on S.
+
+    In-sample ones, not left-out ones: where S is sparse the latter are mostly bias, which both sides share.
+    """
     best: tuple[float, Tensor] | None = None
     for kernel in context.kernel.candidates(context.rows):
-        error, residuals = _left_out(kernel, context.rows, targets)
+        error, residuals = _fitted(kernel, context.rows, targets)
         if best is None or error < best[0]:
             best = error, residuals
     if best is None:
@@ -193,9 +196,7 @@ def _residuals(targets: Tensor, context: Variable) -> Tensor:  # (n, q) -> (n, q
     return best[1]
 
 
-def _left_out(kernel: Kernel, given: Tensor, targets: Tensor) -> tuple[float, Tensor]:
+def _fitted(kernel: Kernel, given: Tensor, targets: Tensor) -> tuple[float, Tensor]:
     spectrum, scores = RidgeSpectrum.from_gram(kernel.gram(given, given), targets)
     ridge, error = spectrum.best_ridge(scores, targets)
-    inverse = spectrum.inverse(ridge)
-    leverage = (scores.square() @ inverse).clamp_max(1 - 1e-6)
-    return error, (targets - (scores * inverse) @ spectrum.cross) / (1 - leverage)[:, None]
+    return error, targets - (scores * spectrum.inverse(ridge)) @ spectrum.cross

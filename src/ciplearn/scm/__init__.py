@@ -1,10 +1,34 @@
 """Structural causal models, known and estimated: abduct, intervene, predict."""
 
+from ciplearn.scm.dowhy_adapter import from_dowhy
 from ciplearn.scm.equation import Additive
+from ciplearn.scm.fit import EstimatedModel, fit_scm
+from ciplearn.scm.flow import MonotoneFlow
 from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Categories, Scalar, Vector
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.model import StructuralCausalModel
+from ciplearn.scm.multinomial import Multinomial
+from ciplearn.scm.regression import AdditiveNoise
+from ciplearn.scm.report import FitReport
 from ciplearn.scm.units import Units
+from ciplearn.scm.variational import VariationalLatent
 
-__all__ = ["Additive", "Categories", "GumbelMax", "Mechanism", "Scalar", "StructuralCausalModel", "Units", "Vector"]
+__all__ = [
+    "Additive",
+    "AdditiveNoise",
+    "Categories",
+    "EstimatedModel",
+    "FitReport",
+    "GumbelMax",
+    "Mechanism",
+    "MonotoneFlow",
+    "Multinomial",
+    "Scalar",
+    "StructuralCausalModel",
+    "Units",
+    "VariationalLatent",
+    "Vector",
+    "fit_scm",
+    "from_dowhy",
+]

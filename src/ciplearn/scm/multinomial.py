@@ -1,0 +1,93 @@
+"""Labels from class probabilities, with Gumbel-max counterfactuals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.scm.design import Design
+from ciplearn.scm.gumbel import GumbelMax
+from ciplearn.scm.kinds import Array, Categories
+from ciplearn.scm.mechanism import Mechanism, Parents
+from ciplearn.scm.specification import NodeSample, Score, Specification, label_frequencies, skill
+
+
+@dataclass(frozen=True)
+class Multinomial(Specification):
+    """V = argmax_k (log p̂_k(pa) + G_k) with p̂ a fitted classifier and G standard Gumbel noise.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier with predict_proba, optional
+        Cloned before it is fitted. Default: multinomial logistic regression on standardised parents.
+    """
+
+    classifier: Any = None
+
+    @property
+    def label(self) -> str:
+        """The classifier's name."""
+        return f"multinomial, {'logistic' if self.classifier is None else type(self.classifier).__name__}"
+
+    def fit(self, sample: NodeSample, generator: Generator) -> Mechanism:
+        """Fit the classifier; levels that these rows lack get a vanishing probability."""
+        if not isinstance(sample.kind, Categories):
+            raise InputError(
+                f"{sample.node} holds numbers, which a multinomial cannot make; convert the column to category dtype, "
+                "or use AdditiveNoise for this node."
+            )
+        codes = sample.kind.codes(sample.target, sample.node)
+        base = label_frequencies(sample.kind, sample.target, sample.node)
+        if len(np.unique(codes)) < 2:
+            return GumbelMax(sample.kind.levels, base, sample.node)
+        classifier = default_classifier() if self.classifier is None else self._cloned()
+        classifier.fit(sample.matrix(), codes)
+        probabilities = ClassProbabilities(sample.design, classifier, len(sample.kind.levels))
+        return GumbelMax(sample.kind.levels, probabilities, sample.node)
+
+    def score(self, mechanism: Mechanism, held_out: NodeSample, generator: Generator) -> Score:
+        """Gain in log-likelihood a row over the frequencies of the levels."""
+        if not isinstance(held_out.kind, Categories):
+            raise InputError(f"{held_out.node} holds numbers; score it with its own recipe.")
+        density = mechanism.log_density(held_out.values, held_out.target)
+        base = np.log(label_frequencies(held_out.kind, held_out.target, held_out.node))
+        reference = base[held_out.kind.codes(held_out.target, held_out.node)]
+        return skill(np.zeros(held_out.n) if density is None else density, reference)
+
+    def _cloned(self) -> Any:
+        if not (hasattr(self.classifier, "fit") and hasattr(self.classifier, "predict_proba")):
+            raise InputTypeError(
+                f"classifier must have fit and predict_proba, got {type(self.classifier).__name__}; pass for example "
+                "LogisticRegression()."
+            )
+        return clone(self.classifier)
+
+
+def default_classifier() -> Pipeline:
+    """Multinomial logistic regression."""
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+@dataclass(frozen=True)
+class ClassProbabilities:
+    """p̂(pa) of all levels, whichever of them the classifier has met."""
+
+    design: Design
+    classifier: Any
+    levels: int
+
+    def __call__(self, parents: Parents) -> Array:  # (n, K)
+        """Return the probabilities of some rows."""
+        matrix = self.design(parents)
+        table = np.zeros((len(matrix), self.levels))
+        if len(matrix):
+            table[:, np.asarray(self.classifier.classes_, dtype=np.int64)] = self.classifier.predict_proba(matrix)
+        return table

@@ -1,0 +1,95 @@
+"""Small networks for estimated mechanisms, trained without touching torch's global random state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor, nn
+
+from ciplearn._core.errors import NumericalError
+from ciplearn.scm.kinds import Array
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """Standardisation of columns."""
+
+    mean: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, matrix: Array | None) -> Scaler:  # (n, c)
+        """Read mean and standard deviation off the rows; a constant column keeps its unit."""
+        if matrix is None:
+            return cls(np.zeros(0), np.ones(0))
+        spread = matrix.std(axis=0)
+        return cls(matrix.mean(axis=0), np.where(spread > 0, spread, 1.0))
+
+    def tensor(self, matrix: Array, dtype: torch.dtype = torch.float32) -> Tensor:  # (n, c)
+        """Return standardised rows."""
+        return torch.as_tensor((matrix - self.mean) / self.spread, dtype=dtype)
+
+    def undo(self, matrix: Array) -> Array:
+        """Return rows in their own units."""
+        return np.asarray(matrix * self.spread + self.mean)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings of Adam."""
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+
+
+class Problem(Protocol):
+    """Something to train: networks, rows, and a loss of a batch of rows."""
+
+    def networks(self) -> nn.ModuleDict:
+        """Return fresh networks."""
+
+    def tensors(self) -> list[Tensor]:
+        """Return the rows, one tensor a role."""
+
+    def loss(self, networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
+        """Return the loss of a batch."""
+
+
+def train(problem: Problem, training: Training, generator: Generator) -> nn.ModuleDict:
+    """Minimise the problem's loss by Adam on shuffled batches."""
+    seed = int(generator.integers(2**31))
+    draws = torch.Generator().manual_seed(seed)
+    # Layers draw their first weights from torch's global state: lend them a seeded one and put the old one back.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        networks = problem.networks()
+    rows = problem.tensors()
+    n = rows[0].shape[0]
+    optimizer = torch.optim.Adam(networks.parameters(), lr=training.learning_rate)
+    for epoch in range(training.epochs):
+        for chosen in torch.randperm(n, generator=draws).split(training.batch_size):
+            loss = problem.loss(networks, [part[chosen] for part in rows], draws)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if not torch.isfinite(loss):
+            raise NumericalError(
+                f"Training diverged: the loss is {float(loss):.3g} after epoch {epoch + 1}; lower the learning rate "
+                f"below {training.learning_rate:g}."
+            )
+    return networks.eval().requires_grad_(False)
+
+
+def encoder_network(inputs: int, hidden: int, size: int) -> nn.Module:
+    """One tanh layer, then mean and log variance of ``size`` numbers."""
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, 2 * size))
+
+
+def decoder_network(inputs: int, hidden: int, outputs: int) -> nn.Module:
+    """Two linear layers with a tanh between."""
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs))

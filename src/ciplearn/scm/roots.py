@@ -1,0 +1,53 @@
+"""Nodes without parents: their law is what was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from ciplearn.scm.kinds import Array
+from ciplearn.scm.mechanism import Mechanism, Parents
+from ciplearn.scm.specification import NodeSample, Score, Specification
+
+
+@dataclass(frozen=True)
+class EmpiricalRoot(Specification):
+    """V = U with U drawn from the observed values; numbers, vectors and labels alike."""
+
+    @property
+    def label(self) -> str:
+        """What the report calls it."""
+        return "observed values"
+
+    def fit(self, sample: NodeSample, generator: Generator) -> Mechanism:
+        """Keep the values."""
+        return FittedRoot(sample.target)
+
+    def score(self, mechanism: Mechanism, held_out: NodeSample, generator: Generator) -> Score:
+        """There is nothing to explain."""
+        return Score("none", float("nan"))
+
+
+@dataclass(frozen=True)
+class FittedRoot(Mechanism):
+    """V = U."""
+
+    seen: Array
+
+    def draw(self, n: int, generator: Generator) -> Array:
+        """Observed values, with replacement."""
+        return np.asarray(self.seen[generator.integers(len(self.seen), size=n)])
+
+    def evaluate(self, parents: Parents, noise: Array) -> Array:
+        """Return the noise itself."""
+        return noise
+
+    def recover(self, parents: Parents, value: Array) -> Array:
+        """Return the value itself."""
+        return value
+
+    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
+        """Return the value itself."""
+        return value
