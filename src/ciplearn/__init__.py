@@ -27,7 +27,12 @@ _ROOM_OF = {
     "Product": "ciplearn.kernels",
     "RandomFourier": "ciplearn.kernels",
     "ResidualHSCIC": "ciplearn.penalties",
+    "StructuralCausalModel": "ciplearn.scm",
     "Sum": "ciplearn.kernels",
+    "audit": "ciplearn.evaluation",
+    "fit_scm": "ciplearn.scm",
+    "independence_test": "ciplearn.evaluation",
+    "variance_of_counterfactuals": "ciplearn.evaluation",
 }
 
 __all__ = [*sorted(_ROOM_OF), "__version__"]

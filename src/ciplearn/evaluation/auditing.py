@@ -1,0 +1,174 @@
+"""`audit`: everything there is to say about a finished predictor, in one result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.causal import CausalGraph, Verdict
+from ciplearn.causal.names import Names
+from ciplearn.evaluation.encoding import Variable
+from ciplearn.evaluation.independence import IndependenceTest, independence_test
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.scores import predictive_scores
+from ciplearn.evaluation.vcf import variance_of_counterfactuals
+from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
+from ciplearn.penalties import HSCIC, HSIC
+from ciplearn.scm import StructuralCausalModel, fit_scm
+from ciplearn.scm.seeds import RandomState, as_generator
+
+# Rows that the value of HSCIC is computed on.
+_HSCIC_ROWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The answer of `audit`.
+
+    Attributes
+    ----------
+    vcf : VarianceOfCounterfactuals
+    test : IndependenceTest
+        Of the independence that the criterion asks for.
+    hscic : float
+        The paper's penalty of the predictions, centred; HSIC where the statement has no conditioning set.
+    scores : dict
+        ``mse`` and ``r2``, or ``accuracy`` and ``log_loss``.
+    verdict : Verdict
+        The criterion behind the independence.
+    scm : StructuralCausalModel
+        The model given, or the one that was estimated from graph and data.
+    n_rows : int
+    """
+
+    vcf: VarianceOfCounterfactuals
+    test: IndependenceTest
+    hscic: float
+    scores: dict[str, float]
+    verdict: Verdict
+    scm: StructuralCausalModel
+    n_rows: int
+
+    @property
+    def model_based(self) -> bool:
+        """Whether the structural causal model was estimated."""
+        return self.vcf.model_based
+
+    def __str__(self) -> str:
+        measured = ", ".join(f"{_SCORE_NAMES[name]} {value:.4g}" for name, value in self.scores.items())
+        certified = "certifies" if self.verdict.holds else "does not certify"
+        statement = self.verdict.independence
+        criterion = (
+            f"The graph {certified} that {statement} makes predictions counterfactually invariant in "
+            f"{' and '.join(self.verdict.protected)}."
+        )
+        name = "HSCIC" if statement.given else "HSIC"
+        return "\n".join(
+            [
+                f"On {self.n_rows} rows the predictor has {measured}.",
+                str(self.vcf),
+                criterion,
+                f"{self.test} {name} is {self.hscic:.3g}.",
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data."""
+        return {
+            "n_rows": self.n_rows,
+            "scores": {name: None if np.isnan(value) else value for name, value in self.scores.items()},
+            "vcf": self.vcf.to_dict(),
+            "independence": self.verdict.independence.to_dict(),
+            "holds": self.verdict.holds,
+            "test": self.test.to_dict(),
+            "hscic": self.hscic,
+            "model_based": self.model_based,
+            "text": str(self),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+_SCORE_NAMES = {"mse": "mean squared error", "r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
+
+
+def audit(
+    model: Any,
+    scm: StructuralCausalModel | CausalGraph,
+    data: pd.DataFrame,
+    outcome: str | None = None,
+    protected: Names | None = None,
+    *,
+    context: Names | None = None,
+    adjustment: Names | None = None,
+    n_points: int = 1000,
+    n_interventions: int = 500,
+    n_draws: int | None = None,
+    random_state: RandomState = 0,
+) -> Audit:
+    """Measure a finished predictor: variance of counterfactuals, test, HSCIC and predictive score.
+
+    Parameters
+    ----------
+    model
+        Anything with ``predict_proba`` or ``predict``, or a function of a frame; it never sees the outcome.
+    scm : StructuralCausalModel or CausalGraph
+        With a graph alone, a model is estimated from the data by `fit_scm`, and the result says so.
+    data : DataFrame
+        Rows that the predictor was not trained on, outcome included.
+    outcome, protected, context, adjustment
+        Roles, as in `CausalGraph.criterion`; roles written in the graph's text are defaults.
+    n_points, n_interventions, n_draws, random_state
+        See `variance_of_counterfactuals`.
+    """
+    generator = as_generator(random_state)
+    if not isinstance(data, pd.DataFrame):
+        raise InputTypeError(f"data must be a pandas DataFrame, got {type(data).__name__}; pass the table.")
+    graph = scm if isinstance(scm, CausalGraph) else getattr(scm, "graph", None)
+    if not isinstance(graph, CausalGraph):
+        raise InputTypeError(
+            f"scm must be a StructuralCausalModel or a CausalGraph, got {type(scm).__name__}; pass one of them."
+        )
+    verdict = graph.criterion(outcome, protected, context=context, adjustment=adjustment)
+    if verdict.outcome not in data.columns:
+        raise InputError(f"data lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
+    known = fit_scm(scm, data, random_state=generator) if isinstance(scm, CausalGraph) else scm
+    columns = [column for column in data.columns if column != verdict.outcome]
+    predictor = Predictor.of(model, columns, None, None)
+    inputs = list(predictor.inputs or columns)
+    vcf = variance_of_counterfactuals(
+        model, known, data, verdict.protected, n_points, n_interventions, generator, inputs=inputs, n_draws=n_draws
+    )
+    answers = predictor(data[columns])
+    right = data[known.columns(verdict.independence.right)]
+    given = data[known.columns(verdict.independence.given)] if verdict.independence.given else None
+    return Audit(
+        vcf=vcf,
+        test=independence_test(answers, right, given, random_state=generator),
+        hscic=_hscic(answers, right, given, generator),
+        scores=predictive_scores(predictor, data[columns], data[verdict.outcome]),
+        verdict=verdict,
+        scm=known,
+        n_rows=len(data),
+    )
+
+
+def _hscic(answers: Any, right: pd.DataFrame, given: pd.DataFrame | None, generator: np.random.Generator) -> float:
+    left, other = Variable.of(answers, "predictions"), Variable.of(right, "right")
+    context = None if given is None else Variable.of(given, "given")
+    if left.n > _HSCIC_ROWS:
+        places = torch.as_tensor(np.sort(generator.choice(left.n, _HSCIC_ROWS, replace=False)))
+        left, other = left.take(places), other.take(places)
+        context = None if context is None else context.take(places)
+    if context is None:
+        return float(HSIC(kernel=left.kernel, right_kernel=other.kernel)(left.rows, other.rows))
+    penalty = HSCIC(kernel=left.kernel, right_kernel=other.kernel, given_kernel=context.kernel, center=True)
+    return float(penalty(left.rows, other.rows, context.rows))

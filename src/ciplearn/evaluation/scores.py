@@ -1,0 +1,48 @@
+"""Predictive scores: how good the predictor is at its own task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.scm.kinds import Array
+
+
+def predictive_scores(predictor: Predictor, rows: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
+    """Return mean squared error and R² for numbers; accuracy, and log loss where probabilities are known, for labels."""
+    if truth.isna().any():
+        raise InputError(
+            f"The outcome {truth.name!r} is missing in {int(truth.isna().sum())} of {len(truth)} rows; drop those rows."
+        )
+    is_number = pd.api.types.is_numeric_dtype(truth.dtype) and not pd.api.types.is_bool_dtype(truth.dtype)
+    if predictor.method == "predict_proba":
+        return _of_probabilities(predictor, rows, truth)
+    answer = predictor.raw(rows)
+    if is_number and np.issubdtype(answer.dtype, np.number):
+        error = np.square(answer.reshape(len(rows), -1)[:, 0] - truth.to_numpy(dtype=np.float64))
+        spread = float(truth.var(ddof=0))
+        return {"mse": float(error.mean()), "r2": 1 - float(error.mean()) / spread if spread > 0 else float("nan")}
+    labels = answer.reshape(len(rows), -1)[:, 0]
+    return {"accuracy": float((labels.astype(object) == truth.to_numpy(dtype=object)).mean())}
+
+
+def _of_probabilities(predictor: Predictor, rows: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
+    table = np.asarray(predictor.raw(rows), dtype=np.float64)
+    classes: Any = getattr(predictor.model, "classes_", None)
+    if classes is None:
+        classes = np.arange(table.shape[1])
+    codes = _places(np.asarray(classes, dtype=object), truth)
+    known = codes >= 0
+    likelihood = np.where(known, table[np.arange(len(table)), codes], 0.0)
+    return {
+        "accuracy": float((table.argmax(axis=1) == codes).mean()),
+        "log_loss": float(-np.log(np.maximum(likelihood, 1e-15)).mean()),
+    }
+
+
+def _places(classes: Array, truth: pd.Series) -> Array:  # (n,)
+    return pd.Index(classes).get_indexer(pd.Index(truth.to_numpy(dtype=object)))
