@@ -13,7 +13,7 @@ from ciplearn.scm.kinds import Array
 
 
 def predictive_scores(predictor: Predictor, rows: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
-    """Return mean squared error and R² for numbers; accuracy, and log loss where probabilities are known, for labels."""
+    """Return mean squared error and R² for numbers; accuracy, and log loss where it is known, for labels."""
     if truth.isna().any():
         raise InputError(
             f"The outcome {truth.name!r} is missing in {int(truth.isna().sum())} of {len(truth)} rows; drop those rows."

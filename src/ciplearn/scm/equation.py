@@ -88,6 +88,12 @@ class Equation(Mechanism):
                     f"The inverse of {self.node} must give {value.shape[0]} rows, but an array of shape {noise.shape} "
                     "was received; return one noise a row."
                 )
+            lost = noise.reshape(len(noise), -1)
+            if np.issubdtype(lost.dtype, np.number) and not np.isfinite(lost).all():
+                raise InputError(
+                    f"The inverse of {self.node} is not finite in {int((~np.isfinite(lost)).any(axis=1).sum())} of "
+                    f"{len(noise)} rows; drop those rows, or sample with sample_units, which keeps the noise."
+                )
             if not self._gives_back(parents, noise, value):
                 raise InputError(
                     f"The inverse of {self.node} does not fit its equation: the noise it returns does not give the "

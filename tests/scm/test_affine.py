@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from ciplearn.scm.affine import find_line
+
+
+def draw(n, generator):
+    return generator.normal(size=n)
+
+
+@pytest.mark.parametrize("function", [lambda p, u: p["A"] + u, lambda p, u: np.exp(p["A"]) * u - 3, lambda p, u: -u])
+def test_noise_that_enters_linearly_is_solved_for(function):
+    generator = np.random.default_rng(0)
+    parents, noise = {"A": generator.normal(size=200)}, generator.normal(size=200)
+    value = function(parents, noise)
+    line = find_line(function, draw, parents, value)
+    assert line is not None
+    np.testing.assert_allclose(line.noise(value), noise, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda p, u: u**2, lambda p, u: np.abs(u), lambda p, u: np.where(u > 2.5, 5 * u, u), lambda p, u: p["A"] + 0 * u],
+)
+def test_what_is_not_linear_is_not_solved_for(function):
+    generator = np.random.default_rng(0)
+    parents, noise = {"A": generator.normal(size=2000)}, generator.normal(size=2000)
+    assert find_line(function, draw, parents, function(parents, noise)) is None
+
+
+def test_the_jacobian_is_one_over_the_slope():
+    parents = {"A": np.ones(4)}
+    line = find_line(lambda p, u: p["A"] + 4 * u, draw, parents, np.arange(4.0))
+    np.testing.assert_allclose(line.log_jacobian(), -np.log(4), atol=1e-6)

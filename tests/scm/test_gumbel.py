@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from ciplearn._core.errors import InputError
+from ciplearn.scm import GumbelMax
+
+LEVELS = ["a", "b", "c"]
+
+
+def test_labels_come_with_their_probabilities():
+    mechanism = GumbelMax(LEVELS, [0.5, 0.3, 0.2])
+    drawn = mechanism.evaluate({}, mechanism.draw(40_000, np.random.default_rng(0)))
+    shares = [(drawn == level).mean() for level in LEVELS]
+    np.testing.assert_allclose(shares, [0.5, 0.3, 0.2], atol=0.01)
+
+
+def test_posterior_noise_always_gives_the_label_back():
+    generator = np.random.default_rng(0)
+    table = generator.dirichlet(np.ones(3) / 3, size=5000)
+    mechanism = GumbelMax(LEVELS, lambda p: table)
+    value = np.array(LEVELS, dtype=object)[generator.integers(3, size=5000)]
+    noise = mechanism.posterior({}, value, generator)
+    assert (mechanism.evaluate({}, noise) == value).all()
+
+
+def test_posterior_noise_averaged_over_labels_is_gumbel_again():
+    # Drawing a label and then its noise must be drawing the noise: P(G) = Σ_v P(v) P(G | v).
+    generator = np.random.default_rng(1)
+    mechanism = GumbelMax(LEVELS, [0.5, 0.3, 0.2])
+    value = mechanism.evaluate({}, mechanism.draw(60_000, generator))
+    noise = mechanism.posterior({}, value, generator)
+    np.testing.assert_allclose(noise.mean(axis=0), np.euler_gamma, atol=0.02)
+    np.testing.assert_allclose(noise.var(axis=0), np.pi**2 / 6, atol=0.05)
+    np.testing.assert_allclose(np.corrcoef(noise.T), np.eye(3), atol=0.02)
+
+
+def test_a_label_that_became_relatively_likelier_is_kept():
+    generator = np.random.default_rng(2)
+    before, after = [0.5, 0.3, 0.2], [0.7, 0.2, 0.1]
+    value = np.array(["a"] * 2000, dtype=object)
+    noise = GumbelMax(LEVELS, before).posterior({}, value, generator)
+    assert (GumbelMax(LEVELS, after).evaluate({}, noise) == "a").all()
+
+
+@pytest.mark.parametrize("table", [[0.5, 0.6, 0.2], [0.5, 0.5], [-0.1, 0.6, 0.5]])
+def test_bad_probabilities_are_refused(table):
+    with pytest.raises(InputError, match="probabilities of"):
+        GumbelMax(LEVELS, table).evaluate({}, np.zeros((3, 3)))
