@@ -40,4 +40,4 @@ def bootstrap_interval(
         statistics.append((picked.mean(axis=1)[good] - mean) / own[good])
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(statistics), [tail, 1 - tail])
-    return max(bounds[0], mean - float(high) * error), min(bounds[1], mean - float(low) * error)
+    return max(bounds[0], float(mean - high * error)), min(bounds[1], float(mean - low * error))

@@ -1,0 +1,101 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from ciplearn import audit
+from ciplearn._core.errors import CiplearnError, InputError
+from tests.scm import models
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return models.chain().sample(400, random_state=0)
+
+
+def settled(model, scm, rows, **settings):
+    return audit(model, scm, rows, "Y", ["A"], n_points=100, n_interventions=50, **settings)
+
+
+def test_a_predictor_that_follows_a_is_found_out(rows):
+    model = LinearRegression().fit(rows[["A", "L", "S"]], rows["Y"])
+    found = settled(model, models.chain(), rows)
+    assert found.vcf.value > 0.1
+    assert found.test.rejects
+    assert found.hscic > 0
+    assert found.scores["r2"] == pytest.approx(model.score(rows[["A", "L", "S"]], rows["Y"]))
+    assert not found.model_based
+    text = str(found)
+    assert text.startswith("On 400 rows the predictor has mean squared error")
+    assert "The graph certifies that Ŷ ⊥ {A, L} | {S} makes predictions counterfactually invariant in A." in text
+    assert "VCF =" in text
+
+
+def test_a_predictor_that_follows_s_alone_passes(rows):
+    found = settled(lambda frame: frame["S"] ** 2, models.chain(), rows)
+    assert found.vcf.value == 0
+    assert not found.test.rejects
+
+
+def test_a_graph_alone_is_enough_and_the_answer_is_model_based(rows):
+    found = settled(lambda frame: frame["L"], models.CHAIN, rows)
+    exact = settled(lambda frame: frame["L"], models.chain(), rows)
+    assert found.model_based
+    assert "Model-based" in str(found)
+    assert found.vcf.value == pytest.approx(exact.vcf.value, rel=0.3)
+
+
+def test_a_classifier_is_scored_as_one(rows):
+    labelled = rows.assign(Y=np.where(rows["Y"] > 1, "high", "low"))
+    model = LogisticRegression().fit(labelled[["S", "L"]], labelled["Y"])
+    found = settled(model, models.CHAIN, labelled)
+    assert found.scores["accuracy"] == pytest.approx(model.score(labelled[["S", "L"]], labelled["Y"]))
+    assert found.scores["log_loss"] > 0
+    assert list(found.vcf.per_output) == ["low"]
+
+
+def test_the_result_is_frozen_and_json_takes_it(rows):
+    found = settled(lambda frame: frame["L"], models.chain(), rows)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.hscic = 0.0
+    parsed = json.loads(found.to_json())
+    assert parsed["vcf"]["value"] == found.vcf.value
+    assert parsed["independence"]["right"] == ["A", "L"]
+    assert parsed["test"]["p_value"] == found.test.p_value
+
+
+def test_the_predictor_never_sees_the_outcome(rows):
+    seen = set()
+
+    def nosy(frame):
+        seen.update(frame.columns)
+        return frame["S"]
+
+    settled(nosy, models.chain(), rows)
+    assert seen == {"A", "L", "S"}
+
+
+def test_without_a_conditioning_set_the_independence_is_plain(rows):
+    found = settled(lambda frame: frame["S"], models.chain(), rows, context=["A", "L", "S"], adjustment=[])
+    assert "HSIC is" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scm": "graph"}, "scm must be a StructuralCausalModel or a CausalGraph"),
+        ({"rows": [1, 2]}, "data must be a pandas DataFrame"),
+        ({"model": 3}, "must have predict"),
+    ],
+)
+def test_mistakes_are_named(rows, change, message):
+    arguments = {"model": lambda frame: frame["S"], "scm": models.chain(), "rows": rows, **change}
+    with pytest.raises(CiplearnError, match=message):
+        settled(**arguments)
+
+
+def test_a_missing_outcome_is_named(rows):
+    with pytest.raises(InputError, match="lacks the outcome 'Y'"):
+        settled(lambda frame: frame["S"], models.chain(), rows.drop(columns="Y"))

@@ -1,0 +1,117 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from ciplearn import independence_test
+from ciplearn._core.errors import InputError
+from tests.evaluation.settings import SETTINGS, continuous
+
+
+def rejection_rate(setting, n, repetitions, strength=0.0):
+    values = [
+        independence_test(*setting(n, np.random.default_rng([7, seed]), strength), n_bootstrap=199, random_state=seed)
+        for seed in range(repetitions)
+    ]
+    return np.mean([value.rejects for value in values])
+
+
+@pytest.mark.parametrize("name", ["continuous", "categorical"])
+def test_independence_is_rejected_about_as_often_as_it_should(name):
+    # 150 repetitions: three standard errors around 5 %.
+    assert rejection_rate(SETTINGS[name], 120, 150) < 0.105
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_level_is_kept_in_every_setting(name):
+    # 1000 repetitions: 5 % within two percent, of which 0.7 % are a standard error.
+    assert 0.03 <= rejection_rate(SETTINGS[name], 300, 1000) <= 0.07
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_dependence_is_found(name):
+    assert rejection_rate(SETTINGS[name], 250, 5, strength=1.0) == 1
+
+
+def test_dependence_whose_sign_follows_s_is_found():
+    generator = np.random.default_rng(0)
+    s, e, v = generator.normal(size=(3, 400))
+    assert independence_test(s**2 / 2 + 0.5 * (v + np.sign(s) * e), np.sin(2 * s) + 0.5 * e, s).rejects
+
+
+def test_marginal_dependence_through_s_is_not_taken_for_conditional_dependence():
+    y_hat, right, given = continuous(400, np.random.default_rng(1))
+    right = right + 2 * given
+    y_hat = y_hat + 2 * given
+    assert independence_test(y_hat, right).rejects
+    assert not independence_test(y_hat, right, given).rejects
+
+
+def test_without_conditioning_the_permutation_test_is_calibrated():
+    values = []
+    for seed in range(200):
+        a, b = np.random.default_rng(seed).normal(size=(2, 40))
+        values.append(independence_test(a, b, n_bootstrap=99, random_state=seed).p_value)
+    assert 0.01 <= np.mean(np.array(values) <= 0.05) <= 0.1
+    assert 0.35 <= np.mean(np.array(values) <= 0.5) <= 0.65
+
+
+def test_labels_are_welcome_on_every_side():
+    generator = np.random.default_rng(0)
+    c = generator.integers(3, size=300)
+    given = pd.DataFrame({"c": pd.Categorical.from_codes(c, ["x", "y", "z"]), "b": generator.uniform(size=300) < 0.5})
+    right = pd.Series(np.where(generator.uniform(size=300) < 0.3 + 0.2 * c, "p", "q"))
+    free = np.where(generator.uniform(size=300) < 0.2 + 0.3 * c, "hire", "pass")
+    assert not independence_test(free, right, given).rejects
+    assert independence_test(np.where(right == "p", free, "pass"), right, given).rejects
+
+
+def test_many_rows_are_sampled_down_and_tensors_are_read():
+    y_hat, right, given = (torch.as_tensor(part) for part in continuous(3000, np.random.default_rng(0), 1.0))
+    found = independence_test(y_hat, right, given, max_rows=200)
+    assert found.n_rows == 200
+    assert found.rejects
+
+
+def test_a_constant_prediction_is_independent():
+    found = independence_test(np.ones(50), np.arange(50.0), np.arange(50.0) % 7)
+    assert found.p_value == 1
+
+
+def test_the_scale_of_the_columns_does_not_matter():
+    y_hat, right, given = continuous(200, np.random.default_rng(3), 0.3)
+    one, other = independence_test(y_hat, right, given), independence_test(1e6 * y_hat, 1e-6 * right, given - 40)
+    assert one.p_value == other.p_value
+
+
+def test_the_result_prints_a_sentence_and_json():
+    found = independence_test(*continuous(100, np.random.default_rng(0), 2.0))
+    assert "rejected at the 5 % level" in str(found)
+    assert json.loads(json.dumps(found.to_dict()))["rejects"] is True
+    calm = independence_test(*continuous(100, np.random.default_rng(0)))
+    assert "no proof" in str(calm)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros(30), np.zeros(29), np.zeros(30)), "same number of rows, got 30 and 29"),
+        ((np.zeros(30), np.zeros(30), np.zeros(31)), "y_hat and given"),
+        ((np.zeros(5), np.zeros(5), np.zeros(5)), "at least 20 rows"),
+        ((np.full(30, np.nan), np.zeros(30), np.zeros(30)), "y_hat holds NaN in 30 of 30 rows"),
+        ((np.zeros(30), np.full(30, np.inf), np.zeros(30)), "right holds infinity"),
+        ((np.zeros((2, 3, 4)), np.zeros(30), None), "y_hat must be"),
+        ((np.zeros(30), pd.DataFrame(index=range(30)), None), "right is empty"),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        independence_test(*arguments)
+
+
+def test_too_few_bootstraps_are_refused():
+    with pytest.raises(InputError, match="n_bootstrap must be at least 19"):
+        independence_test(np.zeros(30), np.zeros(30), n_bootstrap=5)
