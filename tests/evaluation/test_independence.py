@@ -37,9 +37,22 @@ def test_dependence_is_found(name):
 
 
 def test_dependence_whose_sign_follows_s_is_found():
-    generator = np.random.default_rng(0)
-    s, e, v = generator.normal(size=(3, 400))
-    assert independence_test(s**2 / 2 + 0.5 * (v + np.sign(s) * e), np.sin(2 * s) + 0.5 * e, s).rejects
+    # On average over S there is no correlation left; only the weights K_S see it.
+    def setting(n, generator, strength):
+        s, e, v = generator.normal(size=(3, n))
+        return s + v + strength * np.sign(s) * e, s + e, s
+
+    assert rejection_rate(setting, 150, 20, strength=0.7) > 0.5
+
+
+def test_a_rough_common_cause_is_not_taken_for_dependence():
+    # What regression on S leaves of it stands in both residuals; too much smoothing rejects here every other time.
+    def setting(n, generator, strength):
+        s = generator.normal(size=(n, 3))
+        cause = np.sin(2 * s[:, 0]) + s[:, 1] * s[:, 2]
+        return cause + 0.7 * generator.normal(size=n), cause + 0.7 * generator.normal(size=n), s
+
+    assert rejection_rate(setting, 300, 25) < 0.25
 
 
 def test_marginal_dependence_through_s_is_not_taken_for_conditional_dependence():

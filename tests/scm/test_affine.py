@@ -28,6 +28,14 @@ def test_what_is_not_linear_is_not_solved_for(function):
     assert find_line(function, draw, parents, function(parents, noise)) is None
 
 
+def test_draws_that_lie_close_together_cost_no_accuracy():
+    generator = np.random.default_rng(0)
+    parents, noise = {"A": generator.normal(size=200_000)}, generator.normal(size=200_000)
+    value = parents["A"] + noise
+    line = find_line(lambda p, u: p["A"] + u, draw, parents, value)
+    assert np.abs(line.noise(value) - noise).max() < 1e-13
+
+
 def test_the_jacobian_is_one_over_the_slope():
     parents = {"A": np.ones(4)}
     line = find_line(lambda p, u: p["A"] + 4 * u, draw, parents, np.arange(4.0))

@@ -53,6 +53,7 @@ def test_counterfactuals_follow_the_fitted_mechanisms(model):
     # b' = 4 + 0.5; y = a + 10 b + 1, parents in sorted order.
     np.testing.assert_allclose(found[["b", "y"]].to_numpy(), [[4.5, 48.0]])
     assert scm.model_based
+    assert "fitted by dowhy.gcm" in str(scm.report)
 
 
 def test_samples_repeat_with_the_seed_and_leave_the_global_state_alone(model):

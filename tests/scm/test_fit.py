@@ -53,6 +53,13 @@ def test_consistency_holds_for_labels_and_vectors(mixed, mixed_rows):
     np.testing.assert_allclose(again[numbers], mixed_rows[numbers], atol=1e-10)
 
 
+def test_class_probabilities_are_those_of_the_right_labels(mixed, mixed_rows):
+    score = {fit.node: fit.score for fit in mixed.report.nodes}
+    assert score["job"] > 0.1
+    moved = mixed.counterfactual(mixed_rows, {"A": 4.0})
+    assert (moved["job"] == "cook").mean() > 0.9  # p ∝ (exp A, 1, exp −A)
+
+
 def test_estimated_counterfactuals_come_close_to_the_true_ones(fitted):
     truth = models.chain()
     fresh = truth.sample(500, random_state=1)

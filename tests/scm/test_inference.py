@@ -72,3 +72,18 @@ def test_rows_that_no_candidate_explains_are_refused():
     rows = pd.DataFrame({"A": [2.0], "B": [0.0]})
     with pytest.raises(InputError, match="No value of H among 1000 candidates explains"):
         scm.abduct(rows)
+
+
+@pytest.mark.parametrize("solved", [True, False])
+def test_a_spread_that_depends_on_the_latent_parent_is_counted_in_its_density(solved):
+    # Y = (1 + 3H) u with H a coin: the odds of H = 1 are φ(y/4) / 4 against φ(y).
+    scm = StructuralCausalModel(
+        CausalGraph.from_edges("H -> Y, H -> Q", latent=["H"]),
+        {"H": lambda p, u: u, "Y": lambda p, u: (1 + 3 * p["H"]) * u, "Q": Additive(lambda p: 0 * p["H"])},
+        {"H": bernoulli(0.5), "Y": norm(), "Q": norm()},
+        inverses=None if solved else {"Y": lambda p, v: v / (1 + 3 * p["H"])},
+    )
+    rows = pd.DataFrame({"Y": [1.0], "Q": [0.0]})
+    h = scm.abduct(rows, n_draws=4000, n_candidates=20_000, random_state=0).values["H"]
+    odds = norm.pdf(0.25) / 4 / norm.pdf(1)
+    assert abs(h.mean() - odds / (1 + odds)) < 0.02

@@ -23,6 +23,9 @@ _MAX_DIRECTIONS = 64
 
 _MIN_ROWS = 20
 
+# The ridge used, as a part of the ridge that predicts best.
+_UNDERSMOOTHING = 0.1
+
 # Bootstrap signs held at a time are rows times this.
 _BLOCK = 256
 
@@ -84,7 +87,7 @@ def independence_test(
 ) -> IndependenceTest:
     """Test Ŷ ⊥ R | S with the operator of CIRCE and a wild bootstrap.
 
-    Both sides are regressed on S in their feature spaces (kernel ridge, ridge and length scale by leave-one-out error).
+    Both sides are regressed on S in their feature spaces, by kernel ridge with settings from leave-one-out error.
     With K̃_Ŷ, K̃_R the Gram matrices of the residuals and w independent random signs,
 
         T = Σ_ij M_ij,   T* = Σ_ij w_i w_j M_ij,   M = K̃_Ŷ ∘ K̃_R ∘ K_S,
@@ -155,9 +158,10 @@ def _by_permutation(
 def _by_signs(
     left: Variable, other: Variable, context: Variable, n_bootstrap: int, generator: np.random.Generator
 ) -> tuple[float, Tensor]:
-    circe = CIRCE(right_kernel=other.kernel, given_kernel=context.kernel, ridge="loo", exact_rows=None)
+    one, two = (_Regression.of(_directions(_gram(side)), context) for side in (left, other))
+    circe = CIRCE(right_kernel=other.kernel, given_kernel=two.kernel, ridge=two.ridge, exact_rows=None)
     operator = circe.prepare(other.rows, context.rows).matrix().double()  # K_S ∘ K̃_R / n²
-    residuals = _residuals(_directions(_gram(left)), context)
+    residuals = one.residuals
     products = (residuals @ residuals.T) * operator  # M / n²
     null = []
     for start in range(0, n_bootstrap, _BLOCK):
@@ -181,22 +185,32 @@ def _directions(gram: Tensor) -> Tensor:  # (n, n) -> (n, q)
     return vectors[:, :size] * values[:size].sqrt()
 
 
-def _residuals(targets: Tensor, context: Variable) -> Tensor:  # (n, q) -> (n, q)
-    """Residuals of kernel ridge regression on S.
+@dataclass(frozen=True)
+class _Regression:
+    """Kernel ridge regression of one side's features on S.
 
-    In-sample ones, not left-out ones: where S is sparse the latter are mostly bias, which both sides share.
+    Attributes
+    ----------
+    kernel : Kernel
+        Of S, with the length scale of smallest leave-one-out error.
+    ridge : float
+        A tenth of the ridge of smallest leave-one-out error. That one balances bias and variance of a prediction; here
+        variance does no harm, while the biases of the two sides multiply and look like dependence.
+    residuals : Tensor, shape (n, q)
+        In-sample ones, not left-out ones: where S is sparse the latter are mostly bias, which both sides share.
     """
-    best: tuple[float, Tensor] | None = None
-    for kernel in context.kernel.candidates(context.rows):
-        error, residuals = _fitted(kernel, context.rows, targets)
-        if best is None or error < best[0]:
-            best = error, residuals
-    if best is None:
-        raise InputError("The kernel of the conditioning variables offers no candidate; pass other columns.")
-    return best[1]
 
+    kernel: Kernel
+    ridge: float
+    residuals: Tensor
 
-def _fitted(kernel: Kernel, given: Tensor, targets: Tensor) -> tuple[float, Tensor]:
-    spectrum, scores = RidgeSpectrum.from_gram(kernel.gram(given, given), targets)
-    ridge, error = spectrum.best_ridge(scores, targets)
-    return error, targets - (scores * spectrum.inverse(ridge)) @ spectrum.cross
+    @classmethod
+    def of(cls, targets: Tensor, context: Variable) -> _Regression:  # (n, q)
+        trials = []
+        for kernel in context.kernel.candidates(context.rows):
+            spectrum, scores = RidgeSpectrum.from_gram(kernel.gram(context.rows, context.rows), targets)
+            ridge, error = spectrum.best_ridge(scores, targets)
+            trials.append((error, ridge, kernel, spectrum, scores))
+        _, ridge, kernel, spectrum, scores = min(trials, key=lambda trial: trial[0])
+        ridge = _UNDERSMOOTHING * ridge
+        return cls(kernel, ridge, targets - (scores * spectrum.inverse(ridge)) @ spectrum.cross)

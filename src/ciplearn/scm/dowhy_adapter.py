@@ -21,6 +21,8 @@ from ciplearn.scm.kinds import Array, Scalar
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.report import FitReport
 
+_NOTES = ("The mechanisms were fitted by dowhy.gcm; ask its evaluate_causal_model how well.",)
+
 
 def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
     """Return a fitted ``dowhy.gcm.InvertibleStructuralCausalModel`` as a model of this library.
@@ -50,7 +52,7 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
                 "invertible mechanism such as an additive noise model, or estimate this model with fit_scm."
             )
         mechanisms[node] = _DowhyMechanism(inner, parents)
-    return EstimatedModel(graph, mechanisms, {node: Scalar() for node in graph.nodes}, FitReport((), n_rows))
+    return EstimatedModel(graph, mechanisms, {node: Scalar() for node in graph.nodes}, FitReport((), n_rows, _NOTES))
 
 
 @dataclass(frozen=True)

@@ -52,14 +52,16 @@ class FitReport:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        head = ("node", "mechanism", "held-out score", "distance")
-        lines = [head] + [(fit.node, fit.mechanism, _score(fit), f"{fit.distance:.3f}") for fit in self.nodes]
-        widths = [max(len(line[place]) for line in lines) for place in range(4)]
-        table = "\n".join(
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
-        notes = "".join(f"\n{note}" for note in self.notes)
-        return f"Model-based: estimated from {self.n_rows} rows.\n{table}{notes}"
+        lines = [f"Model-based: estimated from {self.n_rows} rows.", *self._table(), *self.notes]
+        return "\n".join(lines)
+
+    def _table(self) -> list[str]:
+        if not self.nodes:
+            return []
+        cells = [("node", "mechanism", "held-out score", "distance")]
+        cells += [(fit.node, fit.mechanism, _score(fit), f"{fit.distance:.3f}") for fit in self.nodes]
+        widths = [max(len(row[place]) for row in cells) for place in range(4)]
+        return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data; NaN as None."""
