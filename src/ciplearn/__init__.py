@@ -15,8 +15,13 @@ _ROOM_OF = {
     "CausalGraph": "ciplearn.causal",
     "Independence": "ciplearn.causal",
     "Verdict": "ciplearn.causal",
+    "CIPClassifier": "ciplearn.estimators",
+    "CIPRegressor": "ciplearn.estimators",
     "CIRCE": "ciplearn.penalties",
     "Categorical": "ciplearn.kernels",
+    "Frontier": "ciplearn.learning",
+    "FrontierDisplay": "ciplearn.display",
+    "GammaSearch": "ciplearn.estimators",
     "Gaussian": "ciplearn.kernels",
     "HSCIC": "ciplearn.penalties",
     "HSIC": "ciplearn.penalties",
@@ -31,16 +36,22 @@ _ROOM_OF = {
     "Sum": "ciplearn.kernels",
     "audit": "ciplearn.evaluation",
     "fit_scm": "ciplearn.scm",
+    "frontier": "ciplearn.estimators",
     "independence_test": "ciplearn.evaluation",
     "variance_of_counterfactuals": "ciplearn.evaluation",
 }
 
-__all__ = [*sorted(_ROOM_OF), "__version__"]
+# Rooms that are public as modules.
+_MODULES = ("datasets",)
+
+__all__ = [*sorted((*_ROOM_OF, *_MODULES)), "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOM_OF:
         return getattr(import_module(_ROOM_OF[name]), name)
+    if name in _MODULES:
+        return import_module(f"ciplearn.{name}")
     raise AttributeError(f"module 'ciplearn' has no attribute {name!r}")
 
 

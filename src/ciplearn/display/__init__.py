@@ -1,0 +1,5 @@
+"""Pictures."""
+
+from ciplearn.display.frontier import FrontierDisplay
+
+__all__ = ["FrontierDisplay"]

@@ -1,0 +1,150 @@
+"""`FrontierDisplay`: predictive loss against invariance, gamma by gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from ciplearn._core.errors import InputError
+from ciplearn.learning import Frontier
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LINE, _CHOSEN, _RIVALS = "#2f6f9f", "#c8553d", ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f")
+_MARKERS = ("s", "^", "D", "v", "P")
+_LABELS = {
+    "loss": "loss on held-out rows",
+    "score": "score on held-out rows",
+    "penalty": "penalty on held-out rows",
+    "vcf": "variance of counterfactuals (VCF)",
+}
+
+
+class FrontierDisplay:
+    """A frontier as a curve from gamma = 0 to the strict end, with error bars over seeds.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    cost, violation : str
+        The measures on the vertical and on the horizontal axis.
+    baselines : mapping of name to (violation, cost), optional
+        Points to compare with.
+    chosen : float, optional
+        A gamma to mark.
+
+    Attributes
+    ----------
+    ax_, figure_
+        What `plot` has drawn on.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        *,
+        cost: str = "loss",
+        violation: str = "penalty",
+        baselines: Mapping[str, tuple[float, float]] | None = None,
+        chosen: float | None = None,
+    ) -> None:
+        self.frontier = frontier
+        self.cost = cost
+        self.violation = violation
+        self.baselines = baselines
+        self.chosen = chosen
+
+    @classmethod
+    def from_frontier(
+        cls,
+        frontier: Frontier,
+        *,
+        cost: str = "loss",
+        violation: str | None = None,
+        baselines: Mapping[str, tuple[float, float]] | None = None,
+        chosen: float | None = None,
+    ) -> Self:
+        """Choose the axes: the variance of counterfactuals where it was measured, else the penalty."""
+        if violation is None:
+            violation = "vcf" if "vcf" in frontier.measures else "penalty"
+        for name in (cost, violation):
+            if name not in frontier.measures:
+                raise InputError(f"{name!r} was not measured, there are {list(frontier.measures)}; name one of these.")
+        return cls(frontier, cost=cost, violation=violation, baselines=baselines, chosen=chosen)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw on ``ax``, or on a new figure."""
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+        table = self.frontier.summary()
+        x, y = table[self.violation], table[self.cost]
+        ax.errorbar(
+            x,
+            y,
+            xerr=table[f"{self.violation}_error"].fillna(0),
+            yerr=table[f"{self.cost}_error"].fillna(0),
+            color=_LINE,
+            marker="o",
+            markersize=5,
+            linewidth=1.6,
+            elinewidth=0.9,
+            capsize=2,
+            label="gamma from 0 up",
+            zorder=3,
+        )
+        self._label_gammas(ax, table)
+        self._mark_chosen(ax, table)
+        for number, (name, (left, up)) in enumerate((self.baselines or {}).items()):
+            ax.plot(
+                [left],
+                [up],
+                linestyle="none",
+                color=_RIVALS[number % len(_RIVALS)],
+                marker=_MARKERS[number % len(_MARKERS)],
+                markersize=8,
+                label=name,
+                zorder=4,
+            )
+        ax.set_xlabel(_LABELS.get(self.violation, self.violation))
+        ax.set_ylabel(_LABELS.get(self.cost, self.cost))
+        ax.grid(color="#d8dce2", linewidth=0.6)
+        ax.set_axisbelow(True)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _label_gammas(self, ax: Axes, table: Any) -> None:
+        # Every label that keeps its distance from the last one: crowded ends stay readable.
+        last = None
+        span_x = float(table[self.violation].max() - table[self.violation].min()) or 1.0
+        span_y = float(table[self.cost].max() - table[self.cost].min()) or 1.0
+        for gamma, x, y in zip(table["gamma"], table[self.violation], table[self.cost], strict=True):
+            here = (x / span_x, y / span_y)
+            if last is not None and abs(here[0] - last[0]) + abs(here[1] - last[1]) < 0.09:
+                continue
+            last = here
+            ax.annotate(
+                f"γ = {gamma:g}", (x, y), xytext=(7, 5), textcoords="offset points", fontsize=8, color="#3a4250"
+            )
+
+    def _mark_chosen(self, ax: Axes, table: Any) -> None:
+        if self.chosen is None:
+            return
+        row = table.iloc[(table["gamma"] - self.chosen).abs().argmin()]
+        ax.plot(
+            [row[self.violation]],
+            [row[self.cost]],
+            marker="o",
+            markersize=13,
+            markerfacecolor="none",
+            markeredgecolor=_CHOSEN,
+            markeredgewidth=2,
+            linestyle="none",
+            label=f"chosen, γ = {row['gamma']:g}",
+            zorder=5,
+        )

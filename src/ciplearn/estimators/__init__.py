@@ -1,0 +1,8 @@
+"""The scikit-learn face: estimators, the search for gamma, the frontier."""
+
+from ciplearn.estimators.classifier import CIPClassifier
+from ciplearn.estimators.gamma_search import GammaSearch
+from ciplearn.estimators.regressor import CIPRegressor
+from ciplearn.estimators.sweep import frontier
+
+__all__ = ["CIPClassifier", "CIPRegressor", "GammaSearch", "frontier"]

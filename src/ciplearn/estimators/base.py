@@ -1,0 +1,333 @@
+"""What regressor and classifier share: roles, encoding, training."""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from torch import Tensor, nn
+
+from ciplearn._core.errors import GraphError, InputError, InputTypeError, NumericalError
+from ciplearn._core.numbers import non_negative
+from ciplearn.causal import CausalGraph, Independence
+from ciplearn.estimators.encoding import TableEncoding
+from ciplearn.estimators.missing import without_missing
+from ciplearn.estimators.networks import Perceptron
+from ciplearn.estimators.roles import Columns, Roles, settle_roles
+from ciplearn.estimators.tables import read_table
+from ciplearn.kernels import Gaussian
+from ciplearn.learning import Objective, TrainingRows, TrainingSettings, Validation, train
+from ciplearn.learning.settings import chosen_device
+from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
+
+# Where an independence is to be kept and no gamma is named.
+_DEFAULT_GAMMA = 1.0
+
+# Rows predicted at a time.
+_ROWS_AT_ONCE = 65_536
+
+# On outcomes and probabilities between 0 and 1, differences of a tenth count.
+_PREDICTION_KERNEL = Gaussian(0.1)
+
+
+class CIPEstimator(BaseEstimator, ABC):
+    """A network trained with loss + gamma · penalty, where the penalty measures Ŷ ⊥ right | given."""
+
+    def __init__(
+        self,
+        graph: CausalGraph | None = None,
+        outcome: str | None = None,
+        protected: Columns = None,
+        context: Columns = None,
+        inputs: Columns = None,
+        adjustment: Columns = None,
+        independence: Independence | None = None,
+        gamma: float | None = None,
+        penalty: Penalty | None = None,
+        prepare_once: bool = True,
+        on_violation: str = "raise",
+        missing: str = "error",
+        module: nn.Module | None = None,
+        hidden: Sequence[int] = (64, 64),
+        epochs: int = 100,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int = 10,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.graph = graph
+        self.outcome = outcome
+        self.protected = protected
+        self.context = context
+        self.inputs = inputs
+        self.adjustment = adjustment
+        self.independence = independence
+        self.gamma = gamma
+        self.penalty = penalty
+        self.prepare_once = prepare_once
+        self.on_violation = on_violation
+        self.missing = missing
+        self.module = module
+        self.hidden = hidden
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.device = device
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, tensors: Sequence[Any] = ()) -> Self:
+        """Train on a table.
+
+        Parameters
+        ----------
+        X : pandas or polars frame, or array, shape (n, columns)
+            Every observed column but the outcome; the roles say what each is for.
+        y : array, shape (n,) or (n, outputs)
+        sample_weight : array, shape (n,), optional
+            Weights in the loss; the penalty counts every row alike.
+        tensors : sequence of tensors with n entries each, optional
+            What ``module`` takes beside the encoded table, images for example.
+        """
+        table = read_table(self, X, reset=True)
+        target = self._read_target(y)
+        check_consistent_length(table, target)
+        weights = (
+            None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        )
+        roles = self._settled_roles(table)
+        table, kept = without_missing(table, roles.used, self.missing)
+        target, weights = target[kept], None if weights is None else weights[kept]
+        extra = tuple(torch.as_tensor(part)[torch.from_numpy(kept)] for part in tensors)
+        self._learn_target(target)
+        self.encoding_ = TableEncoding.of(table, roles.inputs)
+        rows = self._training_rows(table, target, weights, extra, roles)
+        return self._train(rows, roles)
+
+    @property
+    def independence_(self) -> Independence | None:
+        """The statement that the penalty enforces."""
+        check_is_fitted(self, "roles_")
+        return self.roles_.independence
+
+    @property
+    def verdict_(self) -> Any:
+        """What the graph says about it, where there is a graph."""
+        check_is_fitted(self, "roles_")
+        return self.roles_.verdict
+
+    def penalty_value(self, X: Any, tensors: Sequence[Any] = ()) -> float:
+        """Return the penalty of the predictions on these rows, with an operator prepared on them."""
+        check_is_fitted(self, "module_")
+        if self.roles_.independence is None:
+            raise InputError(
+                "The model was fitted without an independence, so there is no penalty; name protected columns."
+            )
+        table = read_table(self, X, reset=False)
+        right, given = self._independence_rows(table)
+        penalty = self._bound_penalty()
+        prediction = self._objective().prediction(self._output(X, tensors))
+        return float(penalty(prediction.cpu(), right, given))
+
+    @abstractmethod
+    def _read_target(self, y: Any) -> np.ndarray:
+        """Check y at the doorway."""
+
+    @abstractmethod
+    def _learn_target(self, target: np.ndarray) -> None:
+        """Learn classes or ranges of the target."""
+
+    @abstractmethod
+    def _encode_target(self, target: np.ndarray) -> Tensor:
+        """The target as the loss takes it."""
+
+    @abstractmethod
+    def _n_outputs(self) -> int:
+        """How many numbers the network returns a row."""
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """The loss, and what of the output the penalty sees."""
+
+    def _settled_roles(self, table: pd.DataFrame) -> Roles:
+        roles = settle_roles(
+            table,
+            graph=self.graph,
+            outcome=self.outcome,
+            protected=self.protected,
+            context=self.context,
+            inputs=self.inputs,
+            adjustment=self.adjustment,
+            independence=self.independence,
+        )
+        if self.on_violation not in ("raise", "warn"):
+            raise InputError(f"on_violation must be 'raise' or 'warn', got {self.on_violation!r}; pass one of these.")
+        if roles.verdict is not None and not roles.verdict.holds:
+            reasons = " ".join(reason for reason in roles.verdict.reasons)
+            message = f"The graph does not certify {roles.independence}: {reasons}"
+            if self.on_violation == "raise":
+                raise GraphError(f'{message} Change the roles, or pass on_violation="warn" to enforce it all the same.')
+            warnings.warn(message, UserWarning, stacklevel=3)
+        if roles.independence is None and self.gamma is not None and non_negative(self.gamma, "gamma") > 0:
+            raise InputError(
+                f"gamma={self.gamma!r} asks for an independence, but no protected column was named; pass "
+                f"protected=[...], a graph, or an independence."
+            )
+        return roles
+
+    def _training_rows(
+        self,
+        table: pd.DataFrame,
+        target: np.ndarray,
+        weights: np.ndarray | None,
+        extra: tuple[Tensor, ...],
+        roles: Roles,
+    ) -> TrainingRows:
+        right = given = None
+        if roles.independence is not None:
+            self.right_encoding_ = TableEncoding.of(table, roles.independence.right)
+            self.given_encoding_ = TableEncoding.of(table, roles.independence.given)
+            right = self.right_encoding_.numbers(table)
+            given = self.given_encoding_.numbers(table) if roles.independence.given else None
+        return TrainingRows(
+            inputs=(self.encoding_.features(table), *extra),
+            target=self._encode_target(target),
+            right=right,
+            given=given,
+            weights=None if weights is None else torch.from_numpy(weights).float(),
+        )
+
+    def _train(self, rows: TrainingRows, roles: Roles) -> Self:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        settings = TrainingSettings(
+            gamma=self._effective_gamma(roles),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            patience=self.patience if self.early_stopping else None,
+            seed=seed,
+        )
+        device = chosen_device(self.device)
+        last: nn.Module | None = getattr(self, "module_", None) if self.warm_start else None
+        module = self._fresh_module(rows, seed) if last is None else last
+        self.roles_ = roles
+        rows, held_out = self._split(rows.to(device), seed) if self.early_stopping else (rows.to(device), None)
+        penalty = self._bound_penalty() if settings.gamma > 0 else None
+        operator: Penalty | Operator | None = penalty
+        if penalty is not None and self.prepare_once:
+            operator = penalty.prepare(rows.right, rows.given)
+        validation = None
+        if held_out is not None:
+            judge = None if penalty is None else penalty.prepare(held_out.right, held_out.given)
+            validation = Validation(held_out, judge)
+        self.module_ = module.to(device)
+        try:
+            fit = train(
+                self.module_,
+                rows,
+                self._objective(),
+                settings,
+                operator,
+                validation,
+                checkpoint=self.checkpoint,
+                progress=bool(self.verbose),
+            )
+        except NumericalError:
+            self.module_.eval()
+            raise
+        self.history_ = fit.history
+        self.n_iter_ = len(fit.history)
+        self.gamma_ = settings.gamma
+        return self
+
+    def _effective_gamma(self, roles: Roles) -> float:
+        if roles.independence is None:
+            return 0.0
+        return _DEFAULT_GAMMA if self.gamma is None else non_negative(self.gamma, "gamma")
+
+    def _fresh_module(self, rows: TrainingRows, seed: int) -> nn.Module:
+        if self.module is not None:
+            if not isinstance(self.module, nn.Module):
+                raise InputTypeError(
+                    f"module must be a torch.nn.Module, got {type(self.module).__name__}; pass an instance."
+                )
+            return copy.deepcopy(self.module)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return Perceptron(rows.inputs[0].shape[1], self.hidden, self._n_outputs())
+
+    def _split(self, rows: TrainingRows, seed: int) -> tuple[TrainingRows, TrainingRows]:
+        if not 0 < self.validation_fraction < 1:
+            raise InputError(
+                f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}; pass for example 0.1."
+            )
+        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
+        held = max(2, round(self.validation_fraction * len(rows)))
+        return rows.take(order[held:]), rows.take(order[:held])
+
+    def _bound_penalty(self) -> Penalty:
+        """The penalty, with its kernels fitted to the kinds of the columns."""
+        given = bool(self.roles_.independence and self.roles_.independence.given)
+        penalty = self.penalty
+        if penalty is None:
+            penalty = ResidualHSCIC(kernel=_PREDICTION_KERNEL) if given else HSIC(kernel=_PREDICTION_KERNEL)
+        if not isinstance(penalty, Penalty):
+            raise InputTypeError(f"penalty must be a penalty, got {penalty!r}; pass for example HSCIC().")
+        changes = {}
+        if hasattr(penalty, "right_kernel"):
+            changes["right_kernel"] = self.right_encoding_.kernel(penalty.right_kernel)
+        if hasattr(penalty, "given_kernel") and given:
+            changes["given_kernel"] = self.given_encoding_.kernel(penalty.given_kernel)
+        return replace(penalty, **changes)  # type: ignore[type-var]
+
+    def _independence_rows(self, table: pd.DataFrame) -> tuple[Tensor, Tensor | None]:
+        for name in (*self.right_encoding_.names, *self.given_encoding_.names):
+            if name not in table.columns:
+                raise InputError(f"The penalty needs column {name!r}, which is not in X; pass the whole table.")
+        given = self.given_encoding_.numbers(table) if self.given_encoding_.columns else None
+        return self.right_encoding_.numbers(table), given
+
+    def _output(self, X: Any, tensors: Sequence[Any] = ()) -> Tensor:  # (n, k)
+        check_is_fitted(self, "module_")
+        table = read_table(self, X, reset=False)
+        absent = [name for name in self.encoding_.names if name not in table.columns]
+        if absent:
+            raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
+        table, _ = without_missing(table, self.encoding_.names, "impute" if self.missing == "impute" else "error")
+        device = next(self.module_.parameters()).device
+        inputs = (self.encoding_.features(table), *(torch.as_tensor(part) for part in tensors))
+        module = self.module_
+        if isinstance(module, Perceptron):
+            # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
+            module, inputs = copy.deepcopy(module).double(), (inputs[0].double(),)
+        with torch.no_grad():
+            pieces = [
+                module(*(part[start : start + _ROWS_AT_ONCE].to(device) for part in inputs))
+                for start in range(0, len(table), _ROWS_AT_ONCE)
+            ]
+        return torch.cat(pieces)

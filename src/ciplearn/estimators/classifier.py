@@ -1,0 +1,61 @@
+"""`CIPClassifier`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from ciplearn._core.errors import InputError
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
+
+
+class CIPClassifier(ClassifierMixin, CIPEstimator):
+    """Classification that would have said the same had the protected variables been different.
+
+    Minimises cross-entropy + gamma · penalty(p̂, right | given), where p̂ are the class probabilities. Parameters and
+    attributes: see `CIPRegressor`; also ``classes_``.
+    """
+
+    def predict_proba(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:
+        """Return class probabilities, shape (n, classes); only the inputs' columns are needed."""
+        output = self._output(X, tensors)
+        probabilities = self._objective().prediction(output).cpu().numpy().astype(float)
+        if len(self.classes_) == 2:
+            return np.column_stack([1 - probabilities[:, 0], probabilities[:, 0]])
+        return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:
+        """Return the most probable classes."""
+        return self.classes_[self.predict_proba(X, tensors).argmax(axis=1)]
+
+    def _read_target(self, y: Any) -> np.ndarray:
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
+        target = column_or_1d(y, warn=True)
+        check_classification_targets(target)
+        return target
+
+    def _learn_target(self, target: np.ndarray) -> None:
+        self.classes_ = np.unique(target)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"The target has only one class, got {self.classes_[0]!r} in all {len(target)} rows; "
+                f"pass rows of at least two classes."
+            )
+
+    def _encode_target(self, target: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.searchsorted(self.classes_, target))
+
+    def _n_outputs(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _objective(self) -> Objective:
+        return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy()

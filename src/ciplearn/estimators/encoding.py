@@ -1,0 +1,161 @@
+"""Columns of a table as numbers: for a network, and for kernels that see each column in its own kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError
+from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Product
+
+# Two rows that differ in one of several categorical columns are still half alike; with a single column they are not.
+_SEVERAL_CATEGORIES_MISMATCH = 0.5
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers, scaled so that the training rows span [0, 1]; missing values become the median."""
+
+    name: str
+    low: float
+    high: float
+    median: float
+
+    @property
+    def is_category(self) -> bool:
+        """Numbers have distances."""
+        return False
+
+    @property
+    def width(self) -> int:
+        """How many network inputs the column becomes."""
+        return 1
+
+    @classmethod
+    def of(cls, column: pd.Series) -> Self:
+        """Read range and median off training rows."""
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        known = values[~np.isnan(values)]
+        if not len(known):
+            raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
+        if np.isinf(known).any():
+            raise InputError(f"Column {column.name!r} holds infinity; replace or drop those rows.")
+        return cls(str(column.name), float(known.min()), float(known.max()), float(np.median(known)))
+
+    def numbers(self, column: pd.Series) -> np.ndarray:  # (n,)
+        """Scale the values."""
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        if np.isinf(values).any():
+            raise InputError(f"Column {self.name!r} holds infinity; replace or drop those rows.")
+        values = np.where(np.isnan(values), self.median, values)
+        return (values - self.low) / (self.high - self.low or 1.0)
+
+    def features(self, column: pd.Series) -> np.ndarray:  # (n, 1)
+        """The scaled values, for a network."""
+        return self.numbers(column)[:, None]
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column of categories; a level not seen in training has a code of its own, and no input of its own."""
+
+    name: str
+    levels: tuple[Any, ...]
+
+    @property
+    def is_category(self) -> bool:
+        """Categories are equal or not."""
+        return True
+
+    @property
+    def width(self) -> int:
+        """How many network inputs the column becomes."""
+        return len(self.levels)
+
+    @classmethod
+    def of(cls, column: pd.Series) -> Self:
+        """Read the levels off training rows; missing is a level where it occurs."""
+        return cls(str(column.name), tuple(sorted(set(_labels(column)))))
+
+    def numbers(self, column: pd.Series) -> np.ndarray:  # (n,)
+        """Codes of the levels."""
+        codes = {level: code for code, level in enumerate(self.levels)}
+        return np.array([codes.get(label, len(codes)) for label in _labels(column)], dtype=float)
+
+    def features(self, column: pd.Series) -> np.ndarray:  # (n, levels)
+        """One input a level."""
+        return (self.numbers(column)[:, None] == np.arange(len(self.levels))).astype(float)
+
+
+Column = NumberColumn | CategoryColumn
+
+
+@dataclass(frozen=True)
+class TableEncoding:
+    """How some columns of a table become numbers, as learnt on training rows."""
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, names: tuple[str, ...]) -> Self:
+        """Learn the encoding of the named columns."""
+        return cls(
+            tuple(NumberColumn.of(table[n]) if is_number(table[n]) else CategoryColumn.of(table[n]) for n in names)
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def width(self) -> int:
+        """How many network inputs the columns become."""
+        return sum(column.width for column in self.columns)
+
+    def features(self, table: pd.DataFrame) -> Tensor:  # (n, width)
+        """Network inputs."""
+        parts = [column.features(self._kind_checked(column, table)) for column in self.columns]
+        return torch.from_numpy(np.concatenate(parts, axis=1)).float()
+
+    def numbers(self, table: pd.DataFrame) -> Tensor:  # (n, columns)
+        """One number a column, for kernels: scaled values, or codes of categories."""
+        parts = [column.numbers(self._kind_checked(column, table)) for column in self.columns]
+        return torch.from_numpy(np.stack(parts, axis=1)).float()
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """Let a kernel for all columns see numbers, and a categorical kernel the categories.
+
+        A kernel that names its columns is left as it is: its author has decided.
+        """
+        numbers = [i for i, column in enumerate(self.columns) if not column.is_category]
+        categories = [i for i, column in enumerate(self.columns) if column.is_category]
+        if not categories or not isinstance(kernel, Gaussian | Laplace) or kernel.columns is not None:
+            return kernel
+        mismatch = _SEVERAL_CATEGORIES_MISMATCH if len(categories) > 1 else 0.0
+        equal = Categorical(mismatch=mismatch, columns=tuple(categories))
+        return Product(replace(kernel, columns=tuple(numbers)), equal) if numbers else equal
+
+    def _kind_checked(self, column: Column, table: pd.DataFrame) -> pd.Series:
+        values = table[column.name]
+        if not column.is_category and not is_number(values):
+            raise InputError(
+                f"Column {column.name!r} held numbers in training, got {values.dtype} with values like "
+                f"{values.iloc[0]!r}; convert it to numbers."
+            )
+        return values
+
+
+def is_number(column: pd.Series) -> bool:
+    """Whether a column holds numbers; booleans, text and categories are kinds of their own."""
+    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+
+
+def _labels(column: pd.Series) -> list[str]:
+    # Text is what survives a round trip through a file; missing has a name that no level can have.
+    return ["\0missing" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)]

@@ -1,0 +1,42 @@
+"""What happens to missing values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+
+POLICIES = ("error", "drop", "impute")
+
+
+def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Apply the policy to the used columns; return the table and which rows are kept.
+
+    Parameters
+    ----------
+    table : DataFrame
+    used : tuple of str
+        Columns that are read.
+    policy : str
+        ``"error"`` refuses missing values; ``"drop"`` leaves out rows that have any; ``"impute"`` puts the training
+        rows' median in place of a missing number and makes "missing" a category of its own.
+    """
+    if policy not in POLICIES:
+        raise InputError(f"missing must be one of {', '.join(POLICIES)}, got {policy!r}; pass one of these.")
+    gaps = table[list(used)].isna()
+    kept = np.ones(len(table), dtype=bool)
+    if policy == "impute" or not gaps.to_numpy().any():
+        return table, kept
+    if policy == "error":
+        columns = gaps.columns[gaps.any()].tolist()
+        raise InputError(
+            f"Input contains NaN: {int(gaps.any(axis=1).sum())} of {len(table)} rows miss a value in {columns}; "
+            f'drop or fill them, or pass missing="drop" or missing="impute".'
+        )
+    kept = ~gaps.any(axis=1).to_numpy()
+    if kept.sum() < 2:
+        raise InputError(
+            f"Only {int(kept.sum())} of {len(table)} rows have all values; fill some, or use fewer columns."
+        )
+    return table[kept], kept

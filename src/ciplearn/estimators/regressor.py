@@ -1,0 +1,111 @@
+"""`CIPRegressor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_y
+from torch import Tensor
+
+from ciplearn._core.errors import InputError
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.learning import Objective, SquaredError
+
+
+class CIPRegressor(RegressorMixin, CIPEstimator):
+    """Regression that would have said the same had the protected variables been different.
+
+    Minimises mean squared error + gamma · penalty(Ŷ, right | given) on outcomes scaled to [0, 1].
+
+    Parameters
+    ----------
+    graph : CausalGraph, optional
+        Its verdict on the roles gives the independence to enforce.
+    outcome : str, optional
+        The node of the graph that y holds.
+    protected, context, inputs, adjustment : column names or positions, optional
+        The roles of `CausalGraph.criterion`. Without a graph, ``protected`` and ``adjustment`` are taken as the
+        independence Ŷ ⊥ protected | adjustment. The network sees ``inputs``.
+    independence : Independence, optional
+        The statement to enforce, for people who bring their own.
+    gamma : float, optional
+        Weight of the penalty; 1 where there is an independence and no gamma is named.
+    penalty : Penalty, optional
+        By default `ResidualHSCIC` with leave-one-out ridge, or `HSIC` where nothing is conditioned on;
+        ``HSCIC.paper()`` with ``prepare_once=False`` is the paper's.
+    prepare_once : bool
+        Prepare the penalty on all training rows once; ``False`` prepares it on each batch anew.
+    on_violation : "raise" or "warn"
+        What to do where the graph does not certify the independence.
+    missing : "error", "drop" or "impute"
+        What to do with missing values; see the user guide.
+    module : torch.nn.Module, optional
+        A network of your own: takes the encoded inputs (and the tensors passed to `fit`), returns one column an output.
+    hidden : sequence of int
+        Widths of the default network's hidden layers.
+    epochs, batch_size, learning_rate, weight_decay
+        Of the training with Adam.
+    early_stopping, validation_fraction, patience
+        Hold out rows, stop when the objective on them has not improved for ``patience`` epochs, return to the best.
+    warm_start : bool
+        Go on from the weights of the last fit.
+    checkpoint : path, optional
+        Where to write unfinished training, and to find it after a kill.
+    device : str
+        ``"auto"``, ``"cpu"``, ``"cuda"``.
+    verbose : bool
+        Show a progress bar with loss, penalty and gamma.
+    random_state : int, RandomState or None
+        Same seed, same bytes.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+    roles_ : Roles
+        Inputs, independence and verdict.
+    history_ : tuple of dict
+        Loss and penalty of each epoch.
+    gamma_ : float
+        The weight that was used.
+    """
+
+    def predict(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:
+        """Predict; only the inputs' columns are needed."""
+        scaled = self._output(X, tensors).cpu().numpy().astype(float)
+        values = self.target_low_ + scaled * self.target_range_
+        return values[:, 0] if self.target_is_flat_ else values
+
+    def _read_target(self, y: Any) -> np.ndarray:
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
+        target = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=self), dtype=float)
+        self.target_is_flat_ = target.ndim == 1
+        return target.reshape(len(target), -1)
+
+    def _learn_target(self, target: np.ndarray) -> None:
+        self.target_low_ = target.min(axis=0)
+        self.target_range_ = target.max(axis=0) - self.target_low_
+        if (self.target_range_ == 0).any():
+            constant = target[0, self.target_range_ == 0][0]
+            raise InputError(
+                f"The target is constant, got {constant:g} in all {len(target)} rows; there is nothing to learn."
+            )
+
+    def _encode_target(self, target: np.ndarray) -> Tensor:
+        return torch.from_numpy((target - self.target_low_) / self.target_range_).float()
+
+    def _n_outputs(self) -> int:
+        return len(self.target_low_)
+
+    def _objective(self) -> Objective:
+        return SquaredError()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = True
+        tags.target_tags.multi_output = True
+        return tags

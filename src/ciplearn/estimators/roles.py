@@ -1,0 +1,133 @@
+"""From constructor arguments and column names to the variables of the problem."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.errors import GraphError, InputError
+from ciplearn.causal import CausalGraph, Independence, Verdict
+
+Columns = Sequence[str | int] | str | int | None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns the network sees, and which independence it shall keep.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+    independence : Independence or None
+        None trains without a penalty.
+    verdict : Verdict or None
+        What the graph says about the independence, where there is a graph.
+    """
+
+    inputs: tuple[str, ...]
+    independence: Independence | None
+    verdict: Verdict | None = None
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Every column that training reads."""
+        statement = self.independence
+        return tuple(dict.fromkeys((*self.inputs, *((*statement.right, *statement.given) if statement else ()))))
+
+
+def settle_roles(
+    table: pd.DataFrame,
+    *,
+    graph: CausalGraph | None,
+    outcome: str | None,
+    protected: Columns,
+    context: Columns,
+    inputs: Columns,
+    adjustment: Columns,
+    independence: Independence | None,
+) -> Roles:
+    """Return the roles that a table and an estimator's arguments give together."""
+    names = tuple(table.columns)
+    chosen = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
+    named = {role: _named(columns, names, role) for role, columns in chosen.items()}
+    if outcome is not None and outcome in names:
+        raise InputError(f"X holds the outcome {outcome!r}; drop that column from X and pass it as y.")
+    if graph is not None:
+        if not isinstance(graph, CausalGraph):
+            raise InputError(
+                f"graph must be a CausalGraph, got {type(graph).__name__}; use CausalGraph.from_dagitty(...)."
+            )
+        if independence is not None:
+            raise InputError("Pass either a graph or an independence, got both; the graph derives its own.")
+        return _from_graph(graph, outcome, named, names)
+    if independence is None and named["protected"]:
+        independence = Independence(right=named["protected"], given=named["adjustment"] or ())
+    elif named["protected"] and independence is not None:
+        raise InputError("Pass either protected columns or an independence, got both; the independence says it all.")
+    elif protected is not None and not named["protected"]:
+        raise InputError("No protected column was named, got protected=[]; name the columns to be invariant in.")
+    if independence is not None:
+        _require(independence.right, names, "right")
+        _require(independence.given, names, "given")
+    return Roles(named["inputs"] or names, independence)
+
+
+def _from_graph(
+    graph: CausalGraph, outcome: str | None, named: dict[str, tuple[str, ...] | None], names: tuple[str, ...]
+) -> Roles:
+    verdict = graph.criterion(
+        outcome=outcome,
+        protected=named["protected"],
+        context=named["context"],
+        inputs=named["inputs"],
+        adjustment=named["adjustment"],
+    )
+    if not isinstance(verdict, Verdict):
+        raise GraphError(
+            "The graph has undirected edges, so it stands for several graphs; orient them, or pass the independence."
+        )
+    if verdict.outcome in names:
+        raise InputError(f"X holds the outcome {verdict.outcome!r}; drop that column from X and pass it as y.")
+    _require(verdict.inputs, names, "inputs")
+    _require(verdict.independence.right, names, "right")
+    _require(verdict.independence.given, names, "given")
+    return Roles(tuple(verdict.inputs), verdict.independence, verdict)
+
+
+def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] | None:
+    """Return column names for names or positions."""
+    if columns is None:
+        return None
+    if isinstance(columns, str | int) or not isinstance(columns, Iterable):
+        columns = [columns]
+    found = []
+    for column in columns:
+        if isinstance(column, int) and not isinstance(column, bool):
+            if not 0 <= column < len(names):
+                raise InputError(
+                    f"{role} names column {column}, but X has columns 0 to {len(names) - 1}; count from 0."
+                )
+            found.append(names[column])
+        elif isinstance(column, str):
+            found.append(column)
+        else:
+            raise InputError(f"{role} must hold column names or positions, got {column!r}; pass for example ['age'].")
+    return tuple(found)
+
+
+def _require(wanted: tuple[str, ...], names: tuple[str, ...], role: str) -> None:
+    missing = [name for name in wanted if name not in names]
+    if not missing:
+        return
+    if names and all(name == f"x{i}" for i, name in enumerate(names)):
+        raise InputError(
+            f"The {role} column {missing[0]!r} is not in X, which came as an array without names; pass a frame, and "
+            f'keep names in a pipeline with set_output(transform="pandas").'
+        )
+    near = difflib.get_close_matches(missing[0], names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"X has {list(names)}."
+    raise InputError(f"The {role} column {missing[0]!r} is not in X; {hint}")

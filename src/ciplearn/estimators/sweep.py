@@ -1,0 +1,94 @@
+"""`frontier`: train over gammas and seeds, on processes, and gather what each costs and buys."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing as take
+from tqdm import tqdm
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import non_negative
+from ciplearn.estimators.gamma_search import measures_of
+from ciplearn.learning.frontier import Frontier, Point, append_points, read_points
+
+DEFAULT_GAMMAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+def frontier(
+    model: Any,
+    X: Any,
+    y: Any,
+    gammas: Iterable[float] = DEFAULT_GAMMAS,
+    seeds: Iterable[int] = (0,),
+    *,
+    test: tuple[Any, Any] | None = None,
+    test_fraction: float = 0.2,
+    measures: Mapping[str, Callable[[Any], float]] | None = None,
+    file: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Frontier:
+    """Train ``model`` at each gamma with each seed and measure it on held-out rows.
+
+    Parameters
+    ----------
+    model : CIPRegressor or CIPClassifier
+        With its roles; gamma and random_state are replaced.
+    X, y
+        Training rows; of these, ``test_fraction`` is held out unless ``test`` is given.
+    gammas : iterable of float
+    seeds : iterable of int
+    test : pair (X, y), optional
+        Rows to measure on.
+    test_fraction : float
+    measures : mapping of name to callable, optional
+        More to measure, from the fitted model: for example
+        ``{"vcf": lambda m: variance_of_counterfactuals(m, scm, rows, protected=["A"]).value}``.
+    file : path, optional
+        A CSV file to which each finished training is appended; those already in it are not repeated.
+    n_jobs : int, optional
+        Processes; ``joblib.parallel_config`` chooses the backend, a cluster's too.
+    progress : bool
+        Show a progress bar.
+    """
+    gamma_list = [non_negative(gamma, "gamma") for gamma in gammas]
+    seed_list = list(seeds)
+    if not gamma_list or not seed_list:
+        raise InputError(f"A frontier needs gammas and seeds, got {len(gamma_list)} and {len(seed_list)}; name some.")
+    if test is None:
+        fit_rows, test_rows = train_test_split(np.arange(len(X)), test_size=test_fraction, random_state=0)
+        test = take(X, test_rows), take(y, test_rows)
+        X, y = take(X, fit_rows), take(y, fit_rows)
+    done = {(point.gamma, point.seed): point for point in (read_points(file) if file is not None else [])}
+    wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
+    missing = [pair for pair in wanted if pair not in done]
+    jobs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(_train_and_measure)(model, X, y, gamma, seed, test, dict(measures or {})) for gamma, seed in missing
+    )
+    for point in tqdm(jobs, total=len(missing), disable=not progress, unit="fit"):
+        done[point.gamma, point.seed] = point
+        if file is not None:
+            append_points(file, [point], list(point.measures))
+    return Frontier(tuple(done[pair] for pair in wanted))
+
+
+def _train_and_measure(
+    model: Any, X: Any, y: Any, gamma: float, seed: int, test: tuple[Any, Any], measures: dict[str, Any]
+) -> Point:
+    threads = torch.get_num_threads()
+    # Two threads on two busy cores are many times slower than one.
+    torch.set_num_threads(1)
+    try:
+        fitted = clone(model).set_params(gamma=gamma, random_state=seed).fit(X, y)
+        found = measures_of(fitted, *test) | {name: float(measure(fitted)) for name, measure in measures.items()}
+    finally:
+        torch.set_num_threads(threads)
+    return Point(gamma, seed, found)

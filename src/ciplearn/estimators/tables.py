@@ -1,0 +1,61 @@
+"""From what people pass as X to a pandas table with named columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from ciplearn._core.errors import InputError
+
+
+def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
+    """Return X as a frame: under its own names, or under x0, x1, ... for an array.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Where the number and names of features are kept, or compared with.
+    X : pandas or polars frame, or array
+    reset : bool
+        Whether this is a fit, which sets the expectations, or a prediction, which meets them.
+    """
+    frame = as_frame(X)
+    if frame is None:
+        array = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_min_samples=2 if reset else 1)
+        if not reset and not hasattr(estimator, "array_names_"):
+            raise InputError(
+                "The model was fitted on a table with column names, got an array without; pass a frame, and keep names "
+                'in a pipeline with set_output(transform="pandas").'
+            )
+        names = [f"x{position}" for position in range(array.shape[1])]
+        if reset:
+            estimator.array_names_ = names
+        return pd.DataFrame(array, columns=names)
+    if reset:
+        if len(frame) < 2:
+            raise InputError(f"Found a table with {len(frame)} sample, but training needs at least 2; pass more rows.")
+        estimator.n_features_in_ = frame.shape[1]
+        estimator.feature_names_in_ = np.asarray(X.columns, dtype=object)
+    elif hasattr(estimator, "array_names_"):
+        # A frame for a model of an array: columns are matched by position.
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        frame = frame.set_axis(estimator.array_names_, axis=1)
+    return frame
+
+
+def as_frame(X: Any) -> pd.DataFrame | None:
+    """Return a pandas frame with text labels for a pandas or polars frame, None for anything else."""
+    if isinstance(X, pd.DataFrame):
+        frame = X.set_axis([str(label) for label in X.columns], axis=1)
+    elif hasattr(X, "get_column") and hasattr(X, "columns"):  # polars, without importing it
+        frame = pd.DataFrame({str(name): X.get_column(name).to_list() for name in X.columns})
+    else:
+        return None
+    repeated = frame.columns[frame.columns.duplicated()].tolist()
+    if repeated:
+        raise InputError(f"X has several columns of the same name, got {repeated} more than once; rename them.")
+    return frame

@@ -1,0 +1,20 @@
+"""Training with a penalty: the loop, the search for gamma, the frontier. Never sees a counterfactual."""
+
+from ciplearn.learning.frontier import Frontier
+from ciplearn.learning.loop import Fit, Validation, train
+from ciplearn.learning.objectives import BinaryCrossEntropy, CrossEntropy, Objective, SquaredError
+from ciplearn.learning.rows import TrainingRows
+from ciplearn.learning.settings import TrainingSettings
+
+__all__ = [
+    "BinaryCrossEntropy",
+    "CrossEntropy",
+    "Fit",
+    "Frontier",
+    "Objective",
+    "SquaredError",
+    "TrainingRows",
+    "TrainingSettings",
+    "Validation",
+    "train",
+]

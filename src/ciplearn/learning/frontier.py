@@ -1,0 +1,112 @@
+"""The frontier: what each gamma costs and buys, over seeds."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Point:
+    """One training: a gamma, a seed, and what was measured on held-out rows."""
+
+    gamma: float
+    seed: int
+    measures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Measures over gammas and seeds; always ``loss`` and ``penalty``, and whatever else was asked for.
+
+    Attributes
+    ----------
+    points : tuple of Point
+    """
+
+    points: tuple[Point, ...]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a training: gamma, seed and the measures."""
+        rows = [{"gamma": point.gamma, "seed": point.seed, **point.measures} for point in self.points]
+        return pd.DataFrame(rows).sort_values(["gamma", "seed"], ignore_index=True)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of what was measured."""
+        return tuple(self.points[0].measures) if self.points else ()
+
+    def summary(self) -> pd.DataFrame:
+        """One row a gamma: mean and standard error over seeds of each measure."""
+        grouped = self.table.drop(columns="seed").groupby("gamma")
+        error = grouped.std(ddof=1) / np.sqrt(grouped.count())
+        means = grouped.mean()
+        columns = {}
+        for name in means.columns:
+            columns[name] = means[name]
+            columns[f"{name}_error"] = error[name]
+        return pd.DataFrame(columns).reset_index()
+
+    def pareto(self, cost: str = "loss", violation: str = "penalty") -> pd.DataFrame:
+        """The gammas that no other beats in both means, lowest cost first."""
+        for name in (cost, violation):
+            if name not in self.measures:
+                raise InputError(f"{name!r} was not measured, there are {list(self.measures)}; name one of these.")
+        means = self.summary().sort_values([cost, violation], ignore_index=True)
+        kept = means[violation] < means[violation].cummin().shift(fill_value=np.inf)
+        return means[kept].reset_index(drop=True)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the table."""
+        self.table.to_csv(path, index=False)
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a table that `to_csv` or an interrupted sweep has written."""
+        return cls(tuple(read_points(path)))
+
+
+def read_points(path: str | os.PathLike[str]) -> list[Point]:
+    """Read the finished trainings of a sweep; a last line that was cut short is left out."""
+    file = Path(path)
+    if not file.exists() or not file.stat().st_size:
+        return []
+    with file.open(newline="") as lines:
+        reader = csv.reader(lines)
+        header = next(reader)
+        if header[:2] != ["gamma", "seed"]:
+            raise InputError(f"{file} is no table of a frontier, its header is {header}; pass another path.")
+        points = []
+        for row in reader:
+            try:
+                numbers = [float(entry) for entry in row]
+            except ValueError:
+                continue
+            if len(row) == len(header):
+                points.append(Point(numbers[0], int(numbers[1]), dict(zip(header[2:], numbers[2:], strict=True))))
+    return points
+
+
+def append_points(path: str | os.PathLike[str], points: Iterable[Point], measures: Sequence[str]) -> None:
+    """Add finished trainings to the file of a sweep."""
+    file = Path(path)
+    fresh = not file.exists() or not file.stat().st_size
+    broken = not fresh and not file.read_bytes().endswith(b"\n")
+    with file.open("a", newline="") as lines:
+        writer = csv.writer(lines, lineterminator="\n")
+        if broken:
+            lines.write("\n")
+        if fresh:
+            writer.writerow(["gamma", "seed", *measures])
+        for point in points:
+            writer.writerow([repr(point.gamma), point.seed, *(repr(point.measures[name]) for name in measures)])

@@ -1,0 +1,79 @@
+"""The search for gamma: the largest that a tolerance allows, by bisection on a logarithmic scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import positive, whole
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One gamma that was tried."""
+
+    gamma: float
+    value: float
+    allowed: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The outcome of a search.
+
+    Attributes
+    ----------
+    gamma : float
+        The largest tried gamma that was allowed; 0 if none was.
+    trials : tuple of Trial
+        In the order they were tried.
+    remark : str
+        What to know about the ends of the interval or about noise; empty if nothing.
+    """
+
+    gamma: float
+    trials: tuple[Trial, ...]
+    remark: str
+
+
+def largest_allowed_gamma(
+    value_of: Callable[[float], float], allowed: Callable[[float], bool], low: float, high: float, max_trials: int
+) -> Choice:
+    """Bisect log gamma between ``low`` and ``high``.
+
+    The rule, also where noise makes the value rise and fall: each step keeps the half whose lower end is allowed and
+    whose upper end is not, and the answer is the largest gamma that was tried and allowed.
+
+    Parameters
+    ----------
+    value_of : callable
+        Trains at a gamma and returns what the tolerance bounds.
+    allowed : callable
+        Whether a value is within the tolerance.
+    low, high : float
+        Ends of the interval.
+    max_trials : int
+        The largest number of gammas to try, ends included.
+    """
+    low, high = positive(low, "low"), positive(high, "high")
+    whole(max_trials, "max_trials", minimum=2)
+    if low >= high:
+        raise InputError(f"low must be below high, got low={low:g} and high={high:g}; pass for example 1e-4 and 1e4.")
+    trials: list[Trial] = []
+
+    def try_gamma(gamma: float) -> bool:
+        value = value_of(gamma)
+        trials.append(Trial(gamma, value, allowed(value)))
+        return trials[-1].allowed
+
+    if try_gamma(high):
+        return Choice(high, tuple(trials), f"Even the largest gamma, {high:g}, is within the tolerance; raise high.")
+    if not try_gamma(low):
+        return Choice(0.0, tuple(trials), f"Even the smallest gamma, {low:g}, is beyond the tolerance; gamma is 0.")
+    inside, outside = low, high
+    while len(trials) < max_trials:
+        middle = math.sqrt(inside * outside)
+        inside, outside = (middle, outside) if try_gamma(middle) else (inside, middle)
+    return Choice(max(trial.gamma for trial in trials if trial.allowed), tuple(trials), "")

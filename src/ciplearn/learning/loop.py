@@ -1,0 +1,232 @@
+"""The training loop: loss plus gamma times the penalty, batch by batch."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from ciplearn._core.errors import NumericalError
+from ciplearn.learning.checkpoint import Checkpoint
+from ciplearn.learning.objectives import Objective
+from ciplearn.learning.rows import TrainingRows
+from ciplearn.learning.settings import TrainingSettings
+from ciplearn.penalties import Operator, Penalty
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Rows that training does not see, and the penalty's operator on them where it counts in the judgement."""
+
+    rows: TrainingRows
+    operator: Operator | None = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A trained network and how it got there.
+
+    Attributes
+    ----------
+    module : nn.Module
+        In evaluation mode.
+    history : tuple of dict
+        Mean ``loss`` and ``penalty`` of each epoch, and the objective on ``validation`` rows where there are any.
+    """
+
+    module: nn.Module
+    history: tuple[dict[str, float], ...]
+
+
+def train(
+    module: nn.Module,
+    rows: TrainingRows,
+    objective: Objective,
+    settings: TrainingSettings,
+    penalty: Penalty | Operator | None = None,
+    validation: Validation | None = None,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> Fit:
+    """Train ``module`` in place.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Takes ``rows.inputs`` as arguments and returns a tensor of shape (b, k).
+    rows : TrainingRows
+        On the device to train on.
+    objective : Objective
+    settings : TrainingSettings
+    penalty : Penalty or Operator, optional
+        An operator prepared on these rows, or a penalty, which is then prepared anew on each batch, as the paper does.
+    validation : Validation, optional
+        Rows to judge epochs on, for ``settings.patience``.
+    checkpoint : path, optional
+        Where to write unfinished work; training that finds its own file there goes on from it and ends with the same
+        weights.
+    progress : bool
+        Show a bar with loss, penalty and gamma.
+
+    Raises
+    ------
+    NumericalError
+        If the loss is no longer finite; the module then holds the weights from the end of the last good epoch.
+    """
+    devices = [rows.device] if rows.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(settings.seed)
+        run = _Run(module, rows, objective, settings, penalty, validation)
+        keeper = None if checkpoint is None else Checkpoint(checkpoint, _identity(run))
+        if keeper is not None and (state := keeper.load()) is not None:
+            run.load_state(state)
+        with tqdm(total=settings.epochs, initial=run.epoch, disable=not progress, unit="epoch") as bar:
+            while run.epoch < settings.epochs and not run.is_stale:
+                last = run.one_epoch()
+                bar.update()
+                bar.set_postfix(loss=f"{last['loss']:.3g}", penalty=f"{last['penalty']:.3g}", gamma=settings.gamma)
+                if keeper is not None:
+                    keeper.save(run.state())
+        run.finish()
+        if keeper is not None:
+            keeper.remove()
+    return Fit(module.eval(), tuple(run.history))
+
+
+class _Run:
+    """The moving parts of one training."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        rows: TrainingRows,
+        objective: Objective,
+        settings: TrainingSettings,
+        penalty: Penalty | Operator | None,
+        validation: Validation | None,
+    ) -> None:
+        self.module, self.rows, self.objective, self.settings = module, rows, objective, settings
+        self.penalty = penalty if settings.gamma > 0 else None
+        self.validation = validation if settings.patience is not None else None
+        self.optimiser = torch.optim.Adam(
+            module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.generator = torch.Generator().manual_seed(settings.seed)
+        self.epoch = 0
+        self.history: list[dict[str, float]] = []
+        self.best: tuple[int, float, dict[str, Tensor]] | None = None
+
+    def one_epoch(self) -> dict[str, float]:
+        """Go through all rows once; return the means."""
+        self.module.train()
+        good = copy.deepcopy(self.module.state_dict())
+        total = torch.zeros(2, dtype=torch.float64)
+        for number, index in enumerate(self._batches()):
+            loss, penalty = self._step(index)
+            if not math.isfinite(loss + penalty):
+                self.module.load_state_dict(good)
+                raise NumericalError(
+                    f"The loss is no longer finite at step {number + 1} of epoch {self.epoch + 1} "
+                    f"(loss {loss:.3g}, penalty {penalty:.3g}); the weights from before that epoch are kept, "
+                    f"lower the learning rate {self.settings.learning_rate:g} or gamma {self.settings.gamma:g}."
+                )
+            total += torch.tensor([loss, penalty], dtype=torch.float64) * len(index) / len(self.rows)
+        record = {"loss": float(total[0]), "penalty": float(total[1])}
+        if self.validation is not None:
+            record["validation"] = self._objective_on(self.validation)
+            if self.best is None or record["validation"] < self.best[1]:
+                self.best = self.epoch, record["validation"], copy.deepcopy(self.module.state_dict())
+        self.epoch += 1
+        self.history.append(record)
+        return record
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether patience has run out."""
+        if self.best is None or self.settings.patience is None:
+            return False
+        return self.epoch - 1 - self.best[0] >= self.settings.patience
+
+    def finish(self) -> None:
+        """Return to the best weights, if there was a validation."""
+        if self.best is not None:
+            self.module.load_state_dict(self.best[2])
+
+    def state(self) -> dict[str, Any]:
+        """All that a resumed training needs."""
+        return {
+            "epoch": self.epoch,
+            "history": self.history,
+            "best": None if self.best is None else list(self.best),
+            "module": self.module.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "shuffles": self.generator.get_state(),
+            "random": torch.get_rng_state(),
+            "device_random": torch.cuda.get_rng_state(self.rows.device) if self.rows.device.type == "cuda" else None,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.epoch, self.history = state["epoch"], state["history"]
+        self.best = None if state["best"] is None else tuple(state["best"])
+        self.module.load_state_dict(state["module"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.generator.set_state(state["shuffles"])
+        torch.set_rng_state(state["random"])
+        if state["device_random"] is not None:
+            torch.cuda.set_rng_state(state["device_random"], self.rows.device)
+
+    def _batches(self) -> Iterator[Tensor]:
+        order = torch.randperm(len(self.rows), generator=self.generator)
+        # Batches of nearly equal size: a last batch of one row would have no pairs for the penalty.
+        yield from order.tensor_split(max(1, math.ceil(len(self.rows) / self.settings.batch_size)))
+
+    def _step(self, index: Tensor) -> tuple[float, float]:
+        rows, where = self.rows, index.to(self.rows.device)
+        output = self.module(*(part[where] for part in rows.inputs))
+        weights = None if rows.weights is None else rows.weights[where]
+        loss = self.objective.loss(output, rows.target[where], weights)
+        reached = float(loss.detach())
+        if self.penalty is None or not math.isfinite(reached):
+            self._descend(loss)
+            return reached, 0.0
+        penalty = self._penalty_of(self.objective.prediction(output), index, where)
+        self._descend(loss + self.settings.gamma * penalty)
+        return reached, float(penalty.detach())
+
+    def _descend(self, objective: Tensor) -> None:
+        self.optimiser.zero_grad()
+        objective.backward()
+        self.optimiser.step()
+
+    def _penalty_of(self, prediction: Tensor, index: Tensor, where: Tensor) -> Tensor:
+        if isinstance(self.penalty, Operator):
+            return self.penalty(prediction, rows=index)
+        right, given = (None if part is None else part[where] for part in (self.rows.right, self.rows.given))
+        return self.penalty(prediction, right, given)  # type: ignore[misc]
+
+    def _objective_on(self, validation: Validation) -> float:
+        self.module.eval()
+        with torch.no_grad():
+            output = self.module(*validation.rows.inputs)
+            total = float(self.objective.loss(output, validation.rows.target, validation.rows.weights))
+            if validation.operator is not None:
+                total += self.settings.gamma * float(validation.operator(self.objective.prediction(output)))
+        self.module.train()
+        return total
+
+
+def _identity(run: _Run) -> str:
+    shapes = [(name, tuple(part.shape)) for name, part in run.module.state_dict().items()]
+    penalty = run.penalty.setting if isinstance(run.penalty, Operator) else run.penalty
+    text = f"{run.rows.fingerprint()} {run.settings} {run.objective} {penalty} {shapes}"
+    return hashlib.sha256(text.encode()).hexdigest()

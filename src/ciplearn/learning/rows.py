@@ -1,0 +1,85 @@
+"""The rows a network is trained on."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Tensors with one entry a row.
+
+    Attributes
+    ----------
+    inputs : tuple of Tensor
+        What the network takes, in the order of its arguments; any shape after the first dimension.
+    target : Tensor, shape (n,) or (n, k)
+    right, given : Tensor, shape (n, d), optional
+        Variables of the independence to enforce.
+    weights : Tensor, shape (n,), optional
+        Weights of the rows in the loss; the penalty counts every row alike.
+    """
+
+    inputs: tuple[Tensor, ...]
+    target: Tensor
+    right: Tensor | None = None
+    given: Tensor | None = None
+    weights: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        sizes = {name: part.shape[0] for name, part in self._named()}
+        if len(set(sizes.values())) > 1:
+            raise InputError(
+                f"All parts of the training rows must have the same length, got {sizes}; pass the same rows."
+            )
+        if len(self) < 2:
+            raise InputError(f"Training needs at least 2 rows, got {len(self)}; pass more rows.")
+
+    def __len__(self) -> int:
+        return self.target.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows live."""
+        return self.target.device
+
+    def take(self, index: Tensor) -> Self:
+        """Return some of the rows."""
+        return self._each(lambda part: part[index.to(part.device)])
+
+    def to(self, device: torch.device) -> Self:
+        """Return the same rows on another device."""
+        return self._each(lambda part: part.to(device))
+
+    def fingerprint(self) -> str:
+        """A digest of all entries, to tell one table from another."""
+        digest = hashlib.sha256()
+        for name, part in self._named():
+            digest.update(f"{name}{tuple(part.shape)}{part.dtype}".encode())
+            digest.update(part.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    def _named(self) -> list[tuple[str, Tensor]]:
+        named = [(f"inputs[{i}]", part) for i, part in enumerate(self.inputs)]
+        others = [("target", self.target), ("right", self.right), ("given", self.given), ("weights", self.weights)]
+        return named + [(name, part) for name, part in others if part is not None]
+
+    def _each(self, change) -> Self:  # type: ignore[no-untyped-def]
+        def maybe(part: Tensor | None) -> Tensor | None:
+            return None if part is None else change(part)
+
+        return replace(
+            self,
+            inputs=tuple(change(part) for part in self.inputs),
+            target=change(self.target),
+            right=maybe(self.right),
+            given=maybe(self.given),
+            weights=maybe(self.weights),
+        )

@@ -1,0 +1,58 @@
+"""How a network is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import non_negative, positive, whole
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Adam on shuffled batches.
+
+    Attributes
+    ----------
+    gamma : float
+        Weight of the penalty.
+    epochs, batch_size : int
+    learning_rate, weight_decay : float
+    patience : int or None
+        Stop after this many epochs without a better objective on the validation rows, and return to the best; None
+        trains all epochs.
+    seed : int
+        Of initial weights, shuffles and dropout.
+    """
+
+    gamma: float = 0.0
+    epochs: int = 100
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    patience: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        non_negative(self.gamma, "gamma")
+        whole(self.epochs, "epochs", minimum=1)
+        whole(self.batch_size, "batch_size", minimum=2)
+        positive(self.learning_rate, "learning_rate")
+        non_negative(self.weight_decay, "weight_decay")
+        if self.patience is not None:
+            whole(self.patience, "patience", minimum=1)
+
+
+def chosen_device(device: str | torch.device) -> torch.device:
+    """Return the device that is asked for; ``"auto"`` takes a CUDA device where there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        raise InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.") from error
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
+    return chosen
