@@ -14,10 +14,12 @@ import typer
 from ciplearn._core.errors import CiplearnError
 from ciplearn.cli.bench import bench
 from ciplearn.cli.check import check
+from ciplearn.cli.demo import demo
 from ciplearn.cli.output import complain, say
 
 # Name on the command line -> function. A function returns its exit code, or None for 0.
 _COMMANDS: dict[str, Callable[..., int | None]] = {
+    "demo": demo,
     "check": check,
     "bench": bench,
 }

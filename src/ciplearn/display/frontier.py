@@ -110,6 +110,7 @@ class FrontierDisplay:
             )
         ax.set_xlabel(_LABELS.get(self.violation, self.violation))
         ax.set_ylabel(_LABELS.get(self.cost, self.cost))
+        ax.margins(x=0.08, y=0.08)
         ax.grid(color="#d8dce2", linewidth=0.6)
         ax.set_axisbelow(True)
         for side in ("top", "right"):

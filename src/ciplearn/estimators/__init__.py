@@ -2,7 +2,8 @@
 
 from ciplearn.estimators.classifier import CIPClassifier
 from ciplearn.estimators.gamma_search import GammaSearch
+from ciplearn.estimators.persistence import load_model, save_model
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.sweep import frontier
 
-__all__ = ["CIPClassifier", "CIPRegressor", "GammaSearch", "frontier"]
+__all__ = ["CIPClassifier", "CIPRegressor", "GammaSearch", "frontier", "load_model", "save_model"]

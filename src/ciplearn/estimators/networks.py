@@ -17,6 +17,9 @@ class Perceptron(nn.Module):
 
     def __init__(self, n_inputs: int, hidden: Sequence[int], n_outputs: int) -> None:
         super().__init__()
+        self.n_inputs = n_inputs
+        self.hidden: tuple[int, ...] = tuple(hidden)
+        self.n_outputs = n_outputs
         layers: list[nn.Module] = []
         for width in hidden:
             layers += [nn.Linear(n_inputs, width), nn.Tanh()]

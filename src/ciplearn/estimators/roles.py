@@ -128,6 +128,7 @@ def _require(wanted: tuple[str, ...], names: tuple[str, ...], role: str) -> None
             f"The {role} column {missing[0]!r} is not in X, which came as an array without names; pass a frame, and "
             f'keep names in a pipeline with set_output(transform="pandas").'
         )
-    near = difflib.get_close_matches(missing[0], names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"X has {list(names)}."
+    by_case = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(missing[0].casefold(), by_case, n=1)
+    hint = f"did you mean {by_case[near[0]]!r}?" if near else f"X has {list(names)}."
     raise InputError(f"The {role} column {missing[0]!r} is not in X; {hint}")

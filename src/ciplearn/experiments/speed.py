@@ -13,7 +13,9 @@ from ciplearn.experiments.timing import interleaved, seconds
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, Operator, Penalty, ResidualHSCIC
 
-_SCALED = {"kernel": Gaussian(0.1), "right_kernel": Gaussian(0.1), "given_kernel": Gaussian(0.1)}
+# For columns scaled to [0, 1].
+_KERNEL = Gaussian(0.1)
+_DEFAULT = ResidualHSCIC(_KERNEL, _KERNEL, _KERNEL, ridge=1e-4)
 
 
 @dataclass(frozen=True)
@@ -66,17 +68,17 @@ def against_literal(n: int = 512, sampled_rows: int = 8) -> list[Measurement]:
     """HSCIC's value and gradient: literal, with `prepare`, and prepared."""
     _, right, given = (part.double() for part in synthetic(n))
     y_hat = torch.rand(n, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    penalty = HSCIC(**_SCALED, ridge=0.01)
+    penalty = HSCIC.paper()
     operator = penalty.prepare(right, given)
 
     def literal() -> None:
-        literal_hscic(y_hat, right, given, lengthscale=0.1, ridge=0.01, rows=range(sampled_rows)).backward()  # type: ignore[no-untyped-call]
+        literal_hscic(y_hat, right, given, lengthscale=0.1, ridge=0.01, rows=range(sampled_rows)).backward()
 
     def with_prepare() -> None:
-        penalty(y_hat, right, given).backward()  # type: ignore[no-untyped-call]
+        penalty(y_hat, right, given).backward()
 
     def prepared() -> None:
-        operator(y_hat).backward()  # type: ignore[no-untyped-call]
+        operator(y_hat).backward()
 
     few, once, step = interleaved(literal, with_prepare, prepared, rounds=5, repeats=2)
     slow = few * n / sampled_rows
@@ -87,10 +89,10 @@ def against_literal(n: int = 512, sampled_rows: int = 8) -> list[Measurement]:
     ]
 
 
-def training_step(n: int, batch: int, penalty: Penalty | None = None, goal: str = "") -> Measurement:
+def training_step(n: int, batch: int, penalty: Penalty = _DEFAULT, goal: str = "") -> Measurement:
     """One step of the paper's network with Adam, with a prepared penalty against without."""
     inputs, right, given = synthetic(n)
-    operator = (penalty or ResidualHSCIC(**_SCALED, ridge=1e-4)).prepare(right, given)
+    operator = penalty.prepare(right, given)
     plain, penalised = _stepper(inputs, batch, None), _stepper(inputs, batch, operator)
     without, with_penalty = interleaved(plain, penalised, rounds=60, repeats=5)
     kind = "exact" if operator.exact else "low-rank"

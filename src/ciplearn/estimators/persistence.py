@@ -1,0 +1,224 @@
+"""A fitted model as a folder: weights as safetensors, all else as JSON, and a card for people.
+
+Loading reads numbers and text; nothing in the folder is ever run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sklearn
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import nn
+
+import ciplearn
+from ciplearn._core.errors import InputError
+from ciplearn.causal import CausalGraph, Independence
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.card import model_card
+from ciplearn.estimators.classifier import CIPClassifier
+from ciplearn.estimators.networks import Perceptron
+from ciplearn.estimators.regressor import CIPRegressor
+from ciplearn.estimators.roles import Roles, settle_roles
+from ciplearn.estimators.specs import from_spec, to_spec
+
+# Raised when an older ciplearn could no longer read what this one writes.
+FORMAT = 1
+
+_CLASSES: dict[str, type[CIPEstimator]] = {"CIPClassifier": CIPClassifier, "CIPRegressor": CIPRegressor}
+_WEIGHTS, _DESCRIPTION, _CARD = "weights.safetensors", "model.json", "README.md"
+_NOT_SAVED = {"graph", "independence", "module", "penalty", "checkpoint", "random_state", "warm_start"}
+
+
+def save_model(model: CIPEstimator, folder: str | os.PathLike[str], scores: dict[str, float] | None = None) -> Path:
+    """Write a fitted model; the folder appears whole or not at all.
+
+    Parameters
+    ----------
+    model : CIPRegressor or CIPClassifier
+    folder : path
+        Replaced if it holds a saved model, refused if it holds anything else.
+    scores : mapping of name to number, optional
+        What to say about the model on its card.
+    """
+    if type(model).__name__ not in _CLASSES or not hasattr(model, "module_"):
+        raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got {model!r}; fit it first.")
+    target = Path(folder)
+    if target.exists() and not (target / _DESCRIPTION).exists() and (target.is_file() or any(target.iterdir())):
+        raise InputError(f"{target} exists and holds no model; pass another folder.")
+    weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
+    description = _described(model, weights, scores or {})
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as place:
+            part = Path(place) / "model"
+            part.mkdir()
+            (part / _WEIGHTS).write_bytes(weights)
+            (part / _DESCRIPTION).write_text(json.dumps(description, indent=2, ensure_ascii=False), encoding="utf-8")
+            (part / _CARD).write_text(model_card(description), encoding="utf-8")
+            if target.exists():
+                shutil.rmtree(target)
+            part.rename(target)
+    except OSError as error:
+        raise InputError(
+            f"The model cannot be written to {target}: {error.strerror or error}; pass another folder."
+        ) from error
+    return target
+
+
+def load_model(folder: str | os.PathLike[str], module: nn.Module | None = None, device: str = "cpu") -> CIPEstimator:
+    """Read a model that `save_model` has written.
+
+    Parameters
+    ----------
+    folder : path
+    module : torch.nn.Module, optional
+        A network of the same architecture, for a model that was trained with its own ``module``.
+    device : str
+    """
+    description, weights = _read(Path(folder))
+    parameters = {name: _as_parameter(value) for name, value in description["parameters"].items()}
+    model = _CLASSES[description["class"]](**parameters)
+    model.penalty = from_spec(description["penalty"])
+    model.graph = None if description["graph"] is None else CausalGraph.from_json(json.dumps(description["graph"]))
+    model.roles_ = _roles(model, description)
+    for name in ("encoding_", "right_encoding_", "given_encoding_"):
+        if name in description:
+            setattr(model, name, from_spec(description[name]))
+    _restore_target(model, description["target"])
+    model.gamma_, model.n_iter_ = description["gamma"], description["epochs"]
+    model.history_ = tuple(description["history"])
+    model.n_features_in_ = len(description["columns"])
+    if description["array"]:
+        model.array_names_ = description["columns"]
+    else:
+        model.feature_names_in_ = np.asarray(description["columns"], dtype=object)
+    model.module_ = _network(description["network"], module, weights, Path(folder)).to(device).eval()
+    return model
+
+
+def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) -> dict[str, Any]:
+    network: nn.Module = model.module_
+    own: dict[str, Any] = {"own": type(network).__name__}
+    if isinstance(network, Perceptron):
+        own = {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs]}
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_SAVED}
+    description: dict[str, Any] = {
+        "format": FORMAT,
+        "class": type(model).__name__,
+        "versions": {
+            "ciplearn": ciplearn.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "scikit-learn": sklearn.__version__,
+        },
+        "parameters": {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()},
+        "penalty": to_spec(model.penalty),
+        "graph": None if model.graph is None else json.loads(model.graph.to_json()),
+        "inputs": list(model.roles_.inputs),
+        "independence": None if model.roles_.independence is None else model.roles_.independence.to_dict(),
+        "columns": [str(name) for name in getattr(model, "array_names_", getattr(model, "feature_names_in_", ()))],
+        "array": hasattr(model, "array_names_"),
+        "target": _target(model),
+        "gamma": model.gamma_,
+        "epochs": model.n_iter_,
+        "history": list(model.history_),
+        "network": own,
+        "scores": scores,
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+    }
+    for name in ("encoding_", "right_encoding_", "given_encoding_"):
+        if hasattr(model, name):
+            description[name] = to_spec(getattr(model, name))
+    return description
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
+    try:
+        text = (folder / _DESCRIPTION).read_text(encoding="utf-8")
+        weights = (folder / _WEIGHTS).read_bytes()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{folder} is no saved model: {error}; pass the folder that save_model has written."
+        ) from error
+    try:
+        description = json.loads(text)
+        version = description["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / _DESCRIPTION} is damaged or no model description; save the model anew.") from error
+    if not isinstance(version, int) or version > FORMAT:
+        raise InputError(
+            f"{folder} has format {version}, this ciplearn reads up to {FORMAT}; update ciplearn to read it."
+        )
+    if hashlib.sha256(weights).hexdigest() != description.get("weights_sha256"):
+        raise InputError(f"{folder / _WEIGHTS} is truncated or was changed since it was saved; save the model anew.")
+    if description.get("class") not in _CLASSES:
+        raise InputError(f"{folder} names an unknown model {description.get('class')!r}; it was changed or is too new.")
+    return description, weights
+
+
+def _roles(model: CIPEstimator, description: dict[str, Any]) -> Roles:
+    said = description["independence"]
+    if model.graph is None and model.protected is None and said is not None:
+        model.independence = Independence(right=said["right"], given=said["given"])
+    return settle_roles(
+        pd.DataFrame(columns=description["columns"]),
+        graph=model.graph,
+        outcome=model.outcome,
+        protected=model.protected,
+        context=model.context,
+        inputs=model.inputs,
+        adjustment=model.adjustment,
+        independence=model.independence,
+    )
+
+
+def _target(model: CIPEstimator) -> dict[str, Any]:
+    if isinstance(model, CIPClassifier):
+        return {"classes": model.classes_.tolist(), "kind": str(model.classes_.dtype)}
+    return {
+        "low": model.target_low_.tolist(),
+        "range": model.target_range_.tolist(),
+        "flat": model.target_is_flat_,
+    }
+
+
+def _restore_target(model: CIPEstimator, target: dict[str, Any]) -> None:
+    if isinstance(model, CIPClassifier):
+        kind = object if target["kind"] == "object" else None
+        model.classes_ = np.array(target["classes"], dtype=kind)
+    else:
+        model.target_low_ = np.array(target["low"])
+        model.target_range_ = np.array(target["range"])
+        model.target_is_flat_ = target["flat"]
+
+
+def _network(said: dict[str, Any], module: nn.Module | None, weights: bytes, folder: Path) -> nn.Module:
+    if "perceptron" in said:
+        n_inputs, hidden, n_outputs = said["perceptron"]
+        module = Perceptron(n_inputs, hidden, n_outputs)
+    elif module is None:
+        raise InputError(f"{folder} was trained with its own network {said.get('own')}; pass one as module=.")
+    try:
+        module.load_state_dict(load_tensors(weights))
+    except (RuntimeError, SafetensorError) as error:
+        raise InputError(
+            f"The weights in {folder} do not fit the network; pass a module of the same architecture."
+        ) from error
+    return module
+
+
+def _as_parameter(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,43 @@
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import pytest
+
+from ciplearn import Frontier, FrontierDisplay
+from ciplearn._core.errors import InputError
+from ciplearn.learning.frontier import Point
+
+FRONTIER = Frontier(
+    tuple(
+        Point(gamma, seed, {"loss": 0.1 * gamma + 0.01 * seed, "penalty": 1 / (1 + gamma), "vcf": 2 / (1 + gamma)})
+        for gamma in (0.0, 1.0, 3.0)
+        for seed in (0, 1)
+    )
+)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_display_draws_curve_baselines_and_the_chosen_gamma():
+    shown = FrontierDisplay.from_frontier(FRONTIER, baselines={"CF1": (0.0, 0.4)}, chosen=1.0).plot()
+    labels = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    assert any("chosen" in label and "1" in label for label in labels)
+    assert "CF1" in labels
+    assert "VCF" in shown.ax_.get_xlabel()
+    assert shown.figure_ is shown.ax_.figure
+
+
+def test_display_draws_on_a_given_axis():
+    _, ax = plt.subplots()
+    assert FrontierDisplay.from_frontier(FRONTIER, violation="penalty").plot(ax=ax).ax_ is ax
+
+
+def test_measure_that_was_not_taken_is_named():
+    with pytest.raises(InputError, match="'auc' was not measured"):
+        FrontierDisplay.from_frontier(FRONTIER, cost="auc")

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from ciplearn import CIPClassifier, CIPRegressor, GammaSearch
+from ciplearn._core.errors import InputError
+
+
+def quick(scm):
+    return CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], epochs=40, learning_rate=1e-2, random_state=0)
+
+
+def test_search_keeps_to_the_tolerance_and_keeps_its_trace(scm, X, y):
+    search = GammaSearch(quick(scm), tolerance=0.2, measure="score", max_trials=6, random_state=0).fit(X, y)
+    table = search.frontier_.table.set_index("gamma")
+    assert table.loc[search.best_gamma_, "score"] >= search.base_score_ - 0.2
+    assert search.base_score_ == table.loc[0.0, "score"]
+    larger = table[table.index > search.best_gamma_]
+    assert len(larger) >= 1
+    assert (larger["score"] < search.base_score_ - 0.2).all()
+    assert len(table) == 7
+    assert search.best_estimator_.gamma_ == search.best_gamma_
+    assert search.predict(X).shape == (600,)
+
+
+def test_relative_loss_is_the_default_for_regression_and_accuracy_for_classes(scm, X, y):
+    search = GammaSearch(quick(scm), tolerance=5.0, max_trials=3, refit=False, random_state=0).fit(X, y)
+    assert search.base_score_ == search.frontier_.table["loss"].iloc[0]
+    classifier = CIPClassifier(protected=["A"], epochs=5, learning_rate=1e-2, random_state=0)
+    found = GammaSearch(classifier, tolerance=0.02, max_trials=3, random_state=0).fit(X, y > y.median())
+    assert found.predict_proba(X).shape == (600, 2)
+    assert 0.5 < found.base_score_ <= 1
+
+
+def test_ends_of_the_interval_have_their_rules(scm, X, y):
+    with pytest.warns(UserWarning, match="Even the largest gamma, 0.001"):
+        search = GammaSearch(quick(scm), tolerance=9.0, low=1e-4, high=1e-3, refit=False, random_state=0).fit(X, y)
+    assert search.best_gamma_ == 1e-3
+    with pytest.warns(UserWarning, match="Even the smallest gamma, 100"):
+        search = GammaSearch(quick(scm), tolerance=0.0, low=100, high=1e3, refit=False, random_state=0).fit(X, y)
+    assert search.best_gamma_ == 0.0
+    assert search.best_estimator_.gamma_ == 0.0
+
+
+def test_bound_on_the_penalty_takes_the_smallest_gamma_that_meets_it(scm, X, y):
+    base = quick(scm).set_params(gamma=0.0).fit(X, y).penalty_value(X)
+    search = GammaSearch(quick(scm), tolerance=0.2 * base, measure="penalty", max_trials=6, refit=False, random_state=0)
+    table = search.fit(X, y).frontier_.table.set_index("gamma")
+    assert table.loc[search.best_gamma_, "penalty"] <= 0.2 * base
+    assert (table[table.index < search.best_gamma_]["penalty"] > 0.2 * base).all()
+
+
+def test_bad_settings_are_refused(scm, X, y):
+    with pytest.raises(InputError, match="low must be below high"):
+        GammaSearch(quick(scm), low=2, high=1).fit(X, y)
+    with pytest.raises(InputError, match="measure must be one of"):
+        GammaSearch(quick(scm), measure="mse").fit(X, y)
+    with pytest.raises(InputError, match="tolerance must not be negative"):
+        GammaSearch(quick(scm), tolerance=-0.1).fit(X, y)
+
+
+def test_search_is_deterministic(scm, X, y):
+    first, second = (
+        GammaSearch(quick(scm), tolerance=0.2, measure="score", max_trials=3, random_state=0).fit(X, y)
+        for _ in range(2)
+    )
+    assert first.best_gamma_ == second.best_gamma_
+    assert np.array_equal(first.predict(X), second.predict(X))

@@ -1,0 +1,90 @@
+import json
+
+import numpy as np
+import pytest
+from torch import nn
+
+from ciplearn import HSCIC, Categorical, CIPClassifier, CIPRegressor, Gaussian, Product
+from ciplearn._core.errors import InputError
+from ciplearn.estimators import load_model, save_model
+from tests.estimators.test_training import mixed_table
+
+
+@pytest.fixture
+def saved(scm, X, y, tmp_path):
+    model = CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], gamma=0.5, epochs=3, random_state=0).fit(X, y)
+    return model, save_model(model, tmp_path / "model", scores={"r2": 0.5})
+
+
+def test_loaded_model_predicts_the_same_and_knows_its_roles(saved, X):
+    model, folder = saved
+    again = load_model(folder)
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert again.independence_ == model.independence_
+    assert again.verdict_.holds
+    assert again.penalty_value(X) == model.penalty_value(X)
+    assert again.graph == model.graph
+    assert "gamma = 0.5" in (folder / "README.md").read_text()
+
+
+def test_classifier_with_mixed_columns_and_own_kernels_survives(tmp_path):
+    X, signal = mixed_table()
+    kernel = Product(Gaussian("median", columns=[0]), Categorical(columns=[1]))
+    model = CIPClassifier(
+        protected=["age", "sex"], adjustment=["region"], penalty=HSCIC(right_kernel=kernel), epochs=2, random_state=0
+    ).fit(X, np.where(signal > signal.mean(), "yes", "no"))
+    again = load_model(save_model(model, tmp_path / "model"))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert again.penalty == model.penalty
+    assert again.penalty_value(X) == model.penalty_value(X)
+
+
+def test_model_of_an_array_survives(X, y, tmp_path):
+    model = CIPRegressor(protected=[1], epochs=2, random_state=0).fit(X.to_numpy(), y)
+    again = load_model(save_model(model, tmp_path / "model"))
+    assert np.array_equal(again.predict(X.to_numpy()), model.predict(X.to_numpy()))
+
+
+def test_own_network_is_asked_for(X, y, tmp_path):
+    model = CIPRegressor(module=nn.Sequential(nn.Linear(3, 1)), epochs=2, random_state=0).fit(X, y)
+    folder = save_model(model, tmp_path / "model")
+    with pytest.raises(InputError, match="pass one as module="):
+        load_model(folder)
+    again = load_model(folder, module=nn.Sequential(nn.Linear(3, 1)))
+    assert np.allclose(again.predict(X), model.predict(X))
+    with pytest.raises(InputError, match="same architecture"):
+        load_model(folder, module=nn.Linear(2, 1))
+
+
+def test_truncated_changed_newer_or_missing_files_are_named(saved, tmp_path):
+    _, folder = saved
+    weights, description = folder / "weights.safetensors", folder / "model.json"
+    whole, text = weights.read_bytes(), description.read_text()
+    weights.write_bytes(whole[:-10])
+    with pytest.raises(InputError, match="truncated or was changed"):
+        load_model(folder)
+    weights.write_bytes(whole)
+    description.write_text(text[:100])
+    with pytest.raises(InputError, match="damaged"):
+        load_model(folder)
+    description.write_text(json.dumps(json.loads(text) | {"format": 99}))
+    with pytest.raises(InputError, match="format 99"):
+        load_model(folder)
+    description.write_text(json.dumps(json.loads(text) | {"penalty": {"kind": "os.system"}}))
+    with pytest.raises(InputError, match=r"unknown kind 'os\.system'"):
+        load_model(folder)
+    with pytest.raises(InputError, match="no saved model"):
+        load_model(tmp_path / "nowhere")
+
+
+def test_saving_replaces_a_model_but_nothing_else(saved, tmp_path):
+    model, folder = saved
+    assert save_model(model, folder) == folder
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="holds no model"):
+        save_model(model, other)
+    assert (other / "thesis.txt").exists()
+    with pytest.raises(InputError, match="fit it first"):
+        save_model(CIPRegressor(), tmp_path / "unfitted")

@@ -1,0 +1,241 @@
+"""What training with a penalty does, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from ciplearn import (
+    HSCIC,
+    MMD,
+    CausalGraph,
+    CIPClassifier,
+    CIPRegressor,
+    Gaussian,
+    Independence,
+    variance_of_counterfactuals,
+)
+from ciplearn._core.errors import CiplearnError, GraphError, InputError, NumericalError
+
+ROLES = {"outcome": "Y", "protected": ["A"]}
+
+
+def test_penalty_makes_the_prediction_less_dependent_and_less_counterfactually_variable(scm, X, y, table):
+    models = {
+        gamma: CIPRegressor(graph=scm.graph, **ROLES, gamma=gamma, epochs=60, learning_rate=3e-3, random_state=0).fit(
+            X, y
+        )
+        for gamma in (0.0, 4.0)
+    }
+    penalties = {gamma: model.fit(X, y).penalty_value(X) for gamma, model in models.items()}
+    assert penalties[4.0] < 0.1 * penalties[0.0]
+    vcf = {
+        gamma: variance_of_counterfactuals(
+            model, scm, table, protected=["A"], n_points=50, n_interventions=50, random_state=0
+        ).value
+        for gamma, model in models.items()
+    }
+    assert vcf[4.0] < 0.2 * vcf[0.0]
+    assert models[0.0].score(X, y) > 0.95 > models[4.0].score(X, y)
+
+
+def test_verdict_gives_the_independence(scm, X, y):
+    model = CIPRegressor(graph=scm.graph, **ROLES, epochs=1, random_state=0).fit(X, y)
+    assert model.independence_ == Independence(right=["A", "L"], given=["Z"])
+    assert model.verdict_.holds
+    assert model.gamma_ == 1.0
+
+
+def test_verdict_that_does_not_hold_stops_fit_unless_told_to_warn(X, y):
+    hidden = CausalGraph.from_dagitty("dag { H [latent] ; H -> A ; H -> L ; A -> Y ; L -> Y ; Z -> Y }")
+    roles = {"graph": hidden, **ROLES, "context": ["A"], "adjustment": []}
+    assert not hidden.criterion(outcome="Y", protected=["A"], context=["A"], adjustment=[]).holds
+    with pytest.raises(GraphError, match="does not certify"):
+        CIPRegressor(**roles, epochs=1).fit(X, y)
+    with pytest.warns(UserWarning, match="does not certify"):
+        CIPRegressor(**roles, epochs=1, on_violation="warn").fit(X, y)
+
+
+def test_the_paper_s_penalty_is_one_keyword_away_prepared_once_or_per_batch(scm, X, y):
+    for prepare_once in (True, False):
+        model = CIPRegressor(
+            graph=scm.graph,
+            **ROLES,
+            penalty=HSCIC.paper(),
+            prepare_once=prepare_once,
+            gamma=1.0,
+            epochs=3,
+            random_state=0,
+        ).fit(X, y)
+        assert model.history_[-1]["penalty"] > 0
+
+
+def mixed_table(n=300):
+    generator = np.random.default_rng(0)
+    sex = generator.choice(["f", "m"], n)
+    age = generator.integers(18, 80, n)
+    region = generator.choice(["north", "south", "west"], n)
+    member = generator.random(n) < 0.5
+    signal = age / 80 + (sex == "m") + 0.3 * member + 0.2 * generator.standard_normal(n)
+    X = pd.DataFrame({"sex": sex, "age": age, "region": pd.Categorical(region), "member": member})
+    return X, signal
+
+
+def test_mixed_columns_are_seen_in_their_own_kind():
+    X, signal = mixed_table()
+    model = CIPClassifier(protected=["sex", "age"], adjustment=["region"], gamma=20.0, epochs=30, random_state=0)
+    model.fit(X, signal > signal.mean())
+    assert [column.is_category for column in model.right_encoding_.columns] == [False, True]
+    plain = CIPClassifier(protected=["sex", "age"], adjustment=["region"], gamma=0.0, epochs=30, random_state=0)
+    plain.fit(X, signal > signal.mean())
+    assert model.penalty_value(X) < 0.3 * plain.penalty_value(X)
+    assert plain.score(X, signal > signal.mean()) > 0.8
+
+
+def test_three_classes_and_two_outputs():
+    X, signal = mixed_table()
+    levels = np.array(["low", "mid", "top"])[np.digitize(signal, np.quantile(signal, [0.33, 0.67]))]
+    classifier = CIPClassifier(protected=["sex"], gamma=0.5, epochs=15, learning_rate=1e-2, random_state=0).fit(
+        X, levels
+    )
+    assert classifier.predict_proba(X).shape == (300, 3)
+    np.testing.assert_allclose(classifier.predict_proba(X).sum(axis=1), 1)
+    assert classifier.score(X, levels) > 0.5
+    regressor = CIPRegressor(protected=["sex"], gamma=0.5, epochs=5, random_state=0)
+    assert regressor.fit(X, np.column_stack([signal, -signal])).predict(X).shape == (300, 2)
+
+
+def test_groups_can_be_compared_by_mmd():
+    X, signal = mixed_table()
+    fitted = {
+        gamma: CIPRegressor(protected=["sex"], penalty=MMD(Gaussian(0.1)), gamma=gamma, epochs=40, random_state=0).fit(
+            X, signal
+        )
+        for gamma in (0.0, 10.0)
+    }
+    assert fitted[10.0].penalty_value(X) < 0.2 * fitted[0.0].penalty_value(X)
+
+
+def test_unknown_level_at_predict_time_is_no_level():
+    X, signal = mixed_table()
+    model = CIPRegressor(inputs=["region"], epochs=2, random_state=0).fit(X, signal)
+    strange = pd.DataFrame({"region": ["east"] * 3})
+    assert (model.encoding_.features(strange) == 0).all()
+    assert np.isfinite(model.predict(strange)).all()
+
+
+class TestMissingValues:
+    def test_are_refused_by_default(self):
+        X, signal = mixed_table()
+        X.loc[3, "sex"] = None
+        with pytest.raises(InputError, match=r"1 of 300 rows miss a value in \['sex'\]"):
+            CIPRegressor(epochs=1).fit(X, signal)
+
+    def test_are_dropped_or_imputed_when_asked(self):
+        X, signal = mixed_table()
+        X = X.astype({"age": float})
+        X.loc[:9, "age"] = np.nan
+        X.loc[5:15, "sex"] = None
+        for policy in ("drop", "impute"):
+            model = CIPRegressor(protected=["sex"], missing=policy, epochs=2, random_state=0).fit(X, signal)
+            assert np.isfinite(model.predict(X.iloc[50:])).all()
+        assert np.isfinite(model.predict(X)).all()
+        assert model.encoding_.columns[1].median == np.nanmedian(X["age"])
+
+    def test_in_all_rows_leave_nothing_to_train_on(self):
+        X, signal = mixed_table()
+        X["sex"] = None
+        with pytest.raises(InputError, match="0 of 300 rows"):
+            CIPRegressor(protected=["age"], missing="drop", epochs=1).fit(X, signal)
+
+
+def test_own_network_and_tensors_beside_the_table(X, y):
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.image = nn.Linear(3, 4), nn.Conv2d(1, 2, 3)
+            self.head = nn.Linear(4 + 2 * 36, 1)
+
+        def forward(self, table, image):
+            return self.head(torch.cat([self.table(table), self.image(image).flatten(1)], dim=1))
+
+    images = torch.rand(600, 1, 8, 8)
+    model = CIPRegressor(module=Two(), protected=["A"], gamma=0.1, epochs=2, random_state=0)
+    model.fit(X, y, tensors=[images])
+    assert model.predict(X, tensors=[images]).shape == (600,)
+
+
+def test_early_stopping_returns_to_the_best_epoch(X, y):
+    model = CIPRegressor(early_stopping=True, patience=3, epochs=200, learning_rate=0.03, random_state=0).fit(X, y)
+    judged = [record["validation"] for record in model.history_]
+    assert len(judged) < 200
+    assert int(np.argmin(judged)) == len(judged) - 1 - 3
+
+
+def test_warm_start_goes_on_where_the_last_fit_ended(X, y):
+    model = CIPRegressor(epochs=5, warm_start=True, random_state=0).fit(X, y)
+    first = model.history_[-1]["loss"]
+    assert model.fit(X, y).history_[-1]["loss"] < first
+
+
+def test_weights_count_in_the_loss(X, y):
+    heavy = np.where(X["A"] > 1, 100.0, 1.0)
+    plain = CIPRegressor(hidden=[2], epochs=60, learning_rate=1e-2, random_state=0).fit(X, y)
+    weighted = CIPRegressor(hidden=[2], epochs=60, learning_rate=1e-2, random_state=0).fit(X, y, sample_weight=heavy)
+    there = (X["A"] > 1).to_numpy()
+    error = [np.mean((model.predict(X) - y)[there] ** 2) for model in (plain, weighted)]
+    assert error[1] < error[0]
+
+
+def test_loss_that_explodes_stops_with_its_step_and_keeps_good_weights(X, y):
+    model = CIPRegressor(module=nn.Sequential(nn.Linear(3, 1)), learning_rate=1e30, epochs=5, random_state=0)
+    with pytest.raises(NumericalError, match=r"no longer finite at step \d+ of epoch \d+"):
+        model.fit(X, y)
+    assert all(torch.isfinite(part).all() for part in model.module_.parameters())
+
+
+MISTAKES = {
+    "gamma without roles": ({"gamma": 0.5}, "no protected column"),
+    "no protected column": ({"protected": []}, "No protected column"),
+    "protected column not in X": ({"protected": ["a"]}, "did you mean 'A'"),
+    "negative gamma": ({"protected": ["A"], "gamma": -1}, "gamma must not be negative"),
+    "gamma as text": ({"protected": ["A"], "gamma": "large"}, "gamma must be a number"),
+    "position out of range": ({"protected": [9]}, "columns 0 to 2"),
+    "penalty by name": ({"protected": ["A"], "penalty": "hscic"}, "must be a penalty"),
+    "unknown device": ({"device": "gpu7"}, "device must be"),
+    "unknown policy": ({"missing": "ignore"}, "missing must be one of"),
+    "no epochs": ({"epochs": 0}, "epochs must be at least 1"),
+    "batch of one": ({"batch_size": 1}, "batch_size must be at least 2"),
+    "network that is none": ({"module": "mlp"}, "torch.nn.Module"),
+    "graph that is none": ({"graph": "A -> Y"}, "CausalGraph"),
+    "violation": ({"protected": ["A"], "on_violation": "ignore"}, "on_violation"),
+    "two statements": ({"protected": ["A"], "independence": Independence(right=["A"])}, "got both"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistake_gets_one_clear_sentence(mistake, X, y):
+    settings, words = MISTAKES[mistake]
+    with pytest.raises(InputError, match=words):
+        CIPRegressor(**settings).fit(X, y)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_cuda_asked_and_absent(X, y):
+    with pytest.raises(InputError, match="no CUDA device"):
+        CIPRegressor(device="cuda").fit(X, y)
+
+
+def test_outcome_in_x_constant_target_one_class_and_few_rows(scm, X, y, table):
+    roles = {"graph": scm.graph, **ROLES, "epochs": 1}
+    with pytest.raises(InputError, match="X holds the outcome 'Y'"):
+        CIPRegressor(**roles).fit(table, y)
+    with pytest.raises(InputError, match="constant"):
+        CIPRegressor(**roles).fit(X, np.ones(600))
+    with pytest.raises(InputError, match="only one class"):
+        CIPClassifier(**roles).fit(X, ["a"] * 600)
+    with pytest.raises(CiplearnError, match="1 sample"):
+        CIPRegressor(**roles).fit(X.head(1), y.head(1))
+    three = CIPRegressor(**roles, random_state=0).fit(X.head(3), y.head(3))
+    assert np.isfinite(three.predict(X)).all()

@@ -1,0 +1,100 @@
+"""Training that is killed and started again ends with the same weights."""
+
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from ciplearn import CIPRegressor
+from ciplearn._core.errors import InputError
+from ciplearn.learning import checkpoint as checkpoint_module
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.random((200, 3))
+Y = X.sum(axis=1) + 0.1 * GENERATOR.random(200)
+
+
+class KilledError(Exception):
+    pass
+
+
+def model(path=None, **settings):
+    return CIPRegressor(protected=[0], gamma=1.0, epochs=12, batch_size=50, random_state=0, checkpoint=path, **settings)
+
+
+@pytest.mark.parametrize("settings", [{}, {"early_stopping": True, "patience": 50}], ids=["plain", "early stopping"])
+def test_resumed_training_ends_with_the_same_weights(tmp_path, monkeypatch, settings):
+    monkeypatch.setattr(checkpoint_module, "_SECONDS_BETWEEN", 0.0)
+    path = tmp_path / "work.ckpt"
+    whole = model(**settings).fit(X, Y)
+    save = checkpoint_module.Checkpoint.save
+
+    def killed_after_five(self, state):
+        save(self, state)
+        if state["epoch"] == 5:
+            raise KilledError
+
+    monkeypatch.setattr(checkpoint_module.Checkpoint, "save", killed_after_five)
+    with pytest.raises(KilledError):
+        model(path, **settings).fit(X, Y)
+    assert path.exists()
+    monkeypatch.setattr(checkpoint_module.Checkpoint, "save", save)
+    resumed = model(path, **settings).fit(X, Y)
+    assert resumed.history_ == whole.history_
+    for one, other in zip(resumed.module_.parameters(), whole.module_.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert not path.exists()
+
+
+def test_process_killed_without_warning_resumes(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import sys
+            import numpy as np, torch
+            from ciplearn import CIPRegressor
+            from ciplearn.learning import checkpoint
+            torch.set_num_threads(1)
+            checkpoint._SECONDS_BETWEEN = 0.0
+            X = np.random.default_rng(0).random((400, 3))
+            model = CIPRegressor(protected=[0], gamma=1.0, epochs=150, random_state=0, checkpoint=sys.argv[1] or None)
+            print(repr(float(model.fit(X, X.sum(axis=1)).predict(X).sum())))
+            """
+        )
+    )
+    path = tmp_path / "work.ckpt"
+    process = subprocess.Popen([sys.executable, str(script), str(path)], stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    assert path.exists()
+    answers = [
+        subprocess.run([sys.executable, str(script), place], capture_output=True, text=True, check=True).stdout
+        for place in (str(path), "")
+    ]
+    assert answers[0] == answers[1]
+
+
+def test_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint_module, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint_module.Checkpoint, "remove", lambda self: None)
+    path = tmp_path / "work.ckpt"
+    model(path).fit(X, Y)
+    with pytest.raises(InputError, match="other rows or with other settings"):
+        model(path).set_params(gamma=2.0).fit(X, Y)
+    with pytest.raises(InputError, match="other rows or with other settings"):
+        model(path).fit(X[::-1].copy(), Y)
+
+
+def test_damaged_checkpoint_is_named(tmp_path):
+    path = tmp_path / "work.ckpt"
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(InputError, match="cannot be read"):
+        model(path).fit(X, Y)
