@@ -227,6 +227,11 @@ def test_bad_settings_are_refused(rows, settings, message):
         variance_of_counterfactuals(lambda f: f["A"], scm, **arguments)
 
 
+def test_one_row_is_too_few(rows):
+    with pytest.raises(InputError, match="rows has 1 row"):
+        variance_of_counterfactuals(predictor, linear(), rows.head(1), ["A"])
+
+
 def test_rows_with_nan_and_what_is_no_model_are_refused(rows):
     with pytest.raises(InputError, match="'L' holds NaN"):
         variance_of_counterfactuals(predictor, linear(), rows.assign(L=np.nan), ["A"])

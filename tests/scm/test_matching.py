@@ -81,3 +81,10 @@ def test_the_absolute_value_is_not_taken_for_linear():
     )
     with pytest.raises(InputError, match="noise of Y"):
         scm.counterfactual(scm.sample(3, random_state=0), {"A": 0.0})
+
+
+def test_rare_rows_are_explained_too():
+    # round(u) = 5 has a probability of 3e-6.
+    rows = pd.DataFrame({"A": [0.0], "K": [5.0], "B": [1.0]})
+    units = models.rounded().abduct(rows, nodes=["K"], random_state=0)
+    assert 4.5 <= units.noise["K"][0] <= 5.5

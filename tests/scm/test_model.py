@@ -221,6 +221,24 @@ def test_an_equation_that_goes_wrong_is_named(equation, message):
         scm.sample(5, random_state=0)
 
 
+def test_an_equation_that_is_not_finite_is_named():
+    scm = one(equations={"A": Additive(), "Y": lambda p, u: np.where(p["A"] > 0, np.inf, u)})
+    with pytest.raises(InputError, match=r"equation of Y returned NaN or infinity in \d of 5 rows"):
+        scm.sample(5, random_state=0)
+
+
+def test_rows_that_a_node_without_noise_contradicts_are_refused():
+    scm = one(equations={"A": Additive(), "Y": lambda p, u: 2 * p["A"]}, noise={"A": norm(), "Y": 0})
+    assert scm.counterfactual(pd.DataFrame({"A": [1.0], "Y": [2.0]}), {"A": 3.0})["Y"][0] == 6
+    with pytest.raises(InputError, match="No noise of Y reproduces its observed value in 1 of 1 rows"):
+        scm.counterfactual(pd.DataFrame({"A": [1.0], "Y": [2.5]}), {"A": 3.0})
+
+
+def test_predict_takes_units_not_rows():
+    with pytest.raises(InputTypeError, match="for rows use counterfactual"):
+        one().predict(one().sample(3, random_state=0))
+
+
 def test_a_noise_law_with_the_wrong_number_of_rows_is_named():
     with pytest.raises(InputError, match="noise of Y must give 5 rows"):
         one(noise={"A": norm(), "Y": lambda n, g: g.normal(size=3)}).sample(5, random_state=0)

@@ -58,10 +58,12 @@ class IndependenceTest:
 
     def __str__(self) -> str:
         what = "conditional independence" if self.conditional else "independence"
-        verdict = f"rejected at the 5 % level: the prediction still follows R{' given S' if self.conditional else ''}"
+        verdict = (
+            f"is rejected at the 5 % level: the prediction still follows R{' given S' if self.conditional else ''}"
+        )
         if not self.rejects:
-            verdict = "not rejected at the 5 % level, which is no proof of it"
-        return f"The test of {what} has p = {self.p_value:.3g} on {self.n_rows} rows: {verdict}."
+            verdict = "is not rejected at the 5 % level, which is no proof of it"
+        return f"On {self.n_rows} rows {what} has p = {self.p_value:.3g} and {verdict}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
@@ -92,10 +94,10 @@ def independence_test(
 
         T = Σ_ij M_ij,   T* = Σ_ij w_i w_j M_ij,   M = K̃_Ŷ ∘ K̃_R ∘ K_S,
 
-    and p = (1 + #{T* ≥ T}) / (1 + n_bootstrap). Under independence the products of residuals have mean zero given S, so
-    that changing their signs does not change their law; an error of one regression is multiplied by the residual of
-    the other, which is why both sides are regressed. Permuting rows instead would be wrong: both sides depend on S.
-    Without S the rows of Ŷ are permuted, which is exact.
+    and p = (1 + #{c T* ≥ T}) / (1 + n_bootstrap), c = n / (n − degrees of freedom). Under independence the products of
+    residuals have mean zero given S, so that changing their signs does not change their law; an error of one regression
+    is multiplied by the residual of the other, which is why both sides are regressed. Permuting rows instead would be
+    wrong: both sides depend on S. Without S the rows of Ŷ are permuted, which is exact.
 
     Use rows that the predictor was not trained on: it may follow the noise of its training rows.
 
@@ -162,13 +164,15 @@ def _by_signs(
     circe = CIRCE(right_kernel=other.kernel, given_kernel=two.kernel, ridge=two.ridge, exact_rows=None)
     operator = circe.prepare(other.rows, context.rows).matrix().double()  # K_S ∘ K̃_R / n²
     residuals = one.residuals
+    # Residuals are smaller than the noise they stand for by the degrees of freedom that the regression used up.
+    shrunk = left.n / (left.n - min(one.freedom, two.freedom))
     products = (residuals @ residuals.T) * operator  # M / n²
     null = []
     for start in range(0, n_bootstrap, _BLOCK):
         size = (left.n, min(_BLOCK, n_bootstrap - start))
         signs = torch.as_tensor(generator.integers(0, 2, size=size) * 2.0 - 1.0)
         null.append((signs * (products @ signs)).sum(dim=0))
-    return float(products.sum()), torch.cat(null)
+    return float(products.sum()), shrunk * torch.cat(null)
 
 
 def _gram(variable: Variable) -> Tensor:  # (n, n)
@@ -196,12 +200,15 @@ class _Regression:
     ridge : float
         A tenth of the ridge of smallest leave-one-out error. That one balances bias and variance of a prediction; here
         variance does no harm, while the biases of the two sides multiply and look like dependence.
+    freedom : float
+        Degrees of freedom, the trace of the smoother K (K + nλI)⁻¹.
     residuals : Tensor, shape (n, q)
         In-sample ones, not left-out ones: where S is sparse the latter are mostly bias, which both sides share.
     """
 
     kernel: Kernel
     ridge: float
+    freedom: float
     residuals: Tensor
 
     @classmethod
@@ -213,4 +220,6 @@ class _Regression:
             trials.append((error, ridge, kernel, spectrum, scores))
         _, ridge, kernel, spectrum, scores = min(trials, key=lambda trial: trial[0])
         ridge = _UNDERSMOOTHING * ridge
-        return cls(kernel, ridge, targets - (scores * spectrum.inverse(ridge)) @ spectrum.cross)
+        inverse = spectrum.inverse(ridge)
+        freedom = float((spectrum.values * inverse).sum())
+        return cls(kernel, ridge, freedom, targets - (scores * inverse) @ spectrum.cross)

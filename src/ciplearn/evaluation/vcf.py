@@ -80,6 +80,8 @@ def variance_of_counterfactuals(
     n_interventions = whole(n_interventions, "n_interventions", minimum=2)
     generator = as_generator(random_state)
     points = Points.of(model, scm, rows, names, n_points, n_draws, inputs, method, generator)
+    if points.n < 2:
+        raise InputError("rows has 1 row; VCF and its interval need at least 2, for one row use counterfactual_effect.")
     columns = scm.columns(names)
     missing = [column for column in columns if column not in points.rows.columns]
     if missing:

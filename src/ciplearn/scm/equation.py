@@ -13,7 +13,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.scm.affine import find_line
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector
 from ciplearn.scm.laws import Law
-from ciplearn.scm.matching import by_atoms, by_rejection, same
+from ciplearn.scm.matching import by_atoms, by_rejection, refuse_impossible, same
 from ciplearn.scm.mechanism import Mechanism, Parents
 
 # An inverse must give the value back to this relative accuracy.
@@ -69,6 +69,16 @@ class Equation(Mechanism):
 
     def evaluate(self, parents: Parents, noise: Array) -> Array:
         """f(pa, u), checked."""
+        value = self._shaped(parents, noise)
+        if value.dtype != object and not np.isfinite(value).all():
+            bad = int((~np.isfinite(value.reshape(len(value), -1))).any(axis=1).sum())
+            raise InputError(
+                f"The equation of {self.node} returned NaN or infinity in {bad} of {len(value)} rows; make it finite "
+                "for every value of its parents and its noise."
+            )
+        return value
+
+    def _shaped(self, parents: Parents, noise: Array) -> Array:
         n = noise.shape[0]
         try:
             value = self.function(parents, noise)
@@ -102,8 +112,10 @@ class Equation(Mechanism):
             return noise
         atoms = self.law.atoms()
         if atoms is not None and len(atoms[0]) == 1:
-            return self.law.draw(value.shape[0], np.random.default_rng(0))
-        line = find_line(self.evaluate, self.law.draw, parents, value)
+            noise = np.full(value.shape[0], atoms[0][0])
+            refuse_impossible(self.node, same(self.evaluate(parents, noise), value))
+            return noise
+        line = find_line(self._shaped, self.law.draw, parents, value)
         return None if line is None else line.noise(value)
 
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
@@ -126,7 +138,7 @@ class Equation(Mechanism):
             with np.errstate(divide="ignore"):
                 return np.log(total)
         if self.inverse is None:
-            line = find_line(self.evaluate, self.law.draw, parents, value)
+            line = find_line(self._shaped, self.law.draw, parents, value)
             if line is None:
                 return None
             density = self.law.log_density(line.noise(value))

@@ -9,11 +9,11 @@ from ciplearn._core.errors import InputError
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.mechanism import Mechanism, Parents
 
-# A value whose probability given its parents is below about 1e-4 is given up after this many draws.
-MAX_TRIES = 50_000
+# Draws in all before rows that are still unexplained are given up: a few rare rows get millions each.
+_BUDGET = 100_000_000
 
-# How many noises are tried a row and round; the rounds keep memory bounded.
-_TRIES_A_ROUND = 64
+# Draws a round, which bounds memory.
+_ROUND = 1_000_000
 
 # Noises whose images decide whether a value can be met by chance at all.
 _ATOM_PROBES = 256
@@ -35,7 +35,7 @@ def by_atoms(
     for place, level in enumerate(levels):
         matches[place] = same(mechanism.evaluate(parents, np.full(n, level)), value)
     mass = np.cumsum(matches * weights[:, None], axis=0)
-    _refuse_impossible(node, mass[-1] > 0)
+    refuse_impossible(node, mass[-1] > 0)
     chosen = (mass <= generator.uniform(size=n) * mass[-1]).sum(axis=0)
     return np.asarray(levels[chosen])
 
@@ -48,10 +48,10 @@ def by_rejection(
     _refuse_continuous(mechanism, node, parents, value, generator)
     noise = mechanism.draw(n, generator)
     open_rows = np.flatnonzero(~same(mechanism.evaluate(parents, noise), value))
-    tries = 1
-    while open_rows.size and tries < MAX_TRIES:
-        # Rows that stay open get more tries a round as they get fewer.
-        width = int(np.clip(_TRIES_A_ROUND * n // (8 * open_rows.size), 1, 4096))
+    spent, width = n, 1
+    while open_rows.size and spent < _BUDGET:
+        # Most rows need a few draws; those that stay open get twice as many each round.
+        width = max(1, min(2 * width, _ROUND // open_rows.size))
         rows = np.repeat(open_rows, width)
         trial = mechanism.draw(rows.size, generator)
         hit = same(mechanism.evaluate({name: values[rows] for name, values in parents.items()}, trial), value[rows])
@@ -60,10 +60,10 @@ def by_rejection(
         first = np.arange(open_rows.size) * width + hit.argmax(axis=1)
         noise[open_rows[found]] = trial[first[found]]
         open_rows = open_rows[~found]
-        tries += width
+        spent += rows.size
     met = np.ones(n, dtype=bool)
     met[open_rows] = False
-    _refuse_impossible(node, met)
+    refuse_impossible(node, met)
     return noise
 
 
@@ -95,11 +95,12 @@ def _refuse_continuous(mechanism: Mechanism, node: str, parents: Parents, value:
         )
 
 
-def _refuse_impossible(node: str, met: Array) -> None:
+def refuse_impossible(node: str, met: Array) -> None:
+    """Raise where some rows have no noise that explains them."""
     missing = int((~met).sum())
     if missing:
         raise InputError(
             f"No noise of {node} reproduces its observed value in {missing} of {met.size} rows (first: row "
-            f"{int(np.flatnonzero(~met)[0])}); these rows are impossible, or rarer than one in {MAX_TRIES} draws, "
+            f"{int(np.flatnonzero(~met)[0])}); these rows are impossible, or too rare to be met by chance, "
             "under this model: check the equation and the rows."
         )

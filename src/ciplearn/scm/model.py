@@ -194,6 +194,11 @@ class StructuralCausalModel:
 
     def predict_units(self, units: Units, random_state: RandomState = 0) -> Units:
         """Do as `predict` does, with latent nodes and noise still there."""
+        if not isinstance(units, Units):
+            raise InputTypeError(
+                f"predict takes the units of abduct or sample_units, got {type(units).__name__}; for rows use "
+                "counterfactual(rows, interventions)."
+            )
         generator = as_generator(random_state)
         values: dict[str, Array] = {}
         changed: set[str] = set()
