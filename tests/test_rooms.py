@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "causal": {"_core"},
     "kernels": {"_core"},
     "penalties": {"_core", "kernels"},
-    "learning": {"_core", "causal", "kernels", "penalties"},
+    "learning": {"_core", "causal", "penalties"},
     "scm": {"_core", "causal"},
     "evaluation": {"_core", "causal", "kernels", "penalties", "scm"},
     "estimators": {"_core", "causal", "kernels", "penalties", "learning"},

@@ -166,6 +166,17 @@ def test_own_network_and_tensors_beside_the_table(X, y):
     assert model.predict(X, tensors=[images]).shape == (600,)
 
 
+def test_function_that_makes_a_network_starts_from_the_seed(X, y):
+    def make():
+        return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+    first, second, other = (
+        CIPRegressor(module=make, epochs=1, random_state=seed).fit(X, y).predict(X) for seed in (0, 0, 1)
+    )
+    assert np.array_equal(first, second)
+    assert not np.allclose(first, other)
+
+
 def test_early_stopping_returns_to_the_best_epoch(X, y):
     model = CIPRegressor(early_stopping=True, patience=3, epochs=200, learning_rate=0.03, random_state=0).fit(X, y)
     judged = [record["validation"] for record in model.history_]

@@ -6,7 +6,7 @@ import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -58,7 +58,7 @@ class CIPEstimator(BaseEstimator, ABC):
         prepare_once: bool = True,
         on_violation: str = "raise",
         missing: str = "error",
-        module: nn.Module | None = None,
+        module: nn.Module | Callable[[], nn.Module] | None = None,
         hidden: Sequence[int] = (64, 64),
         epochs: int = 100,
         batch_size: int = 256,
@@ -113,20 +113,7 @@ class CIPEstimator(BaseEstimator, ABC):
         tensors : sequence of tensors with n entries each, optional
             What ``module`` takes beside the encoded table, images for example.
         """
-        table = read_table(self, X, reset=True)
-        target = self._read_target(y)
-        check_consistent_length(table, target)
-        weights = (
-            None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
-        )
-        roles = self._settled_roles(table)
-        table, kept = without_missing(table, roles.used, self.missing)
-        target, weights = target[kept], None if weights is None else weights[kept]
-        extra = tuple(torch.as_tensor(part)[torch.from_numpy(kept)] for part in tensors)
-        self._learn_target(target)
-        self.encoding_ = TableEncoding.of(table, roles.inputs)
-        rows = self._training_rows(table, target, weights, extra, roles)
-        return self._train(rows, roles)
+        return self._train(*self._read_rows(X, y, sample_weight, tensors))
 
     @property
     def independence_(self) -> Independence | None:
@@ -140,18 +127,27 @@ class CIPEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "roles_")
         return self.roles_.verdict
 
-    def penalty_value(self, X: Any, tensors: Sequence[Any] = ()) -> float:
-        """Return the penalty of the predictions on these rows, with an operator prepared on them."""
-        check_is_fitted(self, "module_")
+    def penalty_operator(self, X: Any) -> Operator:
+        """Return the penalty's operator prepared on these rows, to judge any model with the same roles and encoding."""
+        check_is_fitted(self, "roles_")
         if self.roles_.independence is None:
-            raise InputError(
-                "The model was fitted without an independence, so there is no penalty; name protected columns."
-            )
-        table = read_table(self, X, reset=False)
-        right, given = self._independence_rows(table)
-        penalty = self._bound_penalty()
-        prediction = self._objective().prediction(self._output(X, tensors))
-        return float(penalty(prediction.cpu(), right, given))
+            raise InputError("There is no penalty where no independence is to be kept; name protected columns.")
+        right, given = self._independence_rows(read_table(self, X, reset=False))
+        return self._bound_penalty().prepare(right, given)
+
+    def penalty_value(self, X: Any, tensors: Sequence[Any] = (), operator: Operator | None = None) -> float:
+        """Return the penalty of the predictions on these rows.
+
+        Parameters
+        ----------
+        X : table
+        tensors : sequence of tensors, optional
+            As in `fit`.
+        operator : Operator, optional
+            From `penalty_operator` on the same rows, where several models are judged on them.
+        """
+        prediction = self._objective().prediction(self._output(X, tensors)).cpu()
+        return float((operator or self.penalty_operator(X))(prediction))
 
     @abstractmethod
     def _read_target(self, y: Any) -> np.ndarray:
@@ -172,6 +168,22 @@ class CIPEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _objective(self) -> Objective:
         """The loss, and what of the output the penalty sees."""
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any, tensors: Sequence[Any]) -> tuple[TrainingRows, Roles]:
+        """Check what was passed to `fit`, settle the roles and encode the rows."""
+        table = read_table(self, X, reset=True)
+        target = self._read_target(y)
+        check_consistent_length(table, target)
+        weights = (
+            None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        )
+        roles = self._settled_roles(table)
+        table, kept = without_missing(table, roles.used, self.missing)
+        target, weights = target[kept], None if weights is None else weights[kept]
+        extra = tuple(torch.as_tensor(part)[torch.from_numpy(kept)] for part in tensors)
+        self._learn_target(target)
+        self.encoding_ = TableEncoding.of(table, roles.inputs)
+        return self._training_rows(table, target, weights, extra, roles), roles
 
     def _settled_roles(self, table: pd.DataFrame) -> Roles:
         roles = settle_roles(
@@ -222,21 +234,12 @@ class CIPEstimator(BaseEstimator, ABC):
         )
 
     def _train(self, rows: TrainingRows, roles: Roles) -> Self:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        settings = TrainingSettings(
-            gamma=self._effective_gamma(roles),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            patience=self.patience if self.early_stopping else None,
-            seed=seed,
-        )
+        settings = self._settings(roles)
         device = chosen_device(self.device)
         last: nn.Module | None = getattr(self, "module_", None) if self.warm_start else None
-        module = self._fresh_module(rows, seed) if last is None else last
+        module = self._fresh_module(rows, settings.seed) if last is None else last
         self.roles_ = roles
-        rows, held_out = self._split(rows.to(device), seed) if self.early_stopping else (rows.to(device), None)
+        rows, held_out = self._split(rows.to(device), settings.seed) if self.early_stopping else (rows.to(device), None)
         penalty = self._bound_penalty() if settings.gamma > 0 else None
         operator: Penalty | Operator | None = penalty
         if penalty is not None and self.prepare_once:
@@ -265,21 +268,35 @@ class CIPEstimator(BaseEstimator, ABC):
         self.gamma_ = settings.gamma
         return self
 
+    def _settings(self, roles: Roles) -> TrainingSettings:
+        return TrainingSettings(
+            gamma=self._effective_gamma(roles),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            patience=self.patience if self.early_stopping else None,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+
     def _effective_gamma(self, roles: Roles) -> float:
         if roles.independence is None:
             return 0.0
         return _DEFAULT_GAMMA if self.gamma is None else non_negative(self.gamma, "gamma")
 
     def _fresh_module(self, rows: TrainingRows, seed: int) -> nn.Module:
-        if self.module is not None:
-            if not isinstance(self.module, nn.Module):
-                raise InputTypeError(
-                    f"module must be a torch.nn.Module, got {type(self.module).__name__}; pass an instance."
-                )
+        if isinstance(self.module, nn.Module):
             return copy.deepcopy(self.module)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return Perceptron(rows.inputs[0].shape[1], self.hidden, self._n_outputs())
+            if self.module is None:
+                return Perceptron(rows.inputs[0].shape[1], self.hidden, self._n_outputs())
+            made = self.module() if callable(self.module) else self.module
+        if not isinstance(made, nn.Module):
+            raise InputTypeError(
+                f"module must be a torch.nn.Module, or a function that returns one, got {made!r}; pass an instance."
+            )
+        return made
 
     def _split(self, rows: TrainingRows, seed: int) -> tuple[TrainingRows, TrainingRows]:
         if not 0 < self.validation_fraction < 1:

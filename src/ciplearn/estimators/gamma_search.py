@@ -18,6 +18,7 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, positive
 from ciplearn.learning.frontier import Frontier, Point
 from ciplearn.learning.gamma import largest_allowed_gamma
+from ciplearn.penalties import Operator
 
 _MEASURES = ("loss", "score", "penalty")
 
@@ -94,6 +95,8 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         fit_rows, judge_rows = train_test_split(
             np.arange(len(X)), test_size=self.validation_fraction, random_state=self.random_state, stratify=labels
         )
+        judge_X, judge_y = take(X, judge_rows), take(y, judge_rows)
+        judges: list[Operator] = []  # at most one: all trials share rows, roles and encoding
         points: list[Point] = []
         models: dict[float, Any] = {}
         with tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="fit") as bar:
@@ -102,7 +105,9 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
                 model = clone(self.estimator).set_params(gamma=gamma)
                 model.fit(take(X, fit_rows), take(y, fit_rows), _maybe(sample_weight, fit_rows))
                 models[gamma] = model
-                points.append(Point(gamma, 0, measures_of(model, take(X, judge_rows), take(y, judge_rows))))
+                if model.independence_ is not None and not judges:
+                    judges.append(model.penalty_operator(judge_X))
+                points.append(Point(gamma, 0, measures_of(model, judge_X, judge_y, *judges)))
                 bar.update()
                 bar.set_postfix(gamma=f"{gamma:.3g}", **{name: f"{v:.3g}" for name, v in points[-1].measures.items()})
                 return points[-1]
@@ -166,8 +171,8 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def measures_of(model: Any, X: Any, y: Any) -> dict[str, float]:
-    """Loss, score and penalty of a fitted model on held-out rows."""
+def measures_of(model: Any, X: Any, y: Any, operator: Operator | None = None) -> dict[str, float]:
+    """Loss, score and penalty of a fitted model on held-out rows, by an operator on them if one is at hand."""
     if is_classifier(model):
         seen = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, np.asarray(y))]
         loss = float(-np.log(np.clip(seen, 1e-12, None)).mean())
@@ -175,7 +180,7 @@ def measures_of(model: Any, X: Any, y: Any) -> dict[str, float]:
         loss = float(mean_squared_error(y, model.predict(X)))
     measures = {"loss": loss, "score": float(model.score(X, y))}
     if model.independence_ is not None:
-        measures["penalty"] = model.penalty_value(X)
+        measures["penalty"] = model.penalty_value(X, operator=operator)
     return measures
 
 

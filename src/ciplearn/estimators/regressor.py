@@ -43,8 +43,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         What to do where the graph does not certify the independence.
     missing : "error", "drop" or "impute"
         What to do with missing values; see the user guide.
-    module : torch.nn.Module, optional
+    module : torch.nn.Module or function that returns one, optional
         A network of your own: takes the encoded inputs (and the tensors passed to `fit`), returns one column an output.
+        An instance starts from the weights it has, a function makes fresh ones from the seed.
     hidden : sequence of int
         Widths of the default network's hidden layers.
     epochs, batch_size, learning_rate, weight_decay

@@ -1,4 +1,4 @@
-"""`frontier`: train over gammas and seeds, on processes, and gather what each costs and buys."""
+"""`frontier`: train over gammas and seeds, stacked on a GPU or on processes, and gather what each costs and buys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tqdm import tqdm
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative
 from ciplearn.estimators.gamma_search import measures_of
+from ciplearn.estimators.stacking import can_stack, fit_stacked
 from ciplearn.learning.frontier import Frontier, Point, append_points, read_points
+from ciplearn.penalties import Operator
 
 DEFAULT_GAMMAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -55,7 +57,8 @@ def frontier(
     file : path, optional
         A CSV file to which each finished training is appended; those already in it are not repeated.
     n_jobs : int, optional
-        Processes; ``joblib.parallel_config`` chooses the backend, a cluster's too.
+        Processes on CPU; ``joblib.parallel_config`` chooses the backend, a cluster's too. On a CUDA device all gammas
+        and seeds are trained together as one stacked network, on shared batches.
     progress : bool
         Show a progress bar.
     """
@@ -70,9 +73,19 @@ def frontier(
     done = {(point.gamma, point.seed): point for point in (read_points(file) if file is not None else [])}
     wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
     missing = [pair for pair in wanted if pair not in done]
-    jobs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_train_and_measure)(model, X, y, gamma, seed, test, dict(measures or {})) for gamma, seed in missing
-    )
+    more = dict(measures or {})
+    judge = _test_operator(model, X, y, test[0]) if missing else None
+    jobs: Iterable[Point]
+    if missing and can_stack(model):
+        fitted = fit_stacked(model, X, y, missing, progress=progress)
+        jobs = (
+            Point(gamma, seed, _measured(one, test, judge, more))
+            for (gamma, seed), one in zip(missing, fitted, strict=True)
+        )
+    else:
+        jobs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            delayed(_train_and_measure)(model, X, y, gamma, seed, test, judge, more) for gamma, seed in missing
+        )
     for point in tqdm(jobs, total=len(missing), disable=not progress, unit="fit"):
         done[point.gamma, point.seed] = point
         if file is not None:
@@ -81,14 +94,32 @@ def frontier(
 
 
 def _train_and_measure(
-    model: Any, X: Any, y: Any, gamma: float, seed: int, test: tuple[Any, Any], measures: dict[str, Any]
+    model: Any,
+    X: Any,
+    y: Any,
+    gamma: float,
+    seed: int,
+    test: tuple[Any, Any],
+    judge: Operator | None,
+    measures: dict[str, Any],
 ) -> Point:
     threads = torch.get_num_threads()
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
     try:
         fitted = clone(model).set_params(gamma=gamma, random_state=seed).fit(X, y)
-        found = measures_of(fitted, *test) | {name: float(measure(fitted)) for name, measure in measures.items()}
+        found = _measured(fitted, test, judge, measures)
     finally:
         torch.set_num_threads(threads)
     return Point(gamma, seed, found)
+
+
+def _test_operator(model: Any, X: Any, y: Any, test_X: Any) -> Operator | None:
+    """The penalty's operator on the test rows, prepared once for all models."""
+    prototype = clone(model)
+    _, prototype.roles_ = prototype._read_rows(X, y, None, ())
+    return None if prototype.roles_.independence is None else prototype.penalty_operator(test_X)
+
+
+def _measured(fitted: Any, test: tuple[Any, Any], judge: Operator | None, measures: dict[str, Any]) -> dict[str, float]:
+    return measures_of(fitted, *test, judge) | {name: float(measure(fitted)) for name, measure in measures.items()}

@@ -17,28 +17,30 @@ class GaussianBlockProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, y_hat: Tensor, block: Tensor, scale: float, off: float, on: float) -> Tensor:
-        """Weigh pairs by ``off`` and the diagonal by ``on``; ``y_hat`` has shape (b, d), ``block`` (b, b)."""
+        """Weigh pairs by ``off`` and the diagonal by ``on``; ``y_hat`` has shape (..., b, d), ``block`` (b, b)."""
         # The shift changes nothing but keeps s_i Σ M − M s from cancelling far from the origin.
-        s = (y_hat - y_hat.mean(dim=0)) * scale
+        s = (y_hat - y_hat.mean(dim=-2, keepdim=True)) * scale
         mass, pull = gpu.gaussian_sums(s, block) if gpu.takes(s, block) else _gaussian_sums(s, block)
-        ctx.save_for_backward((s * mass[:, None] - pull) * (-4.0 * scale * off))
+        ctx.save_for_backward((s * mass[..., None] - pull) * (-4.0 * scale * off))
         # k_ii = 1 and is constant: the diagonal enters the value, never the gradient.
-        return off * mass.sum() + (on - off) * block.diagonal().sum()
+        return off * mass.sum(dim=-1) + (on - off) * block.diagonal().sum()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         """Rescale the gradient that the forward pass has left."""
         (gradient,) = ctx.saved_tensors
-        return upstream * gradient, None, None, None, None
+        return upstream[..., None, None] * gradient, None, None, None, None
 
 
-def _gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (b, d), (b, b) -> (b,), (b, d)
+def _gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (..., b, d), (b, b) -> (..., b), (..., b, d)
     """Row sums of M, and M s; in place, since memory traffic is the cost here."""
-    if s.shape[1] == 1:
-        product = s - s.T
+    if s.shape[-1] == 1:
+        product = s - s.mT
         torch.addcmul(product.new_zeros(1), product, product, value=-1, out=product).exp_().mul_(block)
+    else:
+        product = squared_distances(s, s).neg_().exp_().mul_(block)
+    if s.dim() == 2 and s.shape[1] == 1:
         # mv reads the block once; a matrix product with one column is several times slower.
         return product.sum(1), product.mv(s[:, 0])[:, None]
-    product = squared_distances(s, s).neg_().exp_().mul_(block)
-    return product.sum(1), product @ s
+    return product.sum(dim=-1), product @ s

@@ -82,7 +82,8 @@ if _HAS_TRITON:
 
 def takes(s: Tensor, block: Tensor) -> bool:
     """Whether the fused kernel serves these tensors."""
-    return _HAS_TRITON and s.is_cuda and s.shape[1] <= _MOST_OUTPUTS and s.dtype == block.dtype == torch.float32
+    flat = s.dim() == 2 and s.shape[1] <= _MOST_OUTPUTS
+    return _HAS_TRITON and s.is_cuda and flat and s.dtype == block.dtype == torch.float32
 
 
 def gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (b, d), (b, b) -> (b,), (b, d)

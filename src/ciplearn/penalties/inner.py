@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -61,6 +62,16 @@ def inner_product(
     product = gram * form.block(rows).to(gram.dtype)
     diagonal = product.diagonal().sum()
     return off * (product.sum() - diagonal) + on * diagonal
+
+
+def stacked_inner_products(kernel: Kernel, y_hat: Tensor, block: Tensor, off: float, on: float) -> Tensor:
+    """Return `inner_product` for k predictions of the same rows, shape (k, b, d), as a vector of length k."""
+    if isinstance(kernel, Gaussian) and not kernel.is_open:
+        y_hat = kernel.select(y_hat)
+        return GaussianBlockProduct.apply(y_hat, block, kernel.scale(y_hat.shape[-1]), off, on)
+    form = Dense(block)
+    values = [inner_product(kernel.resolve(one), one, form, None, off, on, math.inf) for one in y_hat]
+    return torch.stack(values)
 
 
 class _LinearProduct(torch.autograd.Function):

@@ -1,0 +1,151 @@
+"""Many networks of one architecture trained as one: the gammas and seeds of a frontier share batches and operator.
+
+On a CUDA device a step of a small network is all launching and no arithmetic, so a hundred networks cost little more
+than one. On a CPU stacking does not pay: use processes there.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+from tqdm import tqdm
+
+from ciplearn._core.errors import InputError
+from ciplearn.learning.objectives import Objective
+from ciplearn.learning.rows import TrainingRows
+from ciplearn.learning.settings import TrainingSettings
+from ciplearn.penalties import Operator
+
+
+@dataclass(frozen=True)
+class StackedFit:
+    """Trained networks, in the order they were given, and the last epoch's mean loss of each."""
+
+    modules: tuple[nn.Module, ...]
+    losses: tuple[float, ...]
+
+
+def train_stacked(
+    modules: Sequence[nn.Module],
+    gammas: Sequence[float],
+    rows: TrainingRows,
+    objective: Objective,
+    settings: TrainingSettings,
+    operator: Operator | None,
+    *,
+    progress: bool = False,
+) -> StackedFit:
+    """Train modules of one architecture together, each with its own gamma, all on the same batches.
+
+    Parameters
+    ----------
+    modules : sequence of nn.Module
+        Initialised; left as they are.
+    gammas : sequence of float
+        One a module; ``settings.gamma`` is not used.
+    rows, objective, settings
+        As in `train`; no checkpoints and no patience.
+    operator : Operator or None
+        Prepared on the rows.
+    progress : bool
+    """
+    if len(modules) != len(gammas) or not modules:
+        raise InputError(
+            f"Each network needs its gamma, got {len(modules)} networks and {len(gammas)} gammas; match them."
+        )
+    devices = [rows.device] if rows.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(settings.seed)
+        stack = _Stack(modules, gammas, rows, objective, settings, operator)
+        for _ in tqdm(range(settings.epochs), disable=not progress, unit="epoch"):
+            stack.one_epoch()
+        return stack.unstacked()
+
+
+class _Stack:
+    def __init__(
+        self,
+        modules: Sequence[nn.Module],
+        gammas: Sequence[float],
+        rows: TrainingRows,
+        objective: Objective,
+        settings: TrainingSettings,
+        operator: Operator | None,
+    ) -> None:
+        device = rows.device
+        moved = [copy.deepcopy(module).to(device).train() for module in modules]
+        self.modules, self.rows, self.objective, self.operator = moved, rows, objective, operator
+        self.parameters, self.buffers = stack_module_state(moved)
+        self.skeleton = copy.deepcopy(moved[0]).to("meta")
+        self.gammas = torch.tensor(list(gammas), dtype=torch.float32, device=device)
+        graphed = device.type == "cuda"
+        self.optimiser = torch.optim.Adam(
+            self.parameters.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=graphed
+        )
+        self.generator = torch.Generator().manual_seed(settings.seed)
+        n_batches = max(1, math.ceil(len(rows) / settings.batch_size))
+        # One size for all batches, so that one recorded step serves all; the few rows left over change every epoch.
+        self.n_batches, self.batch = n_batches, len(rows) // n_batches
+        self.index = torch.arange(self.batch, device=device)
+        self.losses = torch.zeros(len(moved), device=device)
+        self.step: Callable[[], None] = self._recorded_step() if graphed else self._step
+
+    def one_epoch(self) -> None:
+        self.losses.zero_()
+        order = torch.randperm(len(self.rows), generator=self.generator)[: self.n_batches * self.batch]
+        for batch in order.to(self.index.device).split(self.batch):
+            self.index.copy_(batch)
+            self.step()
+
+    def unstacked(self) -> StackedFit:
+        with torch.no_grad():
+            for number, module in enumerate(self.modules):
+                state = {name: part[number] for name, part in (*self.parameters.items(), *self.buffers.items())}
+                module.load_state_dict(state)
+                module.eval()
+        return StackedFit(tuple(self.modules), tuple((self.losses / self.n_batches).tolist()))
+
+    def _step(self) -> None:
+        inputs = tuple(part[self.index] for part in self.rows.inputs)
+        target = self.rows.target[self.index]
+        weights = None if self.rows.weights is None else self.rows.weights[self.index]
+
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+            output = functional_call(self.skeleton, (parameters, buffers), inputs)
+            return self.objective.loss(output, target, weights), self.objective.prediction(output)
+
+        losses, predictions = vmap(one, randomness="different")(self.parameters, self.buffers)
+        self.losses += losses.detach()
+        if self.operator is not None:
+            losses = losses + self.gammas * self.operator.stacked(predictions, self.index)
+        self.optimiser.zero_grad()
+        losses.sum().backward()
+        self.optimiser.step()
+
+    def _recorded_step(self) -> Callable[[], None]:
+        """Record the step once as a CUDA graph: replaying it launches everything at once."""
+        start = {name: part.detach().clone() for name, part in (*self.parameters.items(), *self.buffers.items())}
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self._step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        self.optimiser.zero_grad(set_to_none=True)
+        with torch.cuda.graph(graph):
+            self._step()
+        # Warming up has moved the weights: put them back, and forget what Adam has seen.
+        with torch.no_grad():
+            for name, part in (*self.parameters.items(), *self.buffers.items()):
+                part.copy_(start[name])
+            for state in self.optimiser.state.values():
+                for entry in state.values():
+                    entry.zero_()
+        return graph.replay
