@@ -62,7 +62,8 @@ def test_room_imports_only_what_it_may(room):
 
 def test_wall_test_sees_a_trespass(tmp_path):
     path = tmp_path / "trespass.py"
-    path.write_text("def late():\n    from ciplearn.scm.model import x\nimport ciplearn.learning.loop\nfrom ciplearn import causal\n")
+    lines = ["def late():", "    from ciplearn.scm.model import x", "import ciplearn.learning.loop"]
+    path.write_text("\n".join([*lines, "from ciplearn import causal"]))
     assert sorted(imported_rooms(path)) == ["causal", "learning", "scm"]
 
 

@@ -6,7 +6,7 @@ Public names load on first use, so that ``import ciplearn`` and the graph half o
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 

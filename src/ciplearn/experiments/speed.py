@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -115,7 +117,7 @@ def rows_scaling(few: int = 100_000, many: int = 1_000_000) -> Measurement:
         f"prepare ResidualHSCIC on {many} rows, per row",
         per_row[1] / per_row[0],
         f"≤ 1.3 × that on {few}",
-        f"{per_row[1] * many:.1f} s against {per_row[0] * few:.1f} s",
+        f"{per_row[1] * many:.1f} s against {per_row[0] * few:.1f} s, peak memory {_peak_gigabytes():.2f} GB",
     )
 
 
@@ -128,6 +130,11 @@ def measurements(*, large: bool) -> Iterator[Measurement]:
     yield training_step(8000, 512, goal="≤ 1.5 ×")
     if large:
         yield rows_scaling()
+
+
+def _peak_gigabytes() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e9 if sys.platform == "darwin" else 1e6)  # bytes there, kilobytes elsewhere
 
 
 def _stepper(inputs: Tensor, batch: int, operator: Operator | None) -> Callable[[], None]:

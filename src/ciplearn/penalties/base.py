@@ -22,7 +22,7 @@ EXACT_ROWS = 2048
 DEFAULT_FEATURES = Nystroem(n_features=128)
 
 # Beyond that many rows, a row carries at most this many numbers.
-DEFAULT_RANK = 256
+DEFAULT_RANK = 128
 
 # Reads its length scale off the data.
 DEFAULT_KERNEL = Gaussian("median")

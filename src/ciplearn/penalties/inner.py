@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -24,7 +23,13 @@ from ciplearn.penalties.waves import WaveProduct, waves_for
 
 
 def inner_product(
-    kernel: Kernel, y_hat: Tensor, form: Dense | LowRank, rows: Tensor | None, off: float, on: float, spread: float
+    kernel: Kernel,
+    y_hat: Tensor,
+    form: Dense | LowRank,
+    rows: Tensor | None,
+    off: float,
+    on: float,
+    spread: float | None,
 ) -> Tensor:
     """Return off · Σ_{i≠j} Q_ij k_ij + on · Σ_i Q_ii k_ii.
 
@@ -39,13 +44,13 @@ def inner_product(
         The rows of Q that the batch belongs to.
     off, on : float
         Weights of pairs and of the diagonal that make the batch's value an unbiased estimate of the whole.
-    spread : float
-        The largest prediction minus the smallest.
+    spread : float or None
+        The largest prediction minus the smallest; None where nobody has looked, and the block is used.
     """
     if isinstance(kernel, Gaussian):
         y_hat = kernel.select(y_hat)
         scale = kernel.scale(y_hat.shape[1])
-        if y_hat.shape[1] == 1:
+        if y_hat.shape[1] == 1 and spread is not None:
             factor = form.factor_of(rows)
             waves = None if factor is None else waves_for(y_hat, spread * scale, factor.shape[1])
             if factor is not None and waves is not None:
@@ -70,7 +75,7 @@ def stacked_inner_products(kernel: Kernel, y_hat: Tensor, block: Tensor, off: fl
         y_hat = kernel.select(y_hat)
         return GaussianBlockProduct.apply(y_hat, block, kernel.scale(y_hat.shape[-1]), off, on)
     form = Dense(block)
-    values = [inner_product(kernel.resolve(one), one, form, None, off, on, math.inf) for one in y_hat]
+    values = [inner_product(kernel.resolve(one), one, form, None, off, on, None) for one in y_hat]
     return torch.stack(values)
 
 

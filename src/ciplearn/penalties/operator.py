@@ -14,6 +14,9 @@ from ciplearn.kernels import Kernel
 from ciplearn.penalties.forms import Dense, LowRank
 from ciplearn.penalties.inner import inner_product, stacked_inner_products
 
+# Up to this many rows, a CUDA device passes over a block faster than the host learns how many waves it would need.
+_BATCH_WITHOUT_LOOKING = 2048
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -61,6 +64,12 @@ class Operator:
         Tensor
             A scalar: ⟨K_Ŷ, Q⟩, or for a batch drawn at random the estimate of it that is unbiased,
             n(n−1)/(b(b−1)) Σ_{i≠j} Q_ij k_ij + n/b Σ_i Q_ii k_ii.
+
+        Raises
+        ------
+        InputError
+            If anything does not fit, or a prediction is not finite. A small batch on a CUDA device is not searched for
+            NaN, since that would wait for all work before it: there NaN predictions give a NaN penalty.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         same_device(y_hat.device, "y_hat", self.form.device, "the operator")
@@ -69,8 +78,7 @@ class Operator:
             y_hat = y_hat.float()
         n, b = self.n_rows, y_hat.shape[0]
         off, on = n * (n - 1) / (b * (b - 1)), n / b
-        low, high = extremes(y_hat, "y_hat")
-        return inner_product(self.kernel.resolve(y_hat), y_hat, self.form, index, off, on, spread=high - low)
+        return inner_product(self.kernel.resolve(y_hat), y_hat, self.form, index, off, on, spread=_spread(y_hat))
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
         """Return the penalty of k models' predictions for the same batch, one value a model.
@@ -139,3 +147,11 @@ class Operator:
                 f"number rows as they were when the operator was prepared."
             )
         return index.to(self.form.device)
+
+
+def _spread(y_hat: Tensor) -> float | None:
+    """Largest minus smallest prediction, after a check that all are finite; None where looking would cost too much."""
+    if y_hat.is_cuda and y_hat.shape[0] <= _BATCH_WITHOUT_LOOKING:
+        return None
+    low, high = extremes(y_hat, "y_hat")
+    return high - low

@@ -12,8 +12,8 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
 from ciplearn.kernels.distances import sample_rows
 
-# Rows mapped to features at a time: large enough for fast matrix products, small enough to stay out of the way.
-CHUNK_ROWS = 16_384
+# Rows mapped to features at a time: large enough for fast matrix products, small enough to stay in cache.
+CHUNK_ROWS = 4096
 
 # Right-hand side (n, d) and conditioning variables (n, k); without any of the latter, k = 0.
 Pair = tuple[Tensor, Tensor]

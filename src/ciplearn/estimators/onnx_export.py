@@ -1,0 +1,82 @@
+"""A fitted model's network as an ONNX file (extra: ``ciplearn[onnx]``)."""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import warnings
+from contextlib import redirect_stdout
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.classifier import CIPClassifier
+from ciplearn.estimators.regressor import CIPRegressor
+
+
+def export_onnx(model: CIPEstimator, path: str | os.PathLike[str]) -> Path:
+    """Write the network of a fitted model of a table.
+
+    The file takes ``inputs``, the encoded table of shape (n, width) that ``model.encoding_.features(X)`` gives, and
+    returns ``predictions``: values on the outcome's own scale, or class probabilities.
+
+    Parameters
+    ----------
+    model : CIPRegressor or CIPClassifier
+        Fitted without extra tensors.
+    path : path
+        Written whole or not at all.
+    """
+    check_is_fitted(model, "module_")
+    if find_spec("onnx") is None or find_spec("onnxscript") is None:
+        raise MissingDependencyError("ONNX export needs the packages onnx and onnxscript; install ciplearn[onnx].")
+    example = torch.zeros(2, model.encoding_.width)
+    network = _Answering(model).eval()
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        # The exporter talks about its own future; none of it is for the person who exports.
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            network,
+            (example,),
+            input_names=["inputs"],
+            output_names=["predictions"],
+            dynamic_shapes={"inputs": {0: torch.export.Dim("rows")}},
+            dynamo=True,
+            verbose=False,
+        )
+    try:
+        program.save(part)  # type: ignore[union-attr]
+        part.replace(target)
+    except OSError as error:
+        raise InputError(f"The file {target} cannot be written: {error.strerror}; pass another path.") from error
+    return target
+
+
+class _Answering(nn.Module):
+    """The network with what turns its output into an answer."""
+
+    def __init__(self, model: CIPEstimator) -> None:
+        super().__init__()
+        self.network = copy.deepcopy(model.module_).cpu()
+        self.binary = isinstance(model, CIPClassifier) and len(model.classes_) == 2
+        self.many = isinstance(model, CIPClassifier) and len(model.classes_) > 2
+        if isinstance(model, CIPRegressor):
+            self.register_buffer("low", torch.tensor(model.target_low_, dtype=torch.float32))
+            self.register_buffer("range", torch.tensor(model.target_range_, dtype=torch.float32))
+
+    def forward(self, inputs: Tensor) -> Tensor:  # (n, width) -> (n, outputs)
+        output = self.network(inputs)
+        if self.binary:
+            positive = torch.sigmoid(output)
+            return torch.cat([1 - positive, positive], dim=1)
+        if self.many:
+            return torch.softmax(output, dim=1)
+        return self.low + output * self.range

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from ciplearn import CIPClassifier, CIPRegressor
+from ciplearn._core.errors import MissingDependencyError
+from ciplearn.estimators import export_onnx, onnx_export
+from tests.estimators.test_training import mixed_table
+
+runtime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
+
+
+def answers(path, model, X):
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return session.run(None, {"inputs": model.encoding_.features(X).numpy()})[0]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_exported_networks_answer_as_the_models_do(tmp_path):
+    X, signal = mixed_table()
+    regressor = CIPRegressor(protected=["sex"], epochs=2, random_state=0).fit(X, signal)
+    path = export_onnx(regressor, tmp_path / "regressor.onnx")
+    np.testing.assert_allclose(answers(path, regressor, X)[:, 0], regressor.predict(X), rtol=1e-4, atol=1e-5)
+    for cuts in ([0.5], [0.33, 0.67]):
+        labels = np.digitize(signal, np.quantile(signal, cuts))
+        classifier = CIPClassifier(protected=["sex"], epochs=2, random_state=0).fit(X, labels)
+        path = export_onnx(classifier, tmp_path / "classifier.onnx")
+        np.testing.assert_allclose(answers(path, classifier, X), classifier.predict_proba(X), rtol=1e-4, atol=1e-5)
+
+
+def test_missing_extra_is_named(tmp_path, monkeypatch):
+    X, signal = mixed_table()
+    model = CIPRegressor(epochs=1, random_state=0).fit(X, signal)
+    monkeypatch.setattr(onnx_export, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match=r"ciplearn\[onnx\]"):
+        export_onnx(model, tmp_path / "model.onnx")
