@@ -146,6 +146,23 @@ class StationaryKernel(Kernel, ABC):
         """Median over pairs of rows of the distance that the length scale divides."""
 
 
+class ScalelessKernel(Kernel, ABC):
+    """A kernel without a length scale."""
+
+    @property
+    def is_open(self) -> bool:
+        """There is no length scale to read off."""
+        return False
+
+    def resolve(self, x: Tensor) -> Self:
+        """Return the kernel itself."""
+        return self
+
+    def widened(self, factor: float) -> Self:
+        """Return the kernel itself."""
+        return self
+
+
 def checked_columns(columns: Sequence[int] | int | None) -> tuple[int, ...] | None:
     """Return column numbers as a tuple, or raise."""
     if columns is None:

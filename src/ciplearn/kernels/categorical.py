@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative
-from ciplearn.kernels.base import Kernel, checked_columns
+from ciplearn.kernels.base import ScalelessKernel, checked_columns
 
 
 @dataclass(frozen=True)
-class Categorical(Kernel):
+class Categorical(ScalelessKernel):
     """k(x, z) = Π over columns of (1 if x_c = z_c, else ρ).
 
     With ρ = 0 this is the delta kernel: rows are alike if they agree in every column. With several columns of many
@@ -42,19 +41,6 @@ class Categorical(Kernel):
     def takes_codes(self) -> bool:
         """Codes are what this kernel reads."""
         return True
-
-    @property
-    def is_open(self) -> bool:
-        """There is no length scale to read off."""
-        return False
-
-    def resolve(self, x: Tensor) -> Self:
-        """Return the kernel itself."""
-        return self
-
-    def widened(self, factor: float) -> Self:
-        """Return the kernel itself."""
-        return self
 
     def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
         """Evaluate the kernel; codes give the result in double precision."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 from torch import Tensor
 
-from ciplearn.kernels.base import Kernel, checked_columns
+from ciplearn.kernels.base import ScalelessKernel, checked_columns
 
 
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(ScalelessKernel):
     """k(x, z) = mean over columns of x_c z_c.
 
     As the kernel of a prediction it sees dependence of the conditional *mean* only: enough for the variance of
@@ -35,19 +34,6 @@ class Linear(Kernel):
     def takes_codes(self) -> bool:
         """Products of codes mean nothing."""
         return False
-
-    @property
-    def is_open(self) -> bool:
-        """There is no length scale to read off."""
-        return False
-
-    def resolve(self, x: Tensor) -> Self:
-        """Return the kernel itself."""
-        return self
-
-    def widened(self, factor: float) -> Self:
-        """Return the kernel itself."""
-        return self
 
     def divisor(self, n_columns: int) -> int:
         """The number of columns if products are averaged over them, 1 if they are summed."""
