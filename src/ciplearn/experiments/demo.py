@@ -117,7 +117,7 @@ def run_demo(
         progress=progress,
     )
     table = measured.summary()
-    chosen = float(table.loc[table["score"] >= _LEAST_SCORE, "gamma"].max())
+    chosen = max(table.loc[table["score"] >= _LEAST_SCORE, "gamma"], default=0.0)
     rivals = {
         name: _rival(inputs, train, test, scaled_scm, epochs)
         for name, inputs in {"CF1": ["Z"], "naive": ["Z", "L"]}.items()
