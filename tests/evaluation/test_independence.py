@@ -9,10 +9,16 @@ from ciplearn import independence_test
 from ciplearn._core.errors import InputError
 from tests.evaluation.settings import SETTINGS, continuous
 
+# The ridge and the correction of the test were chosen while looking at rejection rates of these settings on another
+# stream of seeds; levels are judged on this one.
+FRESH = 20_261
+
 
 def rejection_rate(setting, n, repetitions, strength=0.0):
     values = [
-        independence_test(*setting(n, np.random.default_rng([7, seed]), strength), n_bootstrap=199, random_state=seed)
+        independence_test(
+            *setting(n, np.random.default_rng([FRESH, seed]), strength), n_bootstrap=199, random_state=seed
+        )
         for seed in range(repetitions)
     ]
     return np.mean([value.rejects for value in values])
