@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from ciplearn import audit
+from ciplearn import audit, datasets
 from ciplearn._core.errors import CiplearnError, InputError
 from tests.scm import models
 
@@ -99,3 +99,20 @@ def test_mistakes_are_named(rows, change, message):
 def test_a_missing_outcome_is_named(rows):
     with pytest.raises(InputError, match="lacks the outcome 'Y'"):
         settled(lambda frame: frame["S"], models.chain(), rows.drop(columns="Y"))
+
+
+def test_roles_that_a_model_was_trained_with_are_the_defaults():
+    scm = datasets.first_synthetic()
+    table = scm.sample(300, random_state=0)
+    roles = {"outcome": "Y", "protected": ["A"], "context": ["A", "L", "Z"]}
+
+    class Trained:
+        verdict_ = scm.graph.criterion(**roles)
+
+        def predict(self, rows):
+            return rows["A"] + rows["Z"]
+
+    found = audit(Trained(), scm, table, n_points=20, n_interventions=10)
+    told = audit(Trained(), scm, table, **roles, n_points=20, n_interventions=10)
+    assert found.verdict == told.verdict
+    assert found.vcf.value == told.vcf.value > 0

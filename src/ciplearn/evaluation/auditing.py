@@ -125,7 +125,8 @@ def audit(
     data : DataFrame
         Rows that the predictor was not trained on, outcome included.
     outcome, protected, context, adjustment
-        Roles, as in `CausalGraph.criterion`; roles written in the graph's text are defaults.
+        Roles, as in `CausalGraph.criterion`. By default those the model was trained with, if it knows them for this
+        graph, or those written in the graph's text.
     n_points, n_interventions, n_draws, random_state
         See `variance_of_counterfactuals`.
     """
@@ -137,7 +138,7 @@ def audit(
         raise InputTypeError(
             f"scm must be a StructuralCausalModel or a CausalGraph, got {type(scm).__name__}; pass one of them."
         )
-    verdict = graph.criterion(outcome, protected, context=context, adjustment=adjustment)
+    verdict = _verdict(model, graph, outcome, protected, context, adjustment)
     if verdict.outcome not in data.columns:
         raise InputError(f"data lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
     known = fit_scm(scm, data, random_state=generator) if isinstance(scm, CausalGraph) else scm
@@ -159,6 +160,31 @@ def audit(
         scm=known,
         n_rows=len(data),
     )
+
+
+def _verdict(
+    model: Any,
+    graph: CausalGraph,
+    outcome: str | None,
+    protected: Names | None,
+    context: Names | None,
+    adjustment: Names | None,
+) -> Verdict:
+    trained = getattr(getattr(model, "best_estimator_", model), "verdict_", None)
+    silent = all(role is None for role in (outcome, protected, context, adjustment))
+    if not silent or not isinstance(trained, Verdict) or not set(_nodes(trained)) <= set(graph.nodes):
+        return graph.criterion(outcome, protected, context=context, adjustment=adjustment)
+    return graph.criterion(
+        trained.outcome,
+        trained.protected,
+        context=trained.context,
+        inputs=trained.inputs,
+        adjustment=trained.adjustment,
+    )
+
+
+def _nodes(verdict: Verdict) -> tuple[str, ...]:
+    return (verdict.outcome, *verdict.protected, *verdict.context, *verdict.inputs, *verdict.adjustment)
 
 
 def _hscic(answers: Any, right: pd.DataFrame, given: pd.DataFrame | None, generator: np.random.Generator) -> float:
