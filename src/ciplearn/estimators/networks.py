@@ -12,7 +12,7 @@ class Perceptron(nn.Module):
 
     Where an intervention takes a row outside the data, nothing that is learnt from data constrains the prediction.
     Saturating units stay nearly constant there, rectified ones go on linearly: on the paper's first synthetic case that
-    is the difference between 0.67 and 0.76 of CF1's error at the same variance of counterfactuals.
+    is the difference between 0.67 and 0.76 of CF1's error at a twentieth of the variance of counterfactuals.
     """
 
     def __init__(self, n_inputs: int, hidden: Sequence[int], n_outputs: int) -> None:
