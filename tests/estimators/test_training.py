@@ -238,6 +238,20 @@ def test_cuda_asked_and_absent(X, y):
         CIPRegressor(device="cuda").fit(X, y)
 
 
+def test_targets_and_columns_that_cannot_be_used_are_named(X, y):
+    with pytest.raises(InputError, match="use CIPClassifier"):
+        CIPRegressor(epochs=1).fit(X, ["text"] * 600)
+    with pytest.raises(InputError, match="contains NaN"):
+        CIPRegressor(epochs=1).fit(X, np.where(y > 0, np.nan, y))
+    with pytest.raises(InputError, match="X has 600 rows and y has 50"):
+        CIPRegressor(epochs=1).fit(X, y[:50])
+    with pytest.raises(InputError, match="holds dates"):
+        CIPRegressor(epochs=1).fit(X.assign(day=pd.Timestamp("2020-01-01")), y)
+    many = pd.DataFrame({"id": [f"person {i}" for i in range(1200)]})
+    with pytest.raises(InputError, match="1200 different values"):
+        CIPRegressor(epochs=1).fit(many, np.arange(1200.0))
+
+
 def test_outcome_in_x_constant_target_one_class_and_few_rows(scm, X, y, table):
     roles = {"graph": scm.graph, **ROLES, "epochs": 1}
     with pytest.raises(InputError, match="X holds the outcome 'Y'"):

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import Tensor, nn
 
 from ciplearn._core.errors import GraphError, InputError, InputTypeError, NumericalError
@@ -173,7 +173,11 @@ class CIPEstimator(BaseEstimator, ABC):
         """Check what was passed to `fit`, settle the roles and encode the rows."""
         table = read_table(self, X, reset=True)
         target = self._read_target(y)
-        check_consistent_length(table, target)
+        if len(table) != len(target):
+            raise InputError(
+                f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
+                f"{len(target)}; pass the same rows to both."
+            )
         weights = (
             None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
         )

@@ -17,6 +17,10 @@ from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Product
 _SEVERAL_CATEGORIES_MISMATCH = 0.5
 
 
+# A column with more levels is no category that a model could learn from.
+_MOST_LEVELS = 1000
+
+
 @dataclass(frozen=True)
 class NumberColumn:
     """A column of numbers, scaled so that the training rows span [0, 1]; missing values become the median."""
@@ -80,7 +84,17 @@ class CategoryColumn:
     @classmethod
     def of(cls, column: pd.Series) -> Self:
         """Read the levels off training rows; missing is a level where it occurs."""
-        return cls(str(column.name), tuple(sorted(set(_labels(column)))))
+        if pd.api.types.is_datetime64_any_dtype(column.dtype):
+            raise InputError(
+                f"Column {column.name!r} holds dates; convert it to numbers, days since a start for example."
+            )
+        levels = tuple(sorted(set(_labels(column))))
+        if len(levels) > _MOST_LEVELS:
+            raise InputError(
+                f"Column {column.name!r} has {len(levels)} different values, more than {_MOST_LEVELS}: it looks like "
+                f"free text or an identifier; leave it out, or group its values."
+            )
+        return cls(str(column.name), levels)
 
     def numbers(self, column: pd.Series) -> np.ndarray:  # (n,)
         """Codes of the levels."""

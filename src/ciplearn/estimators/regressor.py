@@ -83,7 +83,12 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _read_target(self, y: Any) -> np.ndarray:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        target = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=self), dtype=float)
+        try:
+            target = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=self), dtype=float)
+        except ValueError as error:
+            raise InputError(
+                f"The target cannot be used: {error}; pass finite numbers, or use CIPClassifier."
+            ) from error
         self.target_is_flat_ = target.ndim == 1
         return target.reshape(len(target), -1)
 
