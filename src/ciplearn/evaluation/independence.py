@@ -58,11 +58,10 @@ class IndependenceTest:
 
     def __str__(self) -> str:
         what = "conditional independence" if self.conditional else "independence"
-        verdict = (
-            f"is rejected at the 5 % level: the prediction still follows R{' given S' if self.conditional else ''}"
-        )
-        if not self.rejects:
-            verdict = "is not rejected at the 5 % level, which is no proof of it"
+        verdict = "is not rejected at the 5 % level, which is no proof of it"
+        if self.rejects:
+            known = " when the conditioning variables are known" if self.conditional else ""
+            verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{known}"
         return f"On {self.n_rows} rows {what} has p = {self.p_value:.3g} and {verdict}."
 
     def to_dict(self) -> dict[str, Any]:
