@@ -189,8 +189,9 @@ class CIPEstimator(BaseEstimator, ABC):
         self.encoding_ = TableEncoding.of(table, roles.inputs)
         return self._training_rows(table, target, weights, extra, roles), roles
 
-    def _settled_roles(self, table: pd.DataFrame) -> Roles:
-        roles = settle_roles(
+    def _roles_of(self, table: pd.DataFrame) -> Roles:
+        """The roles that the arguments give to the columns of a table."""
+        return settle_roles(
             table,
             graph=self.graph,
             outcome=self.outcome,
@@ -200,6 +201,9 @@ class CIPEstimator(BaseEstimator, ABC):
             adjustment=self.adjustment,
             independence=self.independence,
         )
+
+    def _settled_roles(self, table: pd.DataFrame) -> Roles:
+        roles = self._roles_of(table)
         if self.on_violation not in ("raise", "warn"):
             raise InputError(f"on_violation must be 'raise' or 'warn', got {self.on_violation!r}; pass one of these.")
         if roles.verdict is not None and not roles.verdict.holds:

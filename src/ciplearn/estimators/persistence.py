@@ -31,7 +31,7 @@ from ciplearn.estimators.card import model_card
 from ciplearn.estimators.classifier import CIPClassifier
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.estimators.regressor import CIPRegressor
-from ciplearn.estimators.roles import Roles, settle_roles
+from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.specs import from_spec, to_spec
 
 # Raised when an older ciplearn could no longer read what this one writes.
@@ -173,16 +173,7 @@ def _roles(model: CIPEstimator, description: dict[str, Any]) -> Roles:
     said = description["independence"]
     if model.graph is None and model.protected is None and said is not None:
         model.independence = Independence(right=said["right"], given=said["given"])
-    return settle_roles(
-        pd.DataFrame(columns=description["columns"]),
-        graph=model.graph,
-        outcome=model.outcome,
-        protected=model.protected,
-        context=model.context,
-        inputs=model.inputs,
-        adjustment=model.adjustment,
-        independence=model.independence,
-    )
+    return model._roles_of(pd.DataFrame(columns=description["columns"]))
 
 
 def _target(model: CIPEstimator) -> dict[str, Any]:
