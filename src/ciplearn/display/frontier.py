@@ -120,15 +120,14 @@ class FrontierDisplay:
         return self
 
     def _label_gammas(self, ax: Axes, table: Any) -> None:
-        # Every label that keeps its distance from the last one: crowded ends stay readable.
-        last = None
+        # Every label that keeps its distance from the last one and from the rivals: crowded ends stay readable.
         span_x = float(table[self.violation].max() - table[self.violation].min()) or 1.0
         span_y = float(table[self.cost].max() - table[self.cost].min()) or 1.0
+        taken = list((self.baselines or {}).values())
         for gamma, x, y in zip(table["gamma"], table[self.violation], table[self.cost], strict=True):
-            here = (x / span_x, y / span_y)
-            if last is not None and abs(here[0] - last[0]) + abs(here[1] - last[1]) < 0.09:
+            if any(abs(x - left) / span_x + abs(y - up) / span_y < 0.09 for left, up in taken):
                 continue
-            last = here
+            taken.append((x, y))
             ax.annotate(
                 f"γ = {gamma:g}", (x, y), xytext=(7, 5), textcoords="offset points", fontsize=8, color="#3a4250"
             )
