@@ -16,12 +16,14 @@ from ciplearn.cli.bench import bench
 from ciplearn.cli.check import check
 from ciplearn.cli.demo import demo
 from ciplearn.cli.output import complain, say
+from ciplearn.cli.reproduce import reproduce
 
 # Name on the command line -> function. A function returns its exit code, or None for 0.
 _COMMANDS: dict[str, Callable[..., int | None]] = {
     "demo": demo,
     "check": check,
     "bench": bench,
+    "reproduce": reproduce,
 }
 
 _MISTAKE = 2

@@ -1,0 +1,66 @@
+"""``ciplearn reproduce``: the paper's tables and figures, one command each."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ciplearn.cli.output import say
+from ciplearn.experiments.reproduction.registry import names
+
+_PAGE = "page"
+
+
+def reproduce(
+    what: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(names())}; or page, to assemble the page of a folder.")
+    ],
+    preset: Annotated[str, typer.Option(help="quick: minutes on a CPU; paper: the paper's settings.")] = "quick",
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+    out: Annotated[Path, typer.Option(help="Where to write, and to find what is already done.")] = Path(
+        "reproduction-output"
+    ),
+    seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes on a CPU.", min=1)] = os.cpu_count() or 1,
+    page: Annotated[
+        Path | None, typer.Option(help="Where to write the page of all results; index.md in the folder by default.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="A file or folder of data, for studies that read one.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Make the paper's tables and figures anew and judge its claims.
+
+    Example: ciplearn reproduce fig2-left --preset quick
+    """
+    from ciplearn.experiments.reproduction.page import assemble
+    from ciplearn.experiments.reproduction.registry import find
+    from ciplearn.experiments.reproduction.runner import reproduce as run
+
+    target = page or out / "index.md"
+    if what == _PAGE:
+        count = assemble(out, target)
+        say(json.dumps({"page": str(target), "results": count}) if as_json else f"Written: {target}, {count} results")
+        return
+    progress = not as_json and sys.stderr.isatty()
+    options = {} if data is None else {"data": str(data)}
+    results = []
+    for study in find(what):
+        result = run(study, preset, out, seed=seed, device=device, jobs=jobs, progress=progress, options=options)
+        results.append(result)
+        if not as_json:
+            _tell(result, out / study.name)
+    assemble(out, target)
+    say(json.dumps(results, indent=2, ensure_ascii=False) if as_json else f"Written: {target}")
+
+
+def _tell(result: dict[str, Any], folder: Path) -> None:
+    say(f"{result['title']} ({result['seconds']:.0f} s): {folder}")
+    for claim in result["claims"]:
+        mark = "✓" if claim["holds"] else "✗"
+        who = f" [{claim['method']}]" if claim["method"] else ""
+        say(f"  {mark} {claim['claim']}{who}: {claim['statistic']}")

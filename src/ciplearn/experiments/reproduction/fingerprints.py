@@ -1,0 +1,56 @@
+"""Short names for computations, so that nothing old is taken for something new."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import ciplearn
+
+# Rooms and files that a training or a measurement can depend on.
+_COMPUTATIONS = (
+    "_core",
+    "baselines",
+    "causal",
+    "datasets",
+    "estimators",
+    "evaluation",
+    "kernels",
+    "learning",
+    "penalties",
+    "scm",
+)
+
+# What a study makes of its trainings: claims, tables, figures.
+_JUDGEMENTS = ("experiments",)
+
+
+def of_computation(*parts: object) -> str:
+    """A digest of the parts' ``repr`` and of the code that trains and measures."""
+    return _digest(_code(_COMPUTATIONS), *parts)
+
+
+def of_result(*parts: object) -> str:
+    """A digest of the parts' ``repr`` and of all code behind a result."""
+    return _digest(code(), *parts)
+
+
+def code() -> str:
+    """A digest of all code behind a result."""
+    return _code(_COMPUTATIONS + _JUDGEMENTS)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\n".join(repr(part) for part in parts).encode()).hexdigest()[:16]
+
+
+@cache
+def _code(places: tuple[str, ...]) -> str:
+    root = Path(ciplearn.__file__).parent
+    digest = hashlib.sha256()
+    for place in places:
+        for path in sorted((root / place).rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,63 @@
+"""The page of all results in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ciplearn._core.errors import InputError
+from ciplearn.experiments.reproduction.markdown import claims_table, section, table
+from ciplearn.experiments.reproduction.registry import order
+from ciplearn.experiments.reproduction.writing import make_folder, write
+
+_INTRODUCTION = """# The paper's tables and figures
+
+This page is written by the program, from results that the program has written. `ciplearn reproduce NAME` makes one of
+them, `ciplearn reproduce all` every synthetic one; `--preset quick` takes minutes on a laptop, `--preset paper` has the
+paper's settings and wants a GPU. Where two settings stand side by side, *paper's* is the paper's penalty, network and
+scale, and *default* what ciplearn does when nothing is said. Every claim is judged by the program, by the statistic
+shown, with the threshold fixed in the code; one that does not hold is reported as such. `docs/errata.md` lists what is
+corrected in the paper's equations."""
+
+
+def assemble(folder: Path, page: Path) -> int:
+    """Write the page of all results found in a folder and return how many there are."""
+    results = [found for name in order() if (found := _read(folder / name / "result.json")) is not None]
+    if not results:
+        raise InputError(f"{folder} holds no results; run ciplearn reproduce with --out {folder} first.")
+    make_folder(page.parent)
+    base = Path(os.path.relpath(folder, page.parent)).as_posix()
+    blocks = [_INTRODUCTION, "## Overview", _overview(results), _failures(results)]
+    blocks += [section(result, f"{base}/{result['study']}/", level=2) for result in results]
+    write(page, "\n\n".join(block.strip() for block in blocks if block) + "\n")
+    return len(results)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except OSError:
+        return None
+    except ValueError as error:
+        raise InputError(f"{path} is not a result: {error}; delete it and run the study again.") from error
+
+
+def _overview(results: list[dict[str, Any]]) -> str:
+    rows = []
+    for result in results:
+        held = sum(claim["holds"] for claim in result["claims"])
+        link = f"[{result['title']}](#{_anchor(result['title'])})"
+        rows.append((f"`{result['study']}`", link, f"{held} of {len(result['claims'])}", f"{result['seconds']:.0f} s"))
+    return table(["name", "result", "claims that hold", "time"], rows)
+
+
+def _failures(results: list[dict[str, Any]]) -> str:
+    failed = [claim for result in results for claim in result["claims"] if not claim["holds"]]
+    return f"Claims that do not hold:\n\n{claims_table(failed)}" if failed else ""
+
+
+def _anchor(title: str) -> str:
+    kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
+    return kept.replace(" ", "-")

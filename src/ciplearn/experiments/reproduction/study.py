@@ -1,0 +1,153 @@
+"""What a reproduction is made of: a study, the conditions it runs under, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ciplearn.experiments.reproduction.fingerprints import of_computation
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, and whether it holds here.
+
+    Attributes
+    ----------
+    claim : str
+        The sentence, short.
+    statistic : str
+        What was computed, what came out and where the line was drawn before looking.
+    holds : bool
+    method : str
+        Whose settings were judged, where several are run side by side.
+    value : float or None
+        The statistic as a number.
+    """
+
+    claim: str
+    statistic: str
+    holds: bool
+    method: str = ""
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A number of the paper that does not come out, and the most likely reason."""
+
+    what: str
+    paper: str
+    ours: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A table for people, with the paper's value beside ours; its columns are the headings."""
+
+    caption: str
+    table: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What a study found.
+
+    Attributes
+    ----------
+    tables : mapping from name to DataFrame
+        The numbers behind everything, one CSV file each.
+    comparisons : tuple of Comparison
+    claims : tuple of Claim
+    figure : Figure, optional
+    caption : str
+        What the figure shows.
+    unmatched : tuple of Unmatched
+    notes : tuple of str
+        Sentences that a reader needs to judge the rest.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    comparisons: tuple[Comparison, ...]
+    claims: tuple[Claim, ...]
+    figure: Figure | None = None
+    caption: str = ""
+    unmatched: tuple[Unmatched, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Where and how a study runs.
+
+    Attributes
+    ----------
+    seed : int
+        The first seed; everything random follows from it.
+    device : str
+        ``"cpu"`` or ``"cuda"``.
+    cache : Path
+        Folder of unfinished and shared computations.
+    jobs : int
+        Processes on a CPU.
+    progress : bool
+        Whether a person watches.
+    options : mapping
+        What was passed on the command line for one study alone, such as the path of a data file.
+    """
+
+    seed: int
+    device: str
+    cache: Path
+    jobs: int = 1
+    progress: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def seeds(self, count: int) -> range:
+        """Return ``count`` seeds, from the first on."""
+        return range(self.seed, self.seed + count)
+
+    def file(self, name: str, key: object, suffix: str = ".csv") -> Path:
+        """Return the path of a cached computation: another for another key, device, seed or code.
+
+        Parameters
+        ----------
+        name : str
+            For people who look into the folder.
+        key : object
+            Whose ``repr`` says everything the computation depends on; dataclasses of plain values do.
+        suffix : str
+        """
+        self.cache.mkdir(parents=True, exist_ok=True)
+        return self.cache / f"{name}-{of_computation(key, self.device, self.seed)}{suffix}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table or figure of the paper that the program makes anew.
+
+    Attributes
+    ----------
+    name : str
+        On the command line.
+    title : str
+    presets : mapping from preset to settings
+        Frozen dataclasses of plain values.
+    run : callable
+        ``run(settings, conditions) -> Findings``.
+    paper : mapping
+        The paper's values, ready for JSON.
+    """
+
+    name: str
+    title: str
+    presets: Mapping[str, Any]
+    run: Callable[[Any, Conditions], Findings]
+    paper: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,190 @@
+"""The frame that every reproduction runs in, tried with a study that costs nothing."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from ciplearn._core.errors import InputError
+from ciplearn.cli import app as application
+from ciplearn.experiments.reproduction import Claim, Comparison, Findings, Study, Unmatched, fingerprints, registry
+from ciplearn.experiments.reproduction.page import assemble
+from ciplearn.experiments.reproduction.runner import reproduce
+
+
+@dataclass(frozen=True)
+class Settings:
+    rows: int = 3
+
+
+class Counter:
+    """A study's run that counts how often it is asked, and may be interrupted."""
+
+    def __init__(self):
+        self.calls = 0
+        self.conditions = None
+        self.interrupted = False
+
+    def __call__(self, settings, conditions):
+        self.calls += 1
+        self.conditions = conditions
+        if self.interrupted:
+            raise KeyboardInterrupt
+        figure = Figure()
+        figure.subplots().plot([0, 1])
+        return Findings(
+            tables={"numbers": pd.DataFrame({"x": np.random.default_rng(conditions.seed).random(settings.rows)})},
+            comparisons=(Comparison("A | B", pd.DataFrame({"γ": ["0.5"], "paper": ["1 ± 1"], "ours": ["2 | 2"]})),),
+            claims=(
+                Claim("x rises", "Spearman 1.00 (at least 0.9)", holds=True, method="default", value=np.float64(1)),
+                Claim("y rises", "Spearman undefined", holds=np.bool_(False), value=float("nan")),
+            ),
+            figure=figure,
+            caption="A line",
+            unmatched=(Unmatched("MSE", "1", "2", "another scale"),),
+            notes=("First.", "Second."),
+        )
+
+
+@pytest.fixture
+def counter():
+    return Counter()
+
+
+@pytest.fixture
+def study(counter):
+    presets = {"quick": Settings(), "paper": Settings(rows=5)}
+    return Study("toy", "A toy", presets, counter, paper={"MSE": 1.0})
+
+
+@pytest.fixture
+def registered(study, monkeypatch):
+    monkeypatch.setattr(registry, "SYNTHETIC", {"toy": "toy_module"})
+    monkeypatch.setattr(registry, "_load", lambda module: study)
+    return study
+
+
+def test_everything_is_written_and_says_what_it_is(study, tmp_path):
+    result = reproduce(study, "quick", tmp_path, seed=4, device="cpu", jobs=2)
+    folder = tmp_path / "toy"
+    assert json.loads((folder / "result.json").read_text()) == result
+    assert {path.name for path in folder.iterdir()} == {"result.json", "result.md", "figure.png", "numbers.csv"}
+    assert result["settings"] == {"rows": 3}
+    assert result["seed"] == 4
+    assert {"ciplearn", "python", "torch"} <= set(result["versions"])
+    assert result["claims"][0]["holds"] is True
+    assert result["claims"][1] == {
+        "claim": "y rises",
+        "statistic": "Spearman undefined",
+        "holds": False,
+        "method": "",
+        "value": None,
+    }
+    assert len(pd.read_csv(folder / "numbers.csv")) == 3
+    assert (folder / "figure.png").stat().st_size < 200_000
+    text = (folder / "result.md").read_text()
+    assert "| 0.5 | 1 ± 1 | 2 \\| 2 |" in text
+    assert "**does not hold**" in text
+    assert "* First.\n* Second.\n" in text
+
+
+def test_finished_study_is_not_run_again_unless_something_differs(study, counter, tmp_path):
+    first = reproduce(study, "quick", tmp_path, device="cpu")
+    assert reproduce(study, "quick", tmp_path, device="cpu") == first
+    assert counter.calls == 1
+    reproduce(study, "quick", tmp_path, device="cpu", seed=1)
+    reproduce(study, "paper", tmp_path, device="cpu", seed=1)
+    assert counter.calls == 3
+
+
+def test_changed_code_makes_old_results_old(study, counter, tmp_path, monkeypatch):
+    reproduce(study, "quick", tmp_path, device="cpu")
+    before = counter.conditions.file("x", Settings())
+    assert before == counter.conditions.file("x", Settings())
+    assert before != counter.conditions.file("x", Settings(rows=4))
+    monkeypatch.setattr(fingerprints, "_code", lambda places: "other")
+    assert before != counter.conditions.file("x", Settings())
+    reproduce(study, "quick", tmp_path, device="cpu")
+    assert counter.calls == 2
+
+
+def test_interrupted_study_leaves_no_result_and_runs_again(study, counter, tmp_path):
+    counter.interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(study, "quick", tmp_path, device="cpu")
+    assert list((tmp_path / "toy").iterdir()) == []
+    counter.interrupted = False
+    assert reproduce(study, "quick", tmp_path, device="cpu")["study"] == "toy"
+
+
+def test_unreadable_result_is_made_anew(study, counter, tmp_path):
+    reproduce(study, "quick", tmp_path, device="cpu")
+    (tmp_path / "toy" / "result.json").write_text('{"half": ')
+    reproduce(study, "quick", tmp_path, device="cpu")
+    assert counter.calls == 2
+
+
+def test_same_seed_same_bytes(study, tmp_path):
+    for name in ("one", "two"):
+        reproduce(study, "quick", tmp_path / name, seed=7, device="cpu")
+    one, two = ((tmp_path / name / "toy" / "numbers.csv").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_page_lists_results_and_links_their_files(registered, tmp_path):
+    reproduce(registered, "quick", tmp_path / "docs" / "results", device="cpu")
+    page = tmp_path / "docs" / "page.md"
+    assert assemble(tmp_path / "docs" / "results", page) == 1
+    text = page.read_text()
+    assert "| `toy` | [A toy](#a-toy) | 1 of 2 |" in text
+    assert "(results/toy/figure.png)" in text
+    assert "Claims that do not hold:" in text
+
+
+def test_command_runs_studies_and_prints_claims(registered, counter, tmp_path, capsys):
+    assert application._run(["reproduce", "all", "--out", str(tmp_path), "--device", "cpu"]) == 0
+    printed = capsys.readouterr().out
+    assert "✓ x rises [default]: Spearman 1.00" in printed
+    assert "✗ y rises: Spearman undefined" in printed
+    assert application._run(["reproduce", "toy", "--out", str(tmp_path), "--device", "cpu", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer[0]["claims"][0]["claim"] == "x rises"
+    assert counter.calls == 1
+    assert application._run(["reproduce", "page", "--out", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["results"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["reproduce", "fig9"], "no study 'fig9'"),
+        (["reproduce", "toy", "--preset", "slow"], "no preset 'slow'"),
+        (["reproduce", "toy", "--device", "abacus"], "device must be"),
+        (["reproduce", "toy", "--jobs", "0"], "'--jobs'"),
+        (["reproduce", "page"], "holds no results"),
+    ],
+)
+@pytest.mark.usefixtures("registered")
+def test_mistakes_end_in_one_line(arguments, word, tmp_path, capsys):
+    assert application._run([*arguments, "--out", str(tmp_path / "out")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert word in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_folder_that_cannot_be_made_is_named(study, tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("in the way")
+    with pytest.raises(InputError, match="cannot be made"):
+        reproduce(study, "quick", blocker, device="cpu")
+
+
+def test_every_registered_study_has_its_name_and_both_presets():
+    for name in registry.order():
+        (study,) = registry.find(name)
+        assert study.name == name
+        assert set(study.presets) == {"quick", "paper"}
