@@ -42,3 +42,7 @@ class GraphSyntaxError(GraphError):
 
 class MissingDependencyError(CiplearnError, ImportError):
     """An optional package is needed; the message names the extra that brings it."""
+
+
+class MissingDataError(CiplearnError, FileNotFoundError):
+    """A data set is neither on this machine nor could it be fetched; the message says how to provide it."""

@@ -7,9 +7,11 @@ from ciplearn.datasets import graphs
 
 # Models load on first use: reading a graph should not wait for scipy.
 _FILE_OF = {
+    "Adult": "adult",
     "MinMaxScaling": "scaling",
     "first_synthetic": "synthetic",
-    "image_latents": "synthetic_vectors",
+    "image_latents": "dsprites.causal_model",
+    "load_adult": "adult",
     "multidimensional": "synthetic_vectors",
     "scenario_1": "synthetic",
     "scenario_2": "synthetic",
@@ -17,10 +19,12 @@ _FILE_OF = {
     "veitch_causal": "synthetic",
 }
 
-__all__ = ["graphs", *sorted(_FILE_OF)]
+__all__ = ["dsprites", "graphs", *sorted(_FILE_OF)]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "dsprites":
+        return import_module("ciplearn.datasets.dsprites")
     if name in _FILE_OF:
         return getattr(import_module(f"ciplearn.datasets.{_FILE_OF[name]}"), name)
     raise AttributeError(f"module 'ciplearn.datasets' has no attribute {name!r}")

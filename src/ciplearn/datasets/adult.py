@@ -1,0 +1,148 @@
+"""The Adult data: incomes of 48 842 people in the United States, from the census of 1994."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from ciplearn._core.errors import InputError, MissingDataError
+from ciplearn.datasets.adult_download import CHECKSUMS, SOURCES, download, from_zip
+from ciplearn.datasets.adult_raw import COLUMNS, NUMBERS, read_raw
+
+# A folder with data that a user has; looked at before anything is downloaded.
+DATA_VARIABLE = "CIPLEARN_DATA"
+
+# The columns of `datasets.graphs.adult_columns`.
+GRAPH_COLUMNS = (
+    "age",
+    "sex",
+    "race",
+    "native-country",
+    "marital-status",
+    "education",
+    "workclass",
+    "occupation",
+    "hours-per-week",
+    "income",
+)
+
+_MISSING = ("drop", "keep")
+
+
+@dataclass(frozen=True, eq=False)
+class Adult:
+    """The two tables, with the same kinds of columns: numbers are whole, labels are categories with the same levels.
+
+    Attributes
+    ----------
+    train, test : DataFrame
+        As UCI splits them.
+    weights : Series
+        ``fnlwgt`` of the training rows: how many people of the population a row stands for.
+    left_out : int
+        Rows that were dropped because they miss a value.
+    source : str
+        Where the files were read.
+    """
+
+    train: pd.DataFrame
+    test: pd.DataFrame
+    weights: pd.Series
+    left_out: int
+    source: str
+
+
+def load_adult(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    all_columns: bool = False,
+    missing: str = "drop",
+    allow_download: bool = True,
+) -> Adult:
+    """Read the Adult data, and download it first where it is not at hand.
+
+    Parameters
+    ----------
+    path : path, optional
+        The folder with ``adult.data`` and ``adult.test``, or the archive ``adult.zip`` of UCI. By default the folder
+        that the environment variable CIPLEARN_DATA names, or ``adult`` in it, then the cache; if the files are in none
+        of these they are downloaded into the cache, from UCI or else from OpenML, and checked.
+    all_columns : bool
+        Whether to return all 15 columns, not only those of `datasets.graphs.adult_columns`.
+    missing : "drop" or "keep"
+        What to do with rows that miss a value, "?" in the files: 30 162 and 15 060 rows are complete. Kept rows hold
+        NaN; estimators take them with ``missing="impute"``.
+    allow_download : bool
+        Whether the internet may be used.
+
+    Examples
+    --------
+    >>> adult = load_adult()  # doctest: +SKIP
+    >>> adult.train.shape, adult.test.shape  # doctest: +SKIP
+    ((30162, 10), (15060, 10))
+    """
+    if missing not in _MISSING:
+        raise InputError(f"missing must be 'drop' or 'keep', got {missing!r}; pass one of these.")
+    texts, source = _texts(path, allow_download)
+    tables = {name: read_raw(text, name) for name, text in texts.items()}
+    both = pd.concat(tables, names=["file", "row"])
+    total = len(both)
+    if missing == "drop":
+        both = both.dropna()
+    labels = [column for column in COLUMNS if column not in NUMBERS]
+    both = both.astype({column: pd.CategoricalDtype(sorted(both[column].dropna().unique())) for column in labels})
+    train, test = (_of_file(both, name) for name in CHECKSUMS)
+    columns = list(COLUMNS if all_columns else GRAPH_COLUMNS)
+    return Adult(train[columns], test[columns], train["fnlwgt"], total - len(both), source)
+
+
+def cache_folder() -> Path:
+    """Return where downloaded data is kept: ``ciplearn`` under XDG_CACHE_HOME, or under .cache of the home folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ciplearn"
+
+
+def _of_file(both: pd.DataFrame, name: str) -> pd.DataFrame:
+    if name not in both.index.get_level_values("file"):
+        raise InputError(f'{name} has no complete rows; pass missing="keep", or the files as UCI publishes them.')
+    return both.xs(name, level="file").reset_index(drop=True)
+
+
+def _texts(path: str | os.PathLike[str] | None, allow_download: bool) -> tuple[dict[str, str], str]:
+    if path is not None:
+        return _read(Path(path)), str(path)
+    cached = cache_folder() / "adult"
+    named = os.environ.get(DATA_VARIABLE)
+    places = [*([Path(named) / "adult", Path(named)] if named else []), cached]
+    for place in places:
+        if _is_complete(place):
+            return _read(place), str(place)
+    if not allow_download:
+        raise MissingDataError(
+            f"The Adult data is not in {', '.join(map(str, places))}, and downloading was not allowed; save adult.data "
+            f"and adult.test from {SOURCES[0].url} in a folder and pass it as path, or name it in {DATA_VARIABLE}."
+        )
+    download(cached)
+    return _read(cached), str(cached)
+
+
+def _is_complete(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in CHECKSUMS)
+
+
+def _read(place: Path) -> dict[str, str]:
+    try:
+        if place.is_file():
+            return {name: content.decode("utf-8") for name, content in from_zip(place.read_bytes()).items()}
+        if not _is_complete(place):
+            raise MissingDataError(
+                f"{place} holds no {' and '.join(CHECKSUMS)}; pass the folder with both files, or UCI's adult.zip."
+            )
+        return {name: (place / name).read_text(encoding="utf-8") for name in CHECKSUMS}
+    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{place} does not hold the Adult data; pass the folder with {' and '.join(CHECKSUMS)}, or UCI's adult.zip."
+        ) from error
