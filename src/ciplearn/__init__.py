@@ -42,7 +42,7 @@ _ROOM_OF = {
 }
 
 # Rooms that are public as modules.
-_MODULES = ("datasets",)
+_MODULES = ("baselines", "datasets")
 
 __all__ = [*sorted((*_ROOM_OF, *_MODULES)), "__version__"]
 

@@ -1,0 +1,219 @@
+"""What all rivals share: roles, task, a network on what the rival lets it see."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags, check_random_state
+from sklearn.utils import _safe_indexing as take
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from ciplearn._core.errors import InputError
+from ciplearn.baselines.columns import NodeColumns, settle_columns
+from ciplearn.baselines.regression import NetworkSettings
+from ciplearn.baselines.task import CLASSIFICATION, REGRESSION, settled_task
+from ciplearn.causal import CausalGraph
+from ciplearn.estimators import CIPClassifier, CIPRegressor
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.missing import without_missing
+from ciplearn.estimators.roles import Columns
+from ciplearn.estimators.tables import read_table
+from ciplearn.learning import TrainingSettings
+from ciplearn.learning.settings import chosen_device
+
+
+@dataclass(eq=False, repr=False)
+class Baseline(BaseEstimator, ABC):
+    """A rival of `CIPRegressor` and `CIPClassifier`, with their roles and their network.
+
+    Parameters
+    ----------
+    graph : CausalGraph, optional
+        Says what descends from the protected variables.
+    outcome : str, optional
+        The node of the graph that y holds.
+    protected, inputs : nodes, columns or positions
+        A, and what the rival may use; by default every observed node but the outcome, without a graph every column. A
+        node ``A`` may be held by columns ``A[0]``, ``A[1]``, ...
+    context : nodes, columns or positions, optional
+        Checked against the graph, so that the same roles fit every estimator; no rival conditions on it.
+    task : "auto", "regression" or "classification"
+        ``"auto"`` classifies where y holds text, categories, booleans or exactly two distinct values.
+    missing, module, hidden, epochs, batch_size, learning_rate, weight_decay, early_stopping, validation_fraction, \
+patience, device, verbose, random_state
+        As in `CIPRegressor`.
+
+    Attributes
+    ----------
+    model_ : CIPRegressor or CIPClassifier
+        The trained network, without roles of its own.
+    task_ : str
+    inputs_ : tuple of str
+        The columns that `predict` needs.
+    classes_ : array
+        In classification.
+    """
+
+    graph: CausalGraph | None = None
+    outcome: str | None = None
+    protected: Columns = None
+    context: Columns = None
+    inputs: Columns = None
+    task: str = "auto"
+    missing: str = "error"
+    module: nn.Module | Callable[[], nn.Module] | None = None
+    hidden: Sequence[int] = (64, 64)
+    epochs: int = 100
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    patience: int = 10
+    device: str = "auto"
+    verbose: bool = False
+    random_state: Any = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on a table: every observed column but the outcome, which is y.
+
+        Parameters
+        ----------
+        X : pandas or polars frame, or array, shape (n, columns)
+        y : array, shape (n,) or (n, outputs)
+        sample_weight : array, shape (n,), optional
+            Weights in the loss of the network.
+        """
+        table = read_table(self, X, reset=True)
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
+        if len(table) != len(y):
+            raise InputError(
+                f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
+                f"{len(y)}; pass the same rows to both."
+            )
+        columns = self._settled_columns(table)
+        self.task_ = settled_task(self.task, y)
+        self.inputs_ = self._read_by_predict(columns)
+        table, kept = without_missing(table, self._read_by_fit(columns), self.missing)
+        if not kept.all():
+            rows = np.flatnonzero(kept)
+            y, sample_weight = take(y, rows), None if sample_weight is None else take(sample_weight, rows)
+        self.model_ = self._learnt(table, y, sample_weight, columns)
+        if self.task_ == CLASSIFICATION:
+            self.classes_ = self.model_.classes_
+        elif hasattr(self, "classes_"):
+            del self.classes_
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict; only the columns in ``inputs_`` are needed."""
+        check_is_fitted(self, "model_")
+        if self.task_ == CLASSIFICATION:
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self._mean_answer(X, self.model_.predict)
+
+    @available_if(lambda self: getattr(self, "task_", self.task) == CLASSIFICATION)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, shape (n, classes); only in classification."""
+        check_is_fitted(self, "model_")
+        return self._mean_answer(X, self.model_.predict_proba)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² in regression, accuracy in classification."""
+        check_is_fitted(self, "model_")
+        measure = accuracy_score if self.task_ == CLASSIFICATION else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    @abstractmethod
+    def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
+        """Columns without which there is no prediction."""
+
+    @abstractmethod
+    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
+        """Columns without which there is no training."""
+
+    @abstractmethod
+    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
+        """Learn on training rows what the rival needs, and return the trained network."""
+
+    @abstractmethod
+    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
+        """What the network is shown for these rows; its answers to several views are averaged."""
+
+    def _settled_columns(self, table: pd.DataFrame) -> NodeColumns:
+        return settle_columns(
+            tuple(table.columns),
+            graph=self.graph,
+            outcome=self.outcome,
+            protected=self.protected,
+            context=self.context,
+            inputs=self.inputs,
+        )
+
+    def _network(self, **more: Any) -> CIPEstimator:
+        """The untrained network; without an independence among ``more`` it has no penalty."""
+        settings = {
+            "missing": self.missing,
+            "module": self.module,
+            "hidden": self.hidden,
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "weight_decay": self.weight_decay,
+            "early_stopping": self.early_stopping,
+            "validation_fraction": self.validation_fraction,
+            "patience": self.patience,
+            "device": self.device,
+            "verbose": self.verbose,
+            "random_state": self.random_state,
+        }
+        kind = CIPClassifier if self.task_ == CLASSIFICATION else CIPRegressor
+        return kind(**{**settings, **more})
+
+    def _regressions(self) -> NetworkSettings:
+        """How networks that regress one column on others are trained: as the predictor is, on all training rows."""
+        training = TrainingSettings(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
+        return NetworkSettings(self.hidden, training, chosen_device(self.device), progress=bool(self.verbose))
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _mean_answer(self, X: Any, ask: Callable[[pd.DataFrame], np.ndarray]) -> np.ndarray:
+        table = read_table(self, X, reset=False)
+        absent = [name for name in self.inputs_ if name not in table.columns]
+        if absent:
+            raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
+        table, _ = without_missing(
+            table[list(self.inputs_)], self.inputs_, "impute" if self.missing == "impute" else "error"
+        )
+        # Rows that agree in all that is read get the same answer, to the last bit, and are asked once.
+        same = table.groupby(list(self.inputs_), sort=False, dropna=False, observed=True).ngroup().to_numpy()
+        _, first, place = np.unique(same, return_index=True, return_inverse=True)
+        answers = [ask(view) for view in self._views(table.iloc[first].reset_index(drop=True))]
+        return np.mean(answers, axis=0)[place]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        task = getattr(self, "task_", None) if self.task == "auto" else self.task
+        if task == CLASSIFICATION:
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        elif task == REGRESSION:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+            tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,111 @@
+"""CF2: residuals of descendants [kusner2017]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+from ciplearn.baselines.base import Baseline
+from ciplearn.baselines.columns import NodeColumns
+from ciplearn.baselines.regression import ColumnRegression, estimator_regression
+from ciplearn.causal.names import listed
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.encoding import TableEncoding
+
+_REGRESSED_ON = ("protected", "parents")
+
+
+@dataclass(eq=False, repr=False)
+class CF2(Baseline):
+    """Ŷ = f(non-descendants of A, V − E[V | A] for each descendant V), level 2 of counterfactual fairness [kusner2017].
+
+    Counterfactually invariant where each descendant is a function of A plus noise that is independent of A. A
+    descendant that is a category counts with its indicators minus their predicted probabilities.
+
+    Parameters
+    ----------
+    regressor : scikit-learn regressor, optional
+        What regresses a descendant on A: its number scaled to [0, 1], or the indicators of its levels. By default a
+        network like the predictor's, trained alike, which for a category predicts probabilities.
+    regress_on : "protected" or "parents"
+        The paper regresses on A. Where A and a descendant share an observed cause, such residuals still follow A;
+        regression on all observed parents removes that.
+
+    Other parameters and attributes: see `Baseline`; the graph is needed.
+    """
+
+    regressor: Any = None
+    regress_on: str = "protected"
+
+    def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
+        if self.regress_on not in _REGRESSED_ON:
+            raise InputError(
+                f"regress_on must be 'protected' or 'parents', got {self.regress_on!r}; pass one of these."
+            )
+        self.causes_ = {
+            column: columns.of(self._causes(node, columns), self.regress_on)
+            for node in columns.descendants()
+            if node in columns.inputs
+            for column in columns.of([node])
+        }
+        changed = {*columns.protected, *columns.descendants()}
+        self.unchanged_ = columns.of(node for node in columns.inputs if node not in changed)
+        if not self.causes_ and not self.unchanged_:
+            raise InputError(
+                f"CF2 has nothing to predict from: the only inputs are {listed(columns.inputs)}, which are protected; "
+                f"name more inputs."
+            )
+        regressors = (name for causes in self.causes_.values() for name in causes)
+        return tuple(dict.fromkeys((*self.unchanged_, *self.causes_, *regressors)))
+
+    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
+        return self.inputs_
+
+    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
+        seed = self._seed()
+        self.regressions_ = {
+            column: self._regression(table, column, seed + number) for number, column in enumerate(self.causes_)
+        }
+        return self._network().fit(self._residual_table(table), y, weights)
+
+    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
+        yield self._residual_table(table)
+
+    def _causes(self, node: str, columns: NodeColumns) -> tuple[str, ...]:
+        if self.regress_on == "protected":
+            return columns.protected
+        return tuple(cause for cause in columns.causes(node) if cause != columns.outcome)
+
+    def _regression(self, table: pd.DataFrame, column: str, seed: int) -> _Residual:
+        causes, value = TableEncoding.of(table, self.causes_[column]), TableEncoding.of(table, (column,))
+        inputs, target = causes.features(table), value.features(table)
+        if self.regressor is not None:
+            return _Residual(causes, value, estimator_regression(self.regressor, inputs, target))
+        is_category = value.columns[0].is_category
+        learnt = self._regressions().regression(inputs, target, is_category=is_category, seed=seed)
+        return _Residual(causes, value, learnt)
+
+    def _residual_table(self, table: pd.DataFrame) -> pd.DataFrame:
+        parts = [table[list(self.unchanged_)], *(residual(table) for residual in self.regressions_.values())]
+        return pd.concat(parts, axis=1)
+
+
+@dataclass(frozen=True)
+class _Residual:
+    """V − E[V | causes] of one column, as columns of their own."""
+
+    causes: TableEncoding
+    value: TableEncoding
+    regression: ColumnRegression
+
+    def __call__(self, table: pd.DataFrame) -> pd.DataFrame:
+        column = self.value.columns[0]
+        observed = self.value.features(table).double()
+        residual = observed - self.regression.mean(self.causes.features(table).double())
+        levels = getattr(column, "levels", ("",))
+        names = [f"residual of {column.name}{'=' if level else ''}{level}" for level in levels]
+        return pd.DataFrame(residual.numpy(), columns=names, index=table.index)

@@ -1,0 +1,144 @@
+"""Which columns of a table belong to which node of the graph, and what the graph says about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ciplearn._core.errors import GraphError, InputError
+from ciplearn.causal import CausalGraph
+from ciplearn.causal.names import listed, natural_key, nearest
+from ciplearn.causal.roles import resolve_roles
+
+# The columns of a node that is a vector: A[0], A[1], ...
+_ENTRY = re.compile(r"(.+)\[\d+\]")
+
+
+@dataclass(frozen=True)
+class NodeColumns:
+    """The nodes that a rival reads, with the columns that hold them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns of the table.
+    protected, inputs : tuple of str
+        Nodes. Without a graph every column, or every vector of columns, is a node.
+    outcome : str or None
+    graph : CausalGraph or None
+    """
+
+    names: tuple[str, ...]
+    protected: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outcome: str | None = None
+    graph: CausalGraph | None = None
+
+    def of(self, nodes: Iterable[str], role: str = "inputs") -> tuple[str, ...]:
+        """Return the columns of some nodes, or say which node has none."""
+        return tuple(column for node in nodes for column in self._of_node(node, role))
+
+    def descendants(self) -> tuple[str, ...]:
+        """Nodes that A changes, each after its causes; neither A itself nor the outcome, latent ones left out."""
+        graph = self._known_graph()
+        below = graph.descendants(self.protected) - set(self.protected) - {self.outcome} - graph.latent
+        return tuple(node for node in graph.topological_order() if node in below)
+
+    def causes(self, node: str) -> tuple[str, ...]:
+        """Observed parents of a node, and A too where it acts on the node through a latent parent."""
+        graph = self._known_graph()
+        parents = graph.parents(node)
+        through_latent = graph.latent.intersection(parents) & graph.descendants(self.protected)
+        found = [parent for parent in parents if parent not in graph.latent]
+        return tuple(dict.fromkeys([*found, *(self.protected if through_latent else ())]))
+
+    def _of_node(self, node: str, role: str) -> tuple[str, ...]:
+        if node in self.names:
+            return (node,)
+        entries = [name for name in self.names if (found := _ENTRY.fullmatch(name)) and found[1] == node]
+        if not entries:
+            raise InputError(f"The {role} column {node!r} is not in X; {nearest(node, self.names, 'columns')}")
+        return tuple(sorted(entries, key=natural_key))
+
+    def _known_graph(self) -> CausalGraph:
+        if self.graph is None:
+            raise InputError(
+                "A causal graph is needed to tell what descends from the protected columns, got graph=None; pass for "
+                "example graph=CausalGraph.from_edges('A -> L, L -> Y')."
+            )
+        return self.graph
+
+
+def settle_columns(
+    names: Sequence[str],
+    *,
+    graph: Any,
+    outcome: str | None,
+    protected: Any,
+    context: Any,
+    inputs: Any,
+) -> NodeColumns:
+    """Return the nodes that arguments name, as nodes or as columns or by position, checked against table and graph."""
+    names = tuple(names)
+    if graph is not None and not isinstance(graph, CausalGraph):
+        raise InputError(f"graph must be a CausalGraph, got {type(graph).__name__}; use CausalGraph.from_edges(...).")
+    if outcome is not None and outcome in names:
+        raise InputError(f"X holds the outcome {outcome!r}; drop that column from X and pass it as y.")
+    chosen = {"protected": protected, "context": context, "inputs": inputs}
+    asked = {role: _nodes(named, names, graph, role) for role, named in chosen.items()}
+    if graph is None:
+        if not asked["protected"]:
+            raise InputError(
+                f"No protected column was named, got protected={protected!r}; name the columns to be invariant in."
+            )
+        every = tuple(dict.fromkeys(_node_of(name, names, asked["protected"]) for name in names))
+        columns = NodeColumns(names, asked["protected"], every if asked["inputs"] is None else asked["inputs"], outcome)
+    else:
+        roles = resolve_roles(graph, outcome, asked["protected"], asked["context"], asked["inputs"], None)
+        if roles.outcome in names:
+            raise InputError(f"X holds the outcome {roles.outcome!r}; drop that column from X and pass it as y.")
+        columns = NodeColumns(names, roles.protected, roles.inputs, roles.outcome, graph)
+    columns.of(columns.protected, "protected")
+    columns.of(columns.inputs, "inputs")
+    return columns
+
+
+def _node_of(name: str, names: Sequence[str], nodes: Iterable[str]) -> str:
+    """Return the node that a column is an entry of, if that is one of the nodes, else the column."""
+    found = _ENTRY.fullmatch(name)
+    return found[1] if found and found[1] in nodes and found[1] not in names else name
+
+
+def _nodes(named: Any, names: tuple[str, ...], graph: CausalGraph | None, role: str) -> tuple[str, ...] | None:
+    if named is None:
+        return None
+    if isinstance(named, str | int) or not isinstance(named, Iterable):
+        named = [named]
+    columns = [_as_name(entry, names, role) for entry in named]
+    if graph is None:
+        return tuple(dict.fromkeys(columns))
+    nodes = [column if column in graph.index else _node_of(column, (), graph.index) for column in columns]
+    for column, node in zip(columns, nodes, strict=True):
+        entries = [name for name in names if _node_of(name, names, (node,)) == node and name != node]
+        left_out = [entry for entry in entries if entry not in columns]
+        if column != node and left_out:
+            raise InputError(
+                f"{role} names {column!r}, one of {len(entries)} columns of the node {node!r}, and leaves out "
+                f"{left_out[0]!r}; name the node, or all its columns."
+            )
+    try:
+        return graph.known(nodes, role)
+    except GraphError as error:
+        raise GraphError(f"{error} The columns of X are {listed(names[:8])}.") from error
+
+
+def _as_name(entry: Any, names: tuple[str, ...], role: str) -> str:
+    if isinstance(entry, str):
+        return entry
+    if isinstance(entry, int) and not isinstance(entry, bool):
+        if 0 <= entry < len(names):
+            return names[entry]
+        raise InputError(f"{role} names column {entry}, but X has columns 0 to {len(names) - 1}; count from 0.")
+    raise InputError(f"{role} must hold names or positions of columns, got {entry!r}; pass for example ['age'].")

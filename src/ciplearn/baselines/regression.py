@@ -1,0 +1,84 @@
+"""The mean of one column given others, learnt on encoded rows: numbers scaled to [0, 1], one indicator a level."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import clone
+from torch import Tensor, nn
+
+from ciplearn._core.errors import InputTypeError
+from ciplearn.estimators.networks import Perceptron
+from ciplearn.learning import CrossEntropy, Objective, SquaredError, TrainingRows, TrainingSettings, train
+
+
+class ColumnRegression(ABC):
+    """E[V | inputs] for a number V, the probabilities of its levels for a category."""
+
+    @abstractmethod
+    def mean(self, inputs: Tensor) -> Tensor:  # (n, d) -> (n, width of V)
+        """Return the mean of each row, in the precision and on the device of the inputs."""
+
+
+@dataclass(frozen=True)
+class NetworkRegression(ColumnRegression):
+    """A trained network; kept in double precision, in which a row's mean does not depend on its neighbours."""
+
+    module: nn.Module
+    objective: Objective
+
+    def mean(self, inputs: Tensor) -> Tensor:
+        """Ask the network."""
+        weight = next(self.module.parameters())
+        with torch.no_grad():
+            output = self.module(inputs.to(weight.device, weight.dtype))
+            return self.objective.prediction(output).to(inputs.device, inputs.dtype)
+
+
+@dataclass(frozen=True)
+class EstimatorRegression(ColumnRegression):
+    """A fitted scikit-learn regressor."""
+
+    estimator: Any
+    width: int
+
+    def mean(self, inputs: Tensor) -> Tensor:
+        """Ask the estimator."""
+        answer = np.asarray(self.estimator.predict(inputs.double().cpu().numpy()), dtype=float)
+        return torch.from_numpy(answer.reshape(len(inputs), self.width)).to(inputs.device, inputs.dtype)
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """How networks that regress one column on others are made and trained."""
+
+    hidden: Sequence[int]
+    training: TrainingSettings
+    device: torch.device
+    progress: bool = False
+
+    def regression(self, inputs: Tensor, target: Tensor, *, is_category: bool, seed: int) -> NetworkRegression:
+        """Train a network: squared error for a number, cross-entropy for a category."""
+        objective: Objective = CrossEntropy() if is_category else SquaredError()
+        learnt = target.argmax(dim=1) if is_category else target
+        settings = TrainingSettings(**{**vars(self.training), "seed": seed})
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            module = Perceptron(inputs.shape[1], self.hidden, target.shape[1]).to(self.device)
+        rows = TrainingRows(inputs=(inputs,), target=learnt).to(self.device)
+        trained = train(module, rows, objective, settings, progress=self.progress).module
+        return NetworkRegression(trained.double(), objective)
+
+
+def estimator_regression(regressor: Any, inputs: Tensor, target: Tensor) -> EstimatorRegression:
+    """Fit a clone of a scikit-learn regressor to a column's number, or to the indicators of its levels."""
+    if not (hasattr(regressor, "fit") and hasattr(regressor, "predict")):
+        raise InputTypeError(f"regressor must have fit and predict, got {regressor!r}; pass LinearRegression().")
+    values = target.double().numpy()
+    fitted = clone(regressor).fit(inputs.double().numpy(), values[:, 0] if values.shape[1] == 1 else values)
+    return EstimatorRegression(fitted, values.shape[1])

@@ -1,0 +1,65 @@
+"""Rivals that choose columns: the naive predictor and CF1 [kusner2017]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+from ciplearn.baselines.base import Baseline
+from ciplearn.baselines.columns import NodeColumns
+from ciplearn.causal.names import listed
+from ciplearn.estimators.base import CIPEstimator
+
+
+@dataclass(eq=False, repr=False)
+class _Selected(Baseline):
+    """A network on some of the inputs."""
+
+    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
+        return self.inputs_
+
+    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
+        return self._network().fit(table[list(self.inputs_)], y, weights)
+
+    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
+        yield table
+
+
+@dataclass(eq=False, repr=False)
+class NaivePredictor(_Selected):
+    """Ŷ = f(inputs without A): not looking at the protected variables, only at everything they have changed.
+
+    Needs no graph. Parameters and attributes: see `Baseline`.
+    """
+
+    def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
+        seen = tuple(node for node in columns.inputs if node not in columns.protected)
+        if not seen:
+            raise InputError(
+                f"Nothing is left to predict from: X has {len(columns.names)} feature(s), and every input is protected "
+                f"({listed(columns.protected)}); name more inputs."
+            )
+        return columns.of(seen)
+
+
+@dataclass(eq=False, repr=False)
+class CF1(_Selected):
+    """Ŷ = f(non-descendants of A), level 1 of counterfactual fairness [kusner2017].
+
+    Counterfactually invariant whatever the data look like, if the graph is right. Parameters and attributes: see
+    `Baseline`; the graph is needed.
+    """
+
+    def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
+        changed = {*columns.protected, *columns.descendants()}
+        seen = tuple(node for node in columns.inputs if node not in changed)
+        if not seen:
+            raise InputError(
+                f"CF1 has nothing to predict from: every input descends from {listed(columns.protected)} in the graph "
+                f"(the inputs are {listed(columns.inputs)}); add a non-descendant, or use CF2."
+            )
+        return columns.of(seen)
