@@ -1,9 +1,9 @@
-"""The paper's data-generating processes with a protected vector and with image latents [quinzan2024]."""
+"""The paper's data-generating processes with a protected vector [quinzan2024]."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm, randint
+from scipy.stats import norm
 
 from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
@@ -42,48 +42,4 @@ def multidimensional(size: int) -> StructuralCausalModel:
         noise={"Z": norm(), "A": norm(), "L": norm(0, 0.1), "Y": norm(0, 0.1)},
         inverses={"L": lambda p, v: 10 * (v - l_mean(p)), "Y": lambda p, v: 10 * (v - y_mean(p))},
         kinds={"A": Vector(size)},
-    )
-
-
-# How many values each image latent takes: shape from 1, all others from 0.
-SHAPES, SCALES, ORIENTATIONS, POSITIONS, COLORS = 3, 6, 40, 32, 1
-
-
-def image_latents() -> StructuralCausalModel:
-    """Return the model of the image experiment without its images: whole numbers that choose a picture.
-
-    shape in 1..3, y_pos in 0..31, color and orientation uniform; x_pos = round(x) with x ~ N(shape + y_pos, 1);
-    scale = round((x_pos/24 + y_pos/24) shape + ε_S); Y = exp(shape) x_pos + scale² sin(y_pos) + ε_Y, with ε_S ~ N(0, 1)
-    and ε_Y ~ N(0, 0.01). x_pos and scale are clipped to the values that the pictures have, 0..31 and 0..5. Rounding
-    hides part of the noise: counterfactuals of x_pos and scale are draws from all noises that fit.
-    """
-
-    def scale(p: Parents, u: Array) -> Array:
-        raw = (p["x_pos"] / 24 + p["y_pos"] / 24) * p["shape"] + u
-        return np.clip(np.round(raw), 0, SCALES - 1)
-
-    return StructuralCausalModel(
-        CausalGraph.from_edges(
-            "shape -> x_pos, y_pos -> x_pos, shape -> scale, x_pos -> scale, y_pos -> scale, shape -> Y, x_pos -> Y, "
-            "scale -> Y, y_pos -> Y",
-            nodes=["color", "orientation"],
-        ),
-        equations={
-            "shape": Additive(),
-            "y_pos": Additive(),
-            "color": Additive(),
-            "orientation": Additive(),
-            "x_pos": lambda p, u: np.clip(np.round(p["shape"] + p["y_pos"] + u), 0, POSITIONS - 1),
-            "scale": scale,
-            "Y": Additive(lambda p: np.exp(p["shape"]) * p["x_pos"] + p["scale"] ** 2 * np.sin(p["y_pos"])),
-        },
-        noise={
-            "shape": randint(1, 1 + SHAPES),
-            "y_pos": randint(0, POSITIONS),
-            "color": randint(0, COLORS),
-            "orientation": randint(0, ORIENTATIONS),
-            "x_pos": norm(),
-            "scale": norm(),
-            "Y": norm(0, 0.01),
-        },
     )

@@ -1,0 +1,124 @@
+"""The original dSprites file, for people who have it: read without unpickling anything, and without 3 GB of memory."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from tqdm import tqdm
+
+from ciplearn._core.errors import InputError
+from ciplearn.datasets.dsprites.latents import N_IMAGES, index_of, latents_of
+from ciplearn.datasets.dsprites.rendering import SIDE
+from ciplearn.scm.kinds import Array
+
+_IMAGE_BYTES = SIDE * SIDE
+_IMAGES_AT_ONCE = 4096
+
+# What a damaged or foreign file can raise while it is read.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, RuntimeError, OSError)
+
+
+@dataclass(frozen=True, init=False)
+class Archive:
+    """The original ``dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz`` on disk.
+
+    Parameters
+    ----------
+    path : path
+        Looked at when the archive is made: it must be an npz with all 737 280 images in one plain array.
+    """
+
+    path: Path
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        object.__setattr__(self, "path", Path(path))
+        if not self.path.is_file():
+            raise InputError(f"{self.path} is no file; pass the path of the original dSprites npz, or use render.")
+        with self._member("imgs") as images:
+            self._check_header(images)
+
+    def images(self, latents: Any) -> Array:  # (..., 6) -> (..., 64, 64)
+        """Return the original's pictures for latent classes, as `render` returns its own.
+
+        The file is read once from the start to the last picture that is asked for.
+        """
+        wanted = index_of(latents)
+        numbers, places = np.unique(wanted, return_inverse=True)
+        pictures = np.empty((len(numbers), SIDE, SIDE), dtype=np.uint8)
+        end = int(numbers[-1]) + 1 if len(numbers) else 0
+        # disable=None: quiet where nobody watches.
+        bar = tqdm(total=end, desc="reading dSprites", unit="image", disable=None, leave=False)
+        with self._member("imgs") as images, bar:
+            self._check_header(images)
+            for start in range(0, end, _IMAGES_AT_ONCE):
+                count = min(_IMAGES_AT_ONCE, N_IMAGES - start)
+                block = images.read(count * _IMAGE_BYTES)
+                if len(block) < count * _IMAGE_BYTES:
+                    raise EOFError(f"imgs ends within image {start + len(block) // _IMAGE_BYTES}")
+                here = slice(*np.searchsorted(numbers, [start, start + count]))
+                stored = np.frombuffer(block, dtype=np.uint8).reshape(count, SIDE, SIDE)
+                pictures[here] = stored[numbers[here] - start]
+                bar.update(min(count, end - start))
+        if pictures.size and pictures.max() > 1:
+            raise InputError(
+                f"{self.path} holds pixels other than 0 and 1, got {pictures.max()}; fetch the file again."
+            )
+        return pictures[places].reshape(*wanted.shape, SIDE, SIDE)
+
+    def check_latents(self) -> None:
+        """Raise if the file's own table of latent classes is not in the order that `latents_of` states."""
+        with self._member("latents_classes") as member:
+            classes = np.lib.format.read_array(member, allow_pickle=False)
+        if not np.array_equal(classes, latents_of(np.arange(N_IMAGES))):
+            raise InputError(f"{self.path} lists its images in another order than dSprites; fetch the file again.")
+
+    def metadata(self, *, unpickle: bool = False) -> Any:
+        """Return the original's description of itself, which is stored as a pickle.
+
+        Parameters
+        ----------
+        unpickle : bool
+            Unpickling runs whatever code the file holds: say True only for a file that you trust.
+        """
+        if unpickle is not True:
+            raise InputError(
+                f"The metadata of {self.path} is a pickle, and reading one runs the code inside it; pass unpickle=True "
+                "if you trust the file (images and latents need no pickle)."
+            )
+        with self._member("metadata") as member:
+            # Python 2 wrote the original.
+            stored = np.lib.format.read_array(member, allow_pickle=True, pickle_kwargs={"encoding": "latin1"})
+        return stored[()]
+
+    def _check_header(self, images: IO[bytes]) -> None:
+        version = np.lib.format.read_magic(images)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, columns_first, dtype = read(images)
+        if shape != (N_IMAGES, SIDE, SIDE) or dtype != np.uint8 or columns_first:
+            raise InputError(
+                f"{self.path} must hold imgs of shape {(N_IMAGES, SIDE, SIDE)} and type uint8, got {shape} and "
+                f"{dtype}; pass the original dSprites npz."
+            )
+
+    @contextmanager
+    def _member(self, name: str) -> Iterator[IO[bytes]]:
+        """Open one array of the file; damage that shows while it is read becomes one sentence."""
+        try:
+            with zipfile.ZipFile(self.path) as file, file.open(f"{name}.npy") as member:
+                yield member
+        except InputError:
+            raise
+        except _DAMAGE as error:
+            reason = str(error).strip("'\". ") or type(error).__name__
+            raise InputError(
+                f"{self.path} cannot be read as the dSprites npz ({reason}); it is damaged or another file, fetch the "
+                "original again."
+            ) from error
