@@ -1,6 +1,8 @@
 """The rivals: other ways to a predictor that does not follow the protected variables, under one estimator contract."""
 
+from ciplearn.baselines.augmented import Augmented, CausallyAugmented
 from ciplearn.baselines.cf2 import CF2
 from ciplearn.baselines.selected import CF1, NaivePredictor
+from ciplearn.baselines.veitch import Veitch
 
-__all__ = ["CF1", "CF2", "NaivePredictor"]
+__all__ = ["CF1", "CF2", "Augmented", "CausallyAugmented", "NaivePredictor", "Veitch"]

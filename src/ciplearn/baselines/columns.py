@@ -46,6 +46,11 @@ class NodeColumns:
         below = graph.descendants(self.protected) - set(self.protected) - {self.outcome} - graph.latent
         return tuple(node for node in graph.topological_order() if node in below)
 
+    def responding(self) -> tuple[str, ...]:
+        """Descendants of A that are inputs or act on inputs, each after its causes."""
+        acting = self._known_graph().ancestors(self.inputs)
+        return tuple(node for node in self.descendants() if node in acting)
+
     def causes(self, node: str) -> tuple[str, ...]:
         """Observed parents of a node, and A too where it acts on the node through a latent parent."""
         graph = self._known_graph()

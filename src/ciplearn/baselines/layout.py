@@ -1,0 +1,41 @@
+"""Encoded rows, and where in them each column stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Self
+
+import pandas as pd
+from torch import Tensor
+
+from ciplearn.estimators.encoding import TableEncoding
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The encoding of several columns side by side: a number in [0, 1], or one indicator a level."""
+
+    encoding: TableEncoding
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, names: Iterable[str]) -> Self:
+        """Learn the encoding of the named columns on training rows."""
+        return cls(TableEncoding.of(table, tuple(dict.fromkeys(names))))
+
+    def rows(self, table: pd.DataFrame) -> Tensor:  # (n, width)
+        """Encode rows."""
+        return self.encoding.features(table)
+
+    def places(self, names: Iterable[str]) -> list[int]:
+        """Positions of the named columns in an encoded row."""
+        ends = list(accumulate(column.width for column in self.encoding.columns))
+        where = {
+            column.name: range(end - column.width, end) for column, end in zip(self.encoding.columns, ends, strict=True)
+        }
+        return [place for name in names for place in where[name]]
+
+    def is_category(self, name: str) -> bool:
+        """Whether a column holds categories."""
+        return next(column.is_category for column in self.encoding.columns if column.name == name)
