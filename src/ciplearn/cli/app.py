@@ -15,13 +15,17 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn.cli.bench import bench
 from ciplearn.cli.check import check
 from ciplearn.cli.demo import demo
+from ciplearn.cli.fit import fit
 from ciplearn.cli.output import complain, say
+from ciplearn.cli.predict import predict
 from ciplearn.cli.reproduce import reproduce
 
 # Name on the command line -> function. A function returns its exit code, or None for 0.
 _COMMANDS: dict[str, Callable[..., int | None]] = {
     "demo": demo,
     "check": check,
+    "fit": fit,
+    "predict": predict,
     "bench": bench,
     "reproduce": reproduce,
 }
@@ -31,7 +35,6 @@ _INTERRUPTED = 130
 
 app = typer.Typer(
     help="Counterfactually invariant prediction: predictors that would have said the same had A been different.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for _name, _function in _COMMANDS.items():

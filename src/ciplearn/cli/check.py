@@ -3,85 +3,48 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ciplearn._core.errors import GraphError
+from ciplearn.cli import options
+from ciplearn.cli.names import split_names
 from ciplearn.cli.output import is_terminal, say, say_headed
 
 if TYPE_CHECKING:
-    from ciplearn.causal import CausalGraph, Verdict
-
-# What graph text holds and the name of a graph file does not.
-_SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "\n")
+    from ciplearn.causal import Verdict
 
 
 def check(
     graph: Annotated[str, typer.Argument(help="A file, or the graph itself: 'S -> A, A -> Y'.", metavar="GRAPH")],
-    outcome: Annotated[str | None, typer.Option(help="What is predicted.", metavar="NAME")] = None,
-    protected: Annotated[
-        str | None, typer.Option(help="What the prediction should not follow.", metavar="NAMES")
-    ] = None,
-    context: Annotated[
-        str | None,
-        typer.Option(help="What a person is known by. Default: all observed nodes but the outcome.", metavar="NAMES"),
-    ] = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(help="What the predictor sees. Default: all observed nodes but the outcome.", metavar="NAMES"),
-    ] = None,
-    adjustment: Annotated[
-        str | None,
-        typer.Option(help="What to condition on. Default: the largest certifying set in the context.", metavar="NAMES"),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    outcome: options.Outcome = None,
+    protected: options.Protected = None,
+    context: options.Context = None,
+    inputs: options.Inputs = None,
+    adjustment: options.Adjustment = None,
+    as_json: options.Json = False,
 ) -> int:
     """Say which independence makes a predictor counterfactually invariant, or why none is certified.
 
     NAMES are separated by commas. Exit code: 0 it holds, 1 it does not, 2 a mistake in the call.
+
+    Example:
+
+      ciplearn check 'S -> {A L Y}, A -> L -> Y, A -> Y' --outcome Y --protected A --context L,S
     """
-    drawn = _read(graph)
+    drawn = options.read_graph(graph)
     verdict = drawn.criterion(
         outcome=outcome,
-        protected=_names(drawn, protected),
-        context=_names(drawn, context),
-        inputs=_names(drawn, inputs),
-        adjustment=_names(drawn, adjustment),
+        protected=split_names(protected, drawn.nodes),
+        context=split_names(context, drawn.nodes),
+        inputs=split_names(inputs, drawn.nodes),
+        adjustment=split_names(adjustment, drawn.nodes),
     )
     if as_json:
         say(json.dumps(verdict.to_dict(), ensure_ascii=False, indent=2))
     else:
         _show(verdict)
     return 0 if verdict.holds else 1
-
-
-def _read(graph: str) -> CausalGraph:
-    from ciplearn.causal import CausalGraph
-
-    if _is_file(graph):
-        return CausalGraph.from_file(graph)
-    if any(sign in graph for sign in _SIGNS_OF_TEXT):
-        return CausalGraph.from_text(graph)
-    raise GraphError(f"{graph!r} is neither a file nor a graph; give a path, or edges such as 'A -> B'.")
-
-
-def _is_file(graph: str) -> bool:
-    try:
-        return Path(graph).exists()
-    except OSError:
-        # Text longer than a path may be.
-        return False
-
-
-def _names(graph: CausalGraph, option: str | None) -> tuple[str, ...] | None:
-    """Split at commas, unless the whole is the name of a node."""
-    if option is None:
-        return None
-    if option in graph.nodes:
-        return (option,)
-    return tuple(name.strip() for name in option.split(",") if name.strip())
 
 
 def _show(verdict: Verdict) -> None:

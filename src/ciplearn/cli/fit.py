@@ -1,0 +1,267 @@
+"""``ciplearn fit``: from a table and a graph to a model folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ciplearn._core.errors import InputError
+from ciplearn.cli import options
+from ciplearn.cli.names import join_names, split_names
+from ciplearn.cli.output import complain, is_terminal, say
+
+if TYPE_CHECKING:
+    from ciplearn.cli.problem import Problem
+    from ciplearn.cli.training import Trained
+
+# Epochs of a training, gammas to try.
+_PRESETS = {"quick": (20, 6), "standard": (60, 9), "thorough": (200, 12)}
+
+_CHOICE, _NETWORK = "Penalty and gamma", "Network"
+
+
+def fit(
+    table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file.", metavar="TABLE")],
+    graph: Annotated[
+        str, typer.Option(help="A graph file, or the graph itself: 'S -> A, A -> Y'.", rich_help_panel="Roles")
+    ],
+    out: Annotated[Path, typer.Option(help="The model folder to write.", metavar="FOLDER")],
+    outcome: options.Outcome = None,
+    protected: options.Protected = None,
+    context: options.Context = None,
+    inputs: options.Inputs = None,
+    adjustment: options.Adjustment = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="classification or regression. Default: classification for text and for two values.",
+            rich_help_panel="Roles",
+        ),
+    ] = None,
+    gamma: Annotated[float | None, typer.Option(help="Weight of the penalty.", min=0, rich_help_panel=_CHOICE)] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Search the largest gamma that loses at most this: a share of the squared error (default 0.1), or "
+            "points of accuracy (default 0.02).",
+            min=0,
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="What the tolerance is about: loss or score (R², accuracy).", rich_help_panel=_CHOICE),
+    ] = None,
+    penalty: Annotated[
+        str | None,
+        typer.Option(
+            help="residual-hscic, hscic, hscic-paper, circe, hsic or mmd. Default: residual-hscic, or hsic where "
+            "nothing is conditioned on.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            help="With --gamma, also train without a penalty, to show what it costs.", rich_help_panel=_CHOICE
+        ),
+    ] = True,
+    on_violation: Annotated[
+        str,
+        typer.Option(help="raise or warn, where the graph does not certify the statement.", rich_help_panel=_CHOICE),
+    ] = "raise",
+    preset: Annotated[
+        str, typer.Option(help="quick, standard or thorough: epochs and gammas to try.", rich_help_panel=_NETWORK)
+    ] = "standard",
+    epochs: Annotated[
+        int | None, typer.Option(help="Instead of the preset's.", min=1, rich_help_panel=_NETWORK)
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="Rows of a step.", min=2, rich_help_panel=_NETWORK)] = 256,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam.", min=0, rich_help_panel=_NETWORK)] = 1e-3,
+    hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.", rich_help_panel=_NETWORK)] = "64,64",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=_NETWORK)] = "auto",
+    seed: options.Seed = 0,
+    holdout: Annotated[
+        float, typer.Option(help="Share of the rows kept from training, for the audit.", min=0, max=0.9)
+    ] = 0.2,
+    missing: Annotated[
+        str, typer.Option(help="Rows with missing values: drop, impute or error.", rich_help_panel="The table")
+    ] = "drop",
+    categories: Annotated[
+        str | None,
+        typer.Option(help="Columns of numbers that are codes.", metavar="NAMES", rich_help_panel="The table"),
+    ] = None,
+    separator: options.Separator = None,
+    columns: options.ColumnNames = None,
+    skip: options.Skip = 0,
+    na: options.MissingCells = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what was understood and stop.")] = False,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Train a predictor that would have said the same had the protected columns been different.
+
+    NAMES are separated by commas; a name with a comma stands in double quotes.
+
+    Example:
+
+      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex,age --out model
+
+      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex --tolerance 0.05 --out model
+
+      ciplearn fit --config fit.yaml --gamma 3
+    """
+    from ciplearn.cli.model_folder import SIGN, write_folder
+    from ciplearn.cli.problem import Problem, Wishes
+    from ciplearn.cli.training import Recipe, estimator, train
+    from ciplearn.cli.writing import whole_folder
+
+    if gamma is not None and tolerance is not None:
+        raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
+    if preset not in _PRESETS:
+        raise InputError(f"--preset must be one of {', '.join(_PRESETS)}, got {preset!r}; name one of these.")
+    drawn = options.read_graph(graph)
+    source = options.table_file(table, separator, columns, skip, na)
+    codes = split_names(categories) or ()
+    wishes = Wishes(
+        graph=drawn,
+        outcome=outcome,
+        protected=split_names(protected, drawn.nodes),
+        context=split_names(context, drawn.nodes),
+        inputs=split_names(inputs, drawn.nodes),
+        adjustment=split_names(adjustment, drawn.nodes),
+        categories=codes,
+        task=task,
+        missing=missing,
+        holdout=holdout,
+        seed=seed,
+    )
+    default_epochs, trials = _PRESETS[preset]
+    network = {
+        "epochs": epochs or default_epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "hidden": _widths(hidden),
+        "device": device,
+    }
+    recipe = Recipe(gamma, tolerance, measure, penalty, on_violation, compare, trials, network)
+    problem = Problem.of(source.read(codes), wishes)
+    if not as_json:
+        _describe(problem)
+    estimator(problem, recipe)
+    if not problem.verdict.holds:
+        complain(f"ciplearn: note: the graph does not certify {problem.roles.independence}; enforced all the same.")
+    if dry_run:
+        if as_json:
+            say(json.dumps(problem.description(), indent=2, ensure_ascii=False))
+        return
+    settings: dict[str, Any] = {
+        "graph": drawn.to_dagitty(),
+        **{name: _written(getattr(problem.verdict, name)) for name in ("protected", "context", "inputs", "adjustment")},
+        "outcome": problem.outcome,
+        "task": problem.task,
+        "gamma": gamma,
+        "tolerance": tolerance,
+        "measure": measure,
+        "penalty": penalty,
+        "compare": compare,
+        "on_violation": on_violation,
+        "preset": preset,
+        "epochs": network["epochs"],
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "hidden": hidden,
+        "device": device,
+        "seed": seed,
+        "holdout": holdout,
+        "missing": missing,
+        "categories": _written(codes),
+        "separator": separator,
+        "columns": columns,
+        "skip": skip,
+        "na": na,
+    }
+    settings = {name: value for name, value in settings.items() if value not in (None, "")}
+    with whole_folder(out, SIGN) as fresh:
+        trained = train(problem, recipe)
+        write_folder(fresh, problem, trained, source, settings)
+    if trained.remark:
+        complain(f"ciplearn: note: {trained.remark}")
+    if as_json:
+        say(json.dumps(_result(problem, trained, out), indent=2, ensure_ascii=False))
+    else:
+        _conclude(problem, trained, out)
+
+
+def _widths(hidden: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(width) for width in hidden.split(",") if width.strip())
+    except ValueError:
+        raise InputError(f"--hidden must be whole numbers, got {hidden!r}; pass for example 64,64.") from None
+
+
+def _written(names: Any) -> str:
+    return join_names(names) if names else ""
+
+
+def _describe(problem: Problem) -> None:
+    said = problem.description()
+    rows = [("column", "kind", "values", "roles")]
+    rows += [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in said["columns"]]
+    say(
+        f"{said['rows']} rows; {said['dropped']} left out because a value is missing; {said['training']} to train on, "
+        f"{said['held_out']} kept for the audit."
+    )
+    if is_terminal():
+        _table_on_terminal(rows)
+    else:
+        widths = [max(len(row[place]) for row in rows) for place in range(4)]
+        for row in rows:
+            say("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if said["ignored"]:
+        say(f"Not in the graph, so not used: {', '.join(said['ignored'])}.")
+    say(f"{said['task'].capitalize()}. {problem.verdict.headline()}")
+
+
+def _table_on_terminal(rows: list[tuple[str, str, str, str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=True, header_style="bold")
+    for title in rows[0]:
+        shown.add_column(title)
+    for row in rows[1:]:
+        # Text, not markup: names come from the user's table.
+        shown.add_row(*(Text(cell) for cell in row))
+    Console().print(shown)
+
+
+def _result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]:
+    return {
+        "folder": str(out),
+        "gamma": trained.model.gamma_,
+        "tolerance": trained.tolerance,
+        "measure": trained.measure,
+        "scores": trained.scores,
+        "trials": trained.trace.table.drop(columns="seed").to_dict(orient="records") if trained.trace.points else [],
+        "remark": trained.remark,
+        "understood": problem.description(),
+    }
+
+
+def _conclude(problem: Problem, trained: Trained, out: Path) -> None:
+    score = "accuracy" if problem.task == "classification" else "R²"
+    if trained.trace.points:
+        table = trained.trace.table.set_index("gamma")
+        free = table.loc[0.0]
+        say(f"Without a penalty: {score} {free['score']:.3f}, penalty {free['penalty']:.2e} (on rows that judge).")
+        if trained.model.gamma_ in table.index and trained.model.gamma_ > 0:
+            used = table.loc[trained.model.gamma_]
+            say(f"At gamma = {trained.model.gamma_:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
+    if trained.scores:
+        say(f"On rows kept for the audit: {score} {trained.scores['score']:.3f}.")
+    say(f"Written: {out}. Next: ciplearn audit {out} TABLE --out report.html")

@@ -1,0 +1,108 @@
+"""Options that several commands share, and what they mean together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ciplearn._core.errors import GraphError, InputError
+from ciplearn.cli.config import read_config
+from ciplearn.cli.names import split_names
+
+if TYPE_CHECKING:
+    from ciplearn.causal import CausalGraph
+    from ciplearn.cli.tables import TableFile
+
+_TABLE, _ROLES = "The table", "Roles"
+
+Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**31 - 1)]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        help="A YAML, TOML or JSON file with any of these options; what is typed beats it.",
+        callback=read_config,
+        is_eager=True,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(help="Between cells. Default: comma, or tab in .tsv files.", metavar="TEXT", rich_help_panel=_TABLE),
+]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option("--columns", help="Names, for text without a header line.", metavar="NAMES", rich_help_panel=_TABLE),
+]
+Skip = Annotated[int, typer.Option(help="Lines to pass over at the top.", min=0, rich_help_panel=_TABLE)]
+MissingCells = Annotated[
+    str | None,
+    typer.Option(
+        "--na",
+        help="More cells that mean missing, beside '?', NA and empty ones.",
+        metavar="TEXTS",
+        rich_help_panel=_TABLE,
+    ),
+]
+Outcome = Annotated[str | None, typer.Option(help="What is predicted.", metavar="NAME", rich_help_panel=_ROLES)]
+Protected = Annotated[
+    str | None, typer.Option(help="What the prediction should not follow.", metavar="NAMES", rich_help_panel=_ROLES)
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        help="What a person is known by. Default: all observed nodes but the outcome.",
+        metavar="NAMES",
+        rich_help_panel=_ROLES,
+    ),
+]
+Inputs = Annotated[
+    str | None,
+    typer.Option(
+        help="What the predictor sees. Default: all observed nodes but the outcome.",
+        metavar="NAMES",
+        rich_help_panel=_ROLES,
+    ),
+]
+Adjustment = Annotated[
+    str | None,
+    typer.Option(
+        help="What to condition on. Default: the largest certifying set in the context.",
+        metavar="NAMES",
+        rich_help_panel=_ROLES,
+    ),
+]
+
+# What graph text holds and the name of a graph file does not.
+_SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "\n")
+
+
+def read_graph(graph: str) -> CausalGraph:
+    """Read a graph from a file, or from the text itself."""
+    from ciplearn.causal import CausalGraph
+
+    if _is_file(graph):
+        return CausalGraph.from_file(graph)
+    if any(sign in graph for sign in _SIGNS_OF_TEXT):
+        return CausalGraph.from_text(graph)
+    raise GraphError(f"{graph!r} is neither a file nor a graph; give a path, or edges such as 'A -> B'.")
+
+
+def table_file(path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None) -> TableFile:
+    """Return the table that the options describe."""
+    from ciplearn.cli.tables import TableFile
+
+    if separator is not None:
+        separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
+        if len(separator) != 1:
+            raise InputError(f"--separator must be one character, got {separator!r}; pass for example ';'.")
+    return TableFile(path, separator, split_names(columns), skip, split_names(missing) or ())
+
+
+def _is_file(graph: str) -> bool:
+    try:
+        return Path(graph).exists()
+    except OSError:
+        # Text longer than a path may be.
+        return False

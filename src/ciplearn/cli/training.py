@@ -1,0 +1,241 @@
+"""From a problem to a trained model, and the trace of gammas that were tried on the way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+from tqdm import tqdm
+
+from ciplearn._core.errors import GraphError, InputError
+from ciplearn._core.numbers import non_negative
+from ciplearn.cli.problem import Problem
+from ciplearn.estimators import CIPClassifier, CIPRegressor
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.gamma_search import measures_of
+from ciplearn.kernels import Gaussian
+from ciplearn.learning import Frontier
+from ciplearn.learning.frontier import Point
+from ciplearn.learning.gamma import largest_allowed_gamma
+from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Operator, Penalty, ResidualHSCIC
+
+# Ends of the search for gamma.
+_LOW, _HIGH = 1e-3, 1e4
+
+# Share of the training rows that judge a gamma.
+_JUDGES = 0.2
+
+# What may be lost where nothing was said: a tenth more squared error, or two points of accuracy.
+DEFAULT_TOLERANCE = {"regression": 0.10, "classification": 0.02}
+
+# Predictions are scaled to [0, 1], where differences of a tenth count.
+_PREDICTION = Gaussian(0.1)
+PENALTIES: dict[str, Callable[[], Penalty]] = {
+    "residual-hscic": lambda: ResidualHSCIC(kernel=_PREDICTION),
+    "hscic": lambda: HSCIC(kernel=_PREDICTION),
+    "hscic-paper": HSCIC.paper,
+    "circe": lambda: CIRCE(kernel=_PREDICTION),
+    "hsic": lambda: HSIC(kernel=_PREDICTION),
+    "mmd": lambda: MMD(kernel=_PREDICTION),
+}
+
+_Rows = tuple[pd.DataFrame, pd.Series]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train.
+
+    Attributes
+    ----------
+    gamma : float, optional
+        A weight that is fixed; None searches for the largest within the tolerance.
+    tolerance : float, optional
+        What may be lost: a share of the loss, or a drop of the score.
+    measure : str, optional
+        ``"loss"`` or ``"score"``; by default the loss for regression and the score for classification.
+    penalty : str, optional
+        A key of `PENALTIES`.
+    compare : bool
+        With a fixed gamma, also train without a penalty, to see what it costs.
+    trials : int
+        The largest number of gammas to try.
+    network : mapping
+        Arguments of the estimator: epochs, batch_size, hidden, ...
+    """
+
+    gamma: float | None = None
+    tolerance: float | None = None
+    measure: str | None = None
+    penalty: str | None = None
+    on_violation: str = "raise"
+    compare: bool = True
+    trials: int = 9
+    network: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What training has left.
+
+    Attributes
+    ----------
+    model : CIPEstimator
+        Trained on all training rows.
+    trials : mapping from gamma to CIPEstimator
+        Trained on the rows that do not judge.
+    trace : Frontier
+        Loss, score and penalty of each trial on the judging rows; empty where nothing was compared.
+    tolerance : float or None
+        None where gamma was fixed.
+    scores : mapping
+        Of the model on held-out rows; empty where none were held out.
+    """
+
+    model: CIPEstimator
+    trials: dict[float, CIPEstimator]
+    trace: Frontier
+    tolerance: float | None
+    measure: str
+    remark: str
+    scores: dict[str, float]
+
+
+def estimator(problem: Problem, recipe: Recipe) -> CIPEstimator:
+    """Return the estimator, not yet trained."""
+    wishes, verdict = problem.wishes, problem.verdict
+    if recipe.on_violation not in ("raise", "warn"):
+        raise InputError(f"--on-violation must be raise or warn, got {recipe.on_violation!r}; name one of these.")
+    if not verdict.holds and recipe.on_violation == "raise":
+        raise GraphError(
+            f"The graph does not certify {verdict.independence}: {' '.join(verdict.reasons)} Change the roles "
+            "(ciplearn check shows repairs), or pass --on-violation warn to enforce it all the same."
+        )
+    if recipe.penalty is not None and recipe.penalty not in PENALTIES:
+        raise InputError(f"--penalty must be one of {', '.join(PENALTIES)}, got {recipe.penalty!r}; name one of these.")
+    kind = CIPClassifier if problem.task == "classification" else CIPRegressor
+    return kind(
+        graph=wishes.graph,
+        outcome=problem.outcome,
+        protected=list(verdict.protected),
+        context=list(verdict.context),
+        inputs=list(verdict.inputs),
+        adjustment=list(verdict.adjustment),
+        penalty=None if recipe.penalty is None else PENALTIES[recipe.penalty](),
+        # The paper prepares its penalty batch by batch.
+        prepare_once=recipe.penalty != "hscic-paper",
+        on_violation=recipe.on_violation,
+        missing=wishes.missing,
+        random_state=wishes.seed,
+        **recipe.network,
+    )
+
+
+def train(problem: Problem, recipe: Recipe) -> Trained:
+    """Choose gamma, train on all training rows, and score on those held out."""
+    # Two threads on two busy cores are many times slower than one.
+    torch.set_num_threads(1)
+    base = estimator(problem, recipe)
+    X, y = problem.training()
+    measure = recipe.measure or ("score" if problem.task == "classification" else "loss")
+    if measure not in ("loss", "score"):
+        raise InputError(f"--measure must be loss or score, got {measure!r}; name one of these.")
+    tolerance = recipe.tolerance
+    if recipe.gamma is None and tolerance is None:
+        tolerance = DEFAULT_TOLERANCE[problem.task] if measure != "loss" else DEFAULT_TOLERANCE["regression"]
+    with warnings.catch_warnings():
+        # Said once, before training, in one line.
+        warnings.filterwarnings("ignore", message="The graph does not certify")
+        trials = _Trials.on(base, X, y, recipe, problem)
+        gamma, remark = trials.chosen(recipe, measure, tolerance)
+        model = clone(base).set_params(gamma=gamma, verbose=trials.watched).fit(X, y)
+    model.verbose = False
+    held_X, held_y = problem.held_out()
+    scores = measures_of(model, *_known(model, held_X, held_y)) if len(held_X) >= 20 else {}
+    return Trained(model, trials.models, Frontier(tuple(trials.points)), tolerance, measure, remark, scores)
+
+
+class _Trials:
+    """Trainings on one split of the rows, at one gamma after the other."""
+
+    def __init__(self, base: CIPEstimator, fit_rows: _Rows, judge_rows: _Rows, planned: int) -> None:
+        self.base, self.fit_rows, self.judge_rows, self.planned = base, fit_rows, judge_rows, planned
+        self.models: dict[float, CIPEstimator] = {}
+        self.points: list[Point] = []
+        self._judge: Operator | None = None
+        self._bar: Any = None
+
+    @classmethod
+    def on(cls, base: CIPEstimator, X: pd.DataFrame, y: pd.Series, recipe: Recipe, problem: Problem) -> _Trials:
+        labels = None
+        if problem.task == "classification":
+            counts = y.value_counts()
+            if counts.min() < 2:
+                raise InputError(
+                    f"The outcome {problem.outcome!r} is {counts.idxmin()!r} in a single training row; group rare "
+                    "labels, or pass more rows."
+                )
+            labels = y
+        elif y.nunique() < 2:
+            raise InputError(f"The outcome {problem.outcome!r} is constant among the training rows; pass more rows.")
+        try:
+            fit, judge = train_test_split(
+                np.arange(len(X)), test_size=_JUDGES, random_state=problem.wishes.seed, stratify=labels
+            )
+        except ValueError as error:
+            raise InputError(f"{len(X)} training rows cannot be split: {error} Pass more rows.") from error
+        planned = recipe.trials + 1 if recipe.gamma is None else 2 * recipe.compare
+        return cls(base, (X.iloc[fit], y.iloc[fit]), (X.iloc[judge], y.iloc[judge]), planned)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a person sees the progress bars."""
+        return bool(self._bar is not None and not self._bar.disable)
+
+    def chosen(self, recipe: Recipe, measure: str, tolerance: float | None) -> tuple[float, str]:
+        """Return the gamma to train with, and what to know about it."""
+        # disable=None: quiet where nobody watches.
+        with tqdm(total=self.planned, desc="choosing gamma", unit="training", disable=None) as self._bar:
+            if recipe.gamma is not None:
+                gamma = non_negative(recipe.gamma, "gamma")
+                for other in sorted({0.0, gamma}) if recipe.compare else ():
+                    self.measured(other)
+                return gamma, ""
+            allowance = non_negative(tolerance, "tolerance")
+            free = self.measured(0.0)[measure]
+            limit = free * (1 + allowance) if measure == "loss" else free - allowance
+
+            def allowed(value: float) -> bool:
+                return value <= limit if measure == "loss" else value >= limit
+
+            choice = largest_allowed_gamma(
+                lambda gamma: self.measured(gamma)[measure], allowed, _LOW, _HIGH, recipe.trials
+            )
+            return choice.gamma, choice.remark
+
+    def measured(self, gamma: float) -> dict[str, float]:
+        """Train at a gamma and judge."""
+        model = clone(self.base).set_params(gamma=gamma).fit(*self.fit_rows)
+        if self._judge is None:
+            self._judge = model.penalty_operator(self.judge_rows[0])
+        found = measures_of(model, *self.judge_rows, self._judge)
+        self.models[gamma] = model
+        self.points.append(Point(gamma, 0, found))
+        self._bar.update()
+        self._bar.set_postfix(gamma=f"{gamma:.3g}", **{name: f"{value:.3g}" for name, value in found.items()})
+        return found
+
+
+def _known(model: CIPEstimator, X: pd.DataFrame, y: pd.Series) -> tuple[pd.DataFrame, pd.Series]:
+    """Leave out rows of a class that training has not seen: no probability was learnt for it."""
+    if not isinstance(model, CIPClassifier):
+        return X, y
+    rows = y.isin(list(model.classes_))
+    return X[rows], y[rows]
