@@ -2,7 +2,8 @@
 
 from ciplearn.baselines.augmented import Augmented, CausallyAugmented
 from ciplearn.baselines.cf2 import CF2
+from ciplearn.baselines.pscf import PSCF
 from ciplearn.baselines.selected import CF1, NaivePredictor
 from ciplearn.baselines.veitch import Veitch
 
-__all__ = ["CF1", "CF2", "Augmented", "CausallyAugmented", "NaivePredictor", "Veitch"]
+__all__ = ["CF1", "CF2", "PSCF", "Augmented", "CausallyAugmented", "NaivePredictor", "Veitch"]

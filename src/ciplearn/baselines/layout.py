@@ -10,6 +10,7 @@ from typing import Self
 import pandas as pd
 from torch import Tensor
 
+from ciplearn.baselines.latents import Part
 from ciplearn.estimators.encoding import TableEncoding
 
 
@@ -39,3 +40,8 @@ class Layout:
     def is_category(self, name: str) -> bool:
         """Whether a column holds categories."""
         return next(column.is_category for column in self.encoding.columns if column.name == name)
+
+    def parts(self, names: Iterable[str]) -> list[Part]:
+        """Where the named columns stand in a row that holds nothing else."""
+        alone = Layout(TableEncoding(tuple(c for name in names for c in self.encoding.columns if c.name == name)))
+        return [Part(alone.places([name]), alone.is_category(name)) for name in alone.encoding.names]
