@@ -26,7 +26,7 @@ from ciplearn.estimators.missing import without_missing
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.tables import read_table
-from ciplearn.kernels import Gaussian
+from ciplearn.kernels import Kernel
 from ciplearn.learning import Objective, TrainingRows, TrainingSettings, Validation, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
@@ -36,9 +36,6 @@ _DEFAULT_GAMMA = 1.0
 
 # Rows predicted at a time.
 _ROWS_AT_ONCE = 65_536
-
-# On outcomes and probabilities between 0 and 1, differences of a tenth count.
-_PREDICTION_KERNEL = Gaussian(0.1)
 
 
 class CIPEstimator(BaseEstimator, ABC):
@@ -162,8 +159,12 @@ class CIPEstimator(BaseEstimator, ABC):
         """The target as the loss takes it."""
 
     @abstractmethod
-    def _n_outputs(self) -> int:
-        """How many numbers the network returns a row."""
+    def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
+        """The default network, not yet trained."""
+
+    @abstractmethod
+    def _prediction_kernel(self) -> Kernel:
+        """The default penalty's kernel on predictions."""
 
     @abstractmethod
     def _objective(self) -> Objective:
@@ -298,7 +299,7 @@ class CIPEstimator(BaseEstimator, ABC):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             if self.module is None:
-                return Perceptron(rows.inputs[0].shape[1], self.hidden, self._n_outputs())
+                return self._fresh_perceptron(rows.inputs[0].shape[1])
             made = self.module() if callable(self.module) else self.module
         if not isinstance(made, nn.Module):
             raise InputTypeError(
@@ -320,7 +321,8 @@ class CIPEstimator(BaseEstimator, ABC):
         given = bool(self.roles_.independence and self.roles_.independence.given)
         penalty = self.penalty
         if penalty is None:
-            penalty = ResidualHSCIC(kernel=_PREDICTION_KERNEL) if given else HSIC(kernel=_PREDICTION_KERNEL)
+            kernel = self._prediction_kernel()
+            penalty = ResidualHSCIC(kernel=kernel) if given else HSIC(kernel=kernel)
         if not isinstance(penalty, Penalty):
             raise InputTypeError(f"penalty must be a penalty, got {penalty!r}; pass for example HSCIC().")
         changes = {}

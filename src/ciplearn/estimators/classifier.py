@@ -14,6 +14,8 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.networks import Perceptron
+from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
 
 
@@ -55,8 +57,12 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
     def _encode_target(self, target: np.ndarray) -> Tensor:
         return torch.from_numpy(np.searchsorted(self.classes_, target))
 
-    def _n_outputs(self) -> int:
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
+    def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
+        return Perceptron(n_inputs, self.hidden, 1 if len(self.classes_) == 2 else len(self.classes_))
+
+    def _prediction_kernel(self) -> Kernel:
+        # Of probabilities, differences of a tenth count.
+        return Gaussian(0.1)
 
     def _objective(self) -> Objective:
         return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy()

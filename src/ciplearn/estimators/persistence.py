@@ -182,6 +182,8 @@ def _target(model: CIPEstimator) -> dict[str, Any]:
     return {
         "low": model.target_low_.tolist(),
         "range": model.target_range_.tolist(),
+        "centre": model.target_centre_.tolist(),
+        "spread": model.target_spread_.tolist(),
         "flat": model.target_is_flat_,
     }
 
@@ -193,6 +195,7 @@ def _restore_target(model: CIPEstimator, target: dict[str, Any]) -> None:
     else:
         model.target_low_ = np.array(target["low"])
         model.target_range_ = np.array(target["range"])
+        model.target_centre_, model.target_spread_ = np.array(target["centre"]), np.array(target["spread"])
         model.target_is_flat_ = target["flat"]
 
 

@@ -13,6 +13,8 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.networks import Perceptron
+from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.learning import Objective, SquaredError
 
 
@@ -100,12 +102,19 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
             raise InputError(
                 f"The target is constant, got {constant:g} in all {len(target)} rows; there is nothing to learn."
             )
+        scaled = (target - self.target_low_) / self.target_range_
+        self.target_centre_, self.target_spread_ = scaled.mean(axis=0), scaled.std(axis=0)
 
     def _encode_target(self, target: np.ndarray) -> Tensor:
         return torch.from_numpy((target - self.target_low_) / self.target_range_).float()
 
-    def _n_outputs(self) -> int:
-        return len(self.target_low_)
+    def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
+        return Perceptron(n_inputs, self.hidden, len(self.target_low_), self.target_centre_, self.target_spread_)
+
+    def _prediction_kernel(self) -> Kernel:
+        # The frontier hardly depends on the length scale as long as it is of the order of the outcome's own spread;
+        # far above, the kernel sees means only.
+        return Gaussian(float(np.sqrt(2 * np.mean(self.target_spread_**2))))
 
     def _objective(self) -> Objective:
         return SquaredError()
