@@ -8,7 +8,11 @@ from ciplearn._core.errors import InputError
 from ciplearn.experiments.reproduction.study import Study
 
 # Name on the command line -> module of this package that holds STUDY. `all` runs these, in this order.
-SYNTHETIC: dict[str, str] = {}
+SYNTHETIC: dict[str, str] = {
+    "fig2-left": "fig2_left",
+    "fig2-middle": "fig2_middle",
+    "gamma-choice": "gamma_choice",
+}
 
 # Studies with pictures or outside data, run by their own name only.
 OTHERS: dict[str, str] = {}

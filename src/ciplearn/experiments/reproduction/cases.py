@@ -1,0 +1,155 @@
+"""A data-generating process of the paper, sampled, scaled to [0, 1] and split; and one judge for all its predictors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ciplearn.causal import Independence
+from ciplearn.datasets import MinMaxScaling
+from ciplearn.estimators import CIPRegressor
+from ciplearn.estimators.encoding import TableEncoding
+from ciplearn.kernels import Gaussian
+from ciplearn.penalties import HSCIC, HSIC, Penalty
+from ciplearn.scm import StructuralCausalModel
+from ciplearn.scm.kinds import Array
+
+OUTCOME = "Y"
+PROTECTED = "A"
+
+_TRAIN_SHARE = 0.8
+
+# For columns scaled to [0, 1].
+PAPER_HSIC = HSIC(Gaussian(0.1), Gaussian(0.1))
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Rows of a process, every column scaled to [0, 1], the outcome included.
+
+    Attributes
+    ----------
+    scm : StructuralCausalModel
+        Of the scaled columns.
+    train, test : DataFrame
+        80 % and 20 % of the rows.
+    """
+
+    scm: StructuralCausalModel
+    train: pd.DataFrame
+    test: pd.DataFrame
+
+    @classmethod
+    def draw(cls, scm: StructuralCausalModel, rows: int, seed: int) -> Case:
+        """Sample, scale and split."""
+        raw = scm.sample(rows, random_state=seed)
+        scaling = MinMaxScaling.fit(raw)
+        table, cut = scaling.transform(raw), int(_TRAIN_SHARE * rows)
+        return cls(scaling.model(scm), table.iloc[:cut], table.iloc[cut:])
+
+    @property
+    def inputs(self) -> list[str]:
+        """Every observed column but the outcome."""
+        return [name for name in self.train.columns if name != OUTCOME]
+
+    def independence(self) -> Independence:
+        """What the graph asks for, in columns."""
+        statement = self.scm.graph.criterion(outcome=OUTCOME, protected=[PROTECTED]).independence
+        return Independence(right=self.scm.columns(statement.right), given=self.scm.columns(statement.given))
+
+
+class Judge:
+    """Asks predictors about the same test rows and the same counterfactual rows, which are made once.
+
+    Parameters
+    ----------
+    case : Case
+    points, interventions : int
+        d and k of the variance of counterfactuals.
+    seed : int
+    device : str
+        Where networks answer.
+    independence : Independence, optional
+        What the criterion is measured for, where it is not what the graph asks for.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        points: int,
+        interventions: int,
+        seed: int,
+        device: str = "cpu",
+        independence: Independence | None = None,
+    ) -> None:
+        self.case = case
+        self.device = device
+        self.k = interventions
+        self.worlds = counterfactual_rows(case, points, interventions, seed)
+        statement = independence or case.independence()
+        criterion: Penalty = HSCIC.paper() if statement.given else PAPER_HSIC
+        given = self._numbers(statement.given) if statement.given else None
+        self._criterion = criterion.prepare(self._numbers(statement.right), given)
+        self._encoded: dict[TableEncoding, Tensor] = {}
+
+    def mse(self, model: Any) -> float:
+        """Mean squared error on the test rows."""
+        return float(np.mean(np.square(self._predicted(model) - self.case.test[OUTCOME].to_numpy())))
+
+    def hscic(self, model: Any) -> float:
+        """The paper's criterion, HSCIC or, where nothing is conditioned on, HSIC, on the test rows."""
+        return float(self._criterion(torch.tensor(self._predicted(model))))
+
+    def vcf(self, model: Any) -> float:
+        """Variance over the k values of A of the answer for one point, averaged over points."""
+        answers = self._answers(model).reshape(-1, self.k)
+        # Relative to the first: an answer that never changes has variance zero to the last bit.
+        return float((answers - answers[:, :1]).var(axis=1, ddof=1).mean())
+
+    def measures(self, model: Any) -> dict[str, float]:
+        """All three."""
+        return {"mse": self.mse(model), "hscic": self.hscic(model), "vcf": self.vcf(model)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Processes encode for themselves: what lies on a device cannot travel.
+        return {**self.__dict__, "_encoded": {}}
+
+    def _predicted(self, model: Any) -> Array:
+        return np.asarray(model.predict(self.case.test[self.case.inputs]), dtype=np.float64)
+
+    def _answers(self, model: Any) -> Array:
+        if not isinstance(model, CIPRegressor):
+            return np.asarray(model.predict(self.worlds[self.case.inputs]), dtype=np.float64)
+        # The networks of a frontier share their encoding, so a million rows are encoded and moved once for all.
+        if model.encoding_ not in self._encoded:
+            self._encoded[model.encoding_] = model.encoding_.features(self.worlds).to(self.device)
+        with torch.no_grad():
+            scaled = model.module_.to(self.device)(self._encoded[model.encoding_])[:, 0].double().cpu().numpy()
+        return np.asarray(model.target_low_[0] + scaled * model.target_range_[0])
+
+    def _numbers(self, columns: tuple[str, ...]) -> Tensor:
+        return torch.tensor(self.case.test[list(columns)].to_numpy())
+
+
+def counterfactual_rows(case: Case, points: int, interventions: int, seed: int) -> pd.DataFrame:
+    """Return the rows of d test points had A been one of k values, the k rows of a point together.
+
+    The values are drawn from the test rows' own, anew for each point. The outcome is left out: no predictor reads it,
+    and where a hidden cause leaves it open, one draw of it would tell nothing.
+    """
+    generator = np.random.default_rng(seed)
+    test, scm = case.test, case.scm
+    chosen = np.sort(generator.choice(len(test), min(points, len(test)), replace=False))
+    changed = scm.graph.descendants([PROTECTED]) - {PROTECTED}
+    units = scm.abduct(test.iloc[chosen], nodes=changed, random_state=generator)
+    columns = list(scm.columns([PROTECTED]))
+    values = test[columns].iloc[generator.integers(len(test), size=len(chosen) * interventions)]
+    setting = values.reset_index(drop=True)
+    action = scm.do({PROTECTED: setting if len(columns) > 1 else setting.iloc[:, 0]})
+    rows = action.predict(units.take(np.repeat(np.arange(len(chosen)), interventions)), generator)
+    return rows.drop(columns=OUTCOME)

@@ -1,0 +1,54 @@
+"""The statistics that judge claims, and numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from ciplearn.experiments.reproduction.study import Claim
+
+# Drawn before looking: rank correlations this strong count as "falls", "rises" and "agrees".
+STRONG = 0.9
+
+
+def spearman(x: Iterable[float], y: Iterable[float]) -> float:
+    """Rank correlation; NaN where one side never changes."""
+    first, second = np.asarray(list(x), dtype=float), np.asarray(list(y), dtype=float)
+    if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan")
+    return float(spearmanr(first, second).statistic)
+
+
+def trend(table: pd.DataFrame, measure: str, claim: str, method: str, *, rises: bool) -> Claim:
+    """Judge whether the mean over seeds of a measure rises, or falls, with gamma."""
+    means = table.groupby("gamma")[measure].mean()
+    value = spearman(means.index, means)
+    holds = value >= STRONG if rises else value <= -STRONG
+    bound = f"at least {STRONG}" if rises else f"at most −{STRONG}"
+    return Claim(claim, f"Spearman over {len(means)} gammas {signed(value)} ({bound})", bool(holds), method, value)
+
+
+def agreement(table: pd.DataFrame, first: str, second: str, claim: str, method: str) -> Claim:
+    """Judge whether two measures order the networks of all gammas and seeds alike."""
+    value = spearman(table[first], table[second])
+    statistic = f"Spearman over {len(table)} networks {signed(value)} (at least {STRONG})"
+    return Claim(claim, statistic, bool(value >= STRONG), method, value)
+
+
+def plus_minus(values: Iterable[float], scale: float = 1.0, digits: int = 2) -> str:
+    """Mean ± standard deviation, with more digits where the mean is small."""
+    numbers = np.asarray(list(values), dtype=float) * scale
+    if numbers.size == 0:
+        return "—"
+    mean = float(numbers.mean())
+    deviation = float(numbers.std(ddof=1)) if numbers.size > 1 else 0.0
+    places = digits if abs(mean) >= 0.1 or mean == 0 else digits + 2
+    return f"{mean:.{places}f} ± {deviation:.{places}f}".replace("-", "−")
+
+
+def signed(value: float) -> str:
+    """A correlation with a real minus sign."""
+    return f"{value:.2f}".replace("-", "−")

@@ -1,0 +1,133 @@
+"""What studies share: the split and scaled case, its judge, the paper's penalty for a stack, trainings on disk."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from ciplearn import HSCIC, CIPRegressor, Independence, datasets, variance_of_counterfactuals
+from ciplearn.experiments.reproduction import Conditions, trainings
+from ciplearn.experiments.reproduction.cases import Case, Judge, counterfactual_rows
+from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC, hscic_matrix
+from ciplearn.experiments.reproduction.methods import METHODS, Training
+
+
+@pytest.fixture(scope="module")
+def case():
+    return Case.draw(datasets.first_synthetic(), rows=300, seed=0)
+
+
+def test_case_is_scaled_and_split(case):
+    whole = pd.concat([case.train, case.test])
+    assert (len(case.train), len(case.test)) == (240, 60)
+    np.testing.assert_allclose([whole.min(), whole.max()], [[0] * 4, [1] * 4], atol=1e-12)
+    assert case.independence() == Independence(right=["A", "L"], given=["Z"])
+
+
+def test_counterfactual_rows_are_those_of_the_model(case):
+    rows = counterfactual_rows(case, points=5, interventions=3, seed=0)
+    assert list(rows.columns) == ["A", "L", "Z"]
+    kept = rows["Z"].to_numpy().reshape(5, 3)
+    assert (kept == kept[:, :1]).all()
+    point = case.test[case.test["Z"] == kept[0, 0]]
+    again = case.scm.counterfactual(pd.concat([point] * 3), {"A": rows["A"].to_numpy()[:3]})
+    np.testing.assert_allclose(again["L"], rows["L"][:3])
+
+
+@pytest.mark.parametrize(
+    "process", [datasets.first_synthetic, datasets.veitch_causal, partial(datasets.multidimensional, 3)]
+)
+def test_judge_agrees_with_the_library(process):
+    case = Case.draw(process(), rows=500, seed=1)
+    statement = Independence(right=case.scm.columns(["A"]))
+    judge = Judge(case, points=60, interventions=200, seed=0, independence=statement)
+    model = CIPRegressor(inputs=case.inputs, epochs=3, random_state=0).fit(case.train[case.inputs], case.train["Y"])
+    reference = variance_of_counterfactuals(
+        model, case.scm, case.test, ["A"], n_points=60, n_interventions=200, random_state=0, n_draws=1
+    )
+    # The same 60 points, other draws of A: Monte Carlo error only.
+    assert judge.vcf(model) == pytest.approx(reference.value, rel=0.05)
+    slow = model.predict(judge.worlds).reshape(-1, 200).var(axis=1, ddof=1).mean()
+    assert judge.vcf(model) == pytest.approx(slow, rel=1e-5)
+    residuals = model.predict(case.test[case.inputs]) - case.test["Y"]
+    assert judge.mse(model) == pytest.approx(np.mean(residuals**2))
+
+
+def test_predictor_that_ignores_what_a_changes_has_vcf_zero(case):
+    class OnlyZ:
+        def predict(self, rows):
+            return rows["Z"].to_numpy() ** 2
+
+    assert Judge(case, points=10, interventions=5, seed=0).vcf(OnlyZ()) == 0
+
+
+def test_judges_criterion_is_the_papers(case):
+    judge = Judge(case, points=5, interventions=2, seed=0)
+
+    class Copy:
+        def predict(self, rows):
+            return rows["A"].to_numpy()
+
+    test = case.test
+    expected = HSCIC.paper()(
+        torch.tensor(test["A"].to_numpy()),
+        torch.tensor(test[["A", "L"]].to_numpy()),
+        torch.tensor(test["Z"].to_numpy()),
+    )
+    assert judge.hscic(Copy()) == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_stacked_batches_have_the_value_and_gradient_of_the_papers_penalty():
+    generator = torch.Generator().manual_seed(0)
+    right, given = torch.rand(40, 6, generator=generator).double(), torch.rand(40, 1, generator=generator).double()
+    predictions = torch.rand(3, 16, 1, generator=generator).double().requires_grad_()
+    rows = torch.randperm(40, generator=generator)[:16]
+    InBatchHSCIC.paper().prepare(right, given).stacked(predictions, rows).sum().backward()
+    for number in range(3):
+        alone = predictions[number].detach().clone().requires_grad_()
+        HSCIC.paper()(alone, right[rows], given[rows]).backward()
+        torch.testing.assert_close(predictions.grad[number], alone.grad)
+
+
+def test_operator_of_a_batch_is_the_exact_one():
+    generator = torch.Generator().manual_seed(0)
+    right, given = torch.rand(30, 2, generator=generator).double(), torch.rand(30, 1, generator=generator).double()
+    expected = HSCIC.paper().prepare(right, given).matrix()
+    torch.testing.assert_close(hscic_matrix(HSCIC.paper(), right, given), expected, rtol=1e-9, atol=1e-12)
+    y_hat = torch.rand(30, 1, generator=generator).double()
+    whole = InBatchHSCIC.paper().prepare(right, given)(y_hat)
+    torch.testing.assert_close(whole, HSCIC.paper()(y_hat, right, given))
+
+
+def test_trainings_are_kept_and_continued(case, tmp_path, monkeypatch):
+    conditions = Conditions(seed=0, device="cpu", cache=tmp_path)
+    judge = Judge(case, points=5, interventions=4, seed=0)
+
+    def run(gammas):
+        return trainings.frontiers("toy", (1, 2), case, judge, gammas, [0, 1], Training(epochs=1), conditions)
+
+    first = run([0.0, 1.0])
+    assert list(first["method"].unique()) == list(METHODS)
+    assert len(first) == 2 * 2 * 2
+    assert tuple(first.columns) == trainings.COLUMNS
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr(CIPRegressor, "fit", lambda *arguments: pytest.fail("trained again"))
+    pd.testing.assert_frame_equal(run([0.0, 1.0]), first)
+
+
+def test_fits_are_kept_and_continued(case, tmp_path):
+    conditions = Conditions(seed=0, device="cpu", cache=tmp_path)
+    judge = Judge(case, points=5, interventions=4, seed=0)
+    made = []
+
+    def make(seed):
+        made.append(seed)
+        return CIPRegressor(inputs=["Z"], epochs=1, random_state=seed)
+
+    first = trainings.fits("rival", "key", case, judge, make, [0, 1], conditions)
+    more = trainings.fits("rival", "key", case, judge, make, [0, 1, 2], conditions)
+    assert made == [0, 1, 2]
+    pd.testing.assert_frame_equal(more.iloc[:2], first)
+    assert (more["vcf"] == 0).all()
