@@ -12,6 +12,7 @@ from collections.abc import Callable
 import typer
 
 from ciplearn._core.errors import CiplearnError
+from ciplearn.cli.audit import audit
 from ciplearn.cli.bench import bench
 from ciplearn.cli.check import check
 from ciplearn.cli.demo import demo
@@ -26,6 +27,7 @@ _COMMANDS: dict[str, Callable[..., int | None]] = {
     "check": check,
     "fit": fit,
     "predict": predict,
+    "audit": audit,
     "bench": bench,
     "reproduce": reproduce,
 }

@@ -1,0 +1,96 @@
+"""A structural causal model from a user's file: formulas in YAML, TOML or JSON, or Python where that was allowed.
+
+equations: {Z: u, A: sin(Z) + u, Y: A ** 2 + u}
+noise: {Z: "normal(0, 1)", A: "normal(0, 1)", Y: "normal(0, 0.1)"}
+categories: {}      # node -> labels
+inverses: {}        # node -> formula of `value`, where an equation is not linear in u
+"""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn.causal import CausalGraph
+from ciplearn.cli.config import read_mapping
+from ciplearn.cli.expressions import Formula, read_law
+from ciplearn.scm import Categories, StructuralCausalModel
+
+_SECTIONS = ("equations", "noise", "categories", "inverses")
+
+
+def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCausalModel:
+    """Return the model that a file describes.
+
+    Parameters
+    ----------
+    path : Path
+        ``.yaml``, ``.toml`` or ``.json`` with formulas, or ``.py`` that sets ``scm``.
+    graph : CausalGraph
+        Of the predictor; formulas use the parents that it draws.
+    run_code : bool
+        Whether a Python file may be run.
+    """
+    if not path.is_file():
+        raise InputError(f"There is no file {str(path)!r}; check the path.")
+    if path.suffix.lower() != ".py":
+        return _from_formulas(path, graph)
+    if not run_code:
+        raise InputError(
+            f"{path} is Python, and reading it would run it; pass --run-code if you trust it, or write formulas "
+            "in YAML."
+        )
+    return _from_python(path, graph)
+
+
+def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
+    content = read_mapping(path)
+    unknown = [key for key in content if key not in _SECTIONS]
+    if unknown:
+        raise InputError(f"{path} has the unknown entry {unknown[0]!r}; known are {', '.join(_SECTIONS)}.")
+    parts = {section: _section(path, content.get(section) or {}, section, graph) for section in _SECTIONS}
+    absent = [node for node in graph.nodes if node not in parts["equations"]]
+    if absent:
+        raise InputError(f"{path} has no equation for {absent[0]!r}; write one for every node, latent ones too.")
+    return StructuralCausalModel(
+        graph,
+        equations={node: _equation(path, graph, node, text) for node, text in parts["equations"].items()},
+        noise={node: read_law(text, f"The noise of {node} in {path}") for node, text in parts["noise"].items()},
+        inverses={node: _inverse(path, graph, node, text) for node, text in parts["inverses"].items()},
+        kinds={node: Categories(levels) for node, levels in parts["categories"].items()},
+    )
+
+
+def _section(path: Path, entries: Any, section: str, graph: CausalGraph) -> dict[str, Any]:
+    if not isinstance(entries, dict):
+        raise InputError(f"{section} in {path} must map nodes to text, got {entries!r}; write lines such as 'A: u'.")
+    graph.known(entries, section)
+    return entries
+
+
+def _equation(path: Path, graph: CausalGraph, node: str, text: Any) -> Any:
+    formula = Formula.read(text, (*graph.parents(node), "u"), f"The equation of {node} in {path}")
+    return lambda p, u: formula({**p, "u": u})
+
+
+def _inverse(path: Path, graph: CausalGraph, node: str, text: Any) -> Any:
+    formula = Formula.read(text, (*graph.parents(node), "value"), f"The inverse of {node} in {path}")
+    return lambda p, value: formula({**p, "value": value})
+
+
+def _from_python(path: Path, graph: CausalGraph) -> StructuralCausalModel:
+    try:
+        found = runpy.run_path(str(path))
+    except CiplearnError:
+        raise
+    except Exception as error:
+        raise InputError(f"{path} failed with {type(error).__name__}: {error}; correct the file.") from error
+    scm = found.get("scm")
+    if not isinstance(scm, StructuralCausalModel):
+        raise InputError(f"{path} must set scm to a StructuralCausalModel, got {type(scm).__name__}; assign it.")
+    lost = [node for node in graph.observed if node not in scm.graph.nodes]
+    if lost:
+        raise InputError(f"The causal model of {path} lacks the node {lost[0]!r} of the predictor's graph; add it.")
+    return scm

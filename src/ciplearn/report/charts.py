@@ -1,0 +1,167 @@
+"""Charts as inline SVG; colours come from the page, so that they follow light and dark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from ciplearn.report.scales import Scale, short
+
+_WIDTH, _HEIGHT = 460.0, 320.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 18.0, 16.0, 52.0
+
+# Labels nearer than this would lie on each other.
+_CROWDED = 30.0
+
+# How far below the largest value a logarithmic axis goes.
+_DEPTH = 1e-4
+
+_SHAPES = ("M-6,-6h12v12h-12z", "M0,-7.5L7,5.5H-7z", "M0,-7.5L7.5,0L0,7.5L-7.5,0z", "M0,7.5L7,-5.5H-7z")
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A point of a chart: where it is, its gamma, and whether it was chosen."""
+
+    x: float
+    y: float
+    gamma: float
+    chosen: bool = False
+
+
+def curve(
+    dots: Sequence[Dot], x_label: str, y_label: str, rivals: Mapping[str, tuple[float, float]] | None = None
+) -> Markup:
+    """Draw a cost against a violation from gamma to gamma, with rivals as points of their own."""
+    others = dict(rivals or {})
+    frame = _Frame(
+        Scale.around([dot.x for dot in dots] + [x for x, _ in others.values()], _LEFT, _WIDTH - _RIGHT),
+        Scale.around([dot.y for dot in dots] + [y for _, y in others.values()], _HEIGHT - _BOTTOM, _TOP),
+    )
+    shapes = [
+        f'<path class="rival r{number % 4}" d="{_SHAPES[number % 4]}" transform="translate({frame.at(x, y)})"/>'
+        for number, (x, y) in enumerate(others.values())
+    ]
+    taken = [frame.place(x, y) for x, y in others.values()]
+    body = frame.line(dots) + "".join(shapes) + frame.dots(dots) + frame.gammas(dots, taken)
+    return frame.document(body, x_label, y_label)
+
+
+def over_gamma(dots: Sequence[Dot], y_label: str) -> Markup:
+    """Draw a measure against gamma on a logarithmic axis; gamma = 0 stands at the left end, before a break."""
+    positive = sorted(dot.gamma for dot in dots if dot.gamma > 0)
+    if not positive:
+        return Markup("")
+    zero = positive[0] / 10 if len(positive) < 2 else positive[0] / max(3.0, (positive[-1] / positive[0]) ** 0.15)
+    shown = [Dot(dot.gamma or zero, dot.y, dot.gamma, dot.chosen) for dot in dots]
+    values = [dot.y for dot in shown]
+    frame = _Frame(
+        Scale.decades([dot.x for dot in shown], _LEFT, _WIDTH - _RIGHT),
+        Scale.around(values, _HEIGHT - _BOTTOM, _TOP, from_zero=True),
+        zero if any(dot.gamma == 0 for dot in dots) else None,
+    )
+    chosen = next((dot for dot in shown if dot.chosen), None)
+    mark = ""
+    if chosen is not None:
+        x = frame.x(chosen.x)
+        mark = f'<path class="choice" d="M{x:.1f},{_TOP}V{_HEIGHT - _BOTTOM}"/>'
+    return frame.document(mark + frame.line(shown) + frame.dots(shown), "gamma (weight of the penalty)", y_label)
+
+
+def agreement(dots: Sequence[Dot], x_label: str, y_label: str) -> Markup:
+    """Draw two measures of the same models against each other, both logarithmic."""
+    positive = [dot for dot in dots if dot.x > 0 and dot.y > 0]
+    if len(positive) < 2:
+        return Markup("")
+    # A constant predictor is at zero but for rounding: it must not stretch the axes over twenty decades.
+    x_floor, y_floor = (_DEPTH * max(getattr(dot, axis) for dot in positive) for axis in ("x", "y"))
+    seen = [Dot(max(dot.x, x_floor), max(dot.y, y_floor), dot.gamma, dot.chosen) for dot in positive]
+    frame = _Frame(
+        Scale.decades([dot.x for dot in seen], _LEFT, _WIDTH - _RIGHT),
+        Scale.decades([dot.y for dot in seen], _HEIGHT - _BOTTOM, _TOP),
+    )
+    return frame.document(frame.dots(seen) + frame.gammas(seen, []), x_label, y_label)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Two scales with their axes."""
+
+    x: Scale
+    y: Scale
+    zero: float | None = None  # where gamma = 0 stands on a logarithmic axis
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        return self.x(x), self.y(y)
+
+    def at(self, x: float, y: float) -> str:
+        left, up = self.place(x, y)
+        return f"{left:.1f},{up:.1f}"
+
+    def line(self, dots: Sequence[Dot]) -> str:
+        ordered = sorted(dots, key=lambda dot: dot.gamma)
+        return f'<path class="line" d="M{" L".join(self.at(dot.x, dot.y) for dot in ordered)}"/>'
+
+    def dots(self, dots: Sequence[Dot]) -> str:
+        parts = []
+        for dot in dots:
+            x, y = self.place(dot.x, dot.y)
+            said = f"gamma {short(dot.gamma)}: {short(dot.x)}, {short(dot.y)}"
+            parts.append(
+                f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="4.2"><title>{escape(said)}</title></circle>'
+            )
+            if dot.chosen:
+                parts.append(f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="9"/>')
+        return "".join(parts)
+
+    def gammas(self, dots: Sequence[Dot], taken: Sequence[tuple[float, float]]) -> str:
+        """Label the chosen point, the ends, and whatever else keeps its distance."""
+        used, parts = list(taken), []
+        ends = [min(dots, key=lambda dot: dot.gamma), max(dots, key=lambda dot: dot.gamma)]
+        first = [dot for dot in dots if dot.chosen] + ends
+        for dot in [*first, *(dot for dot in dots if dot not in first)]:
+            x, y = self.place(dot.x, dot.y)
+            if any(math.dist((x, y), other) < _CROWDED for other in used):
+                continue
+            used.append((x, y))
+            right = x > _WIDTH - 90
+            words = f"γ = {short(dot.gamma)}"
+            parts.append(
+                f'<text class="gamma{" chosen" if dot.chosen else ""}" x="{x + (-12 if right else 12):.1f}" '
+                f'y="{y - 8:.1f}" text-anchor="{"end" if right else "start"}">{words}</text>'
+            )
+        return "".join(parts)
+
+    def document(self, body: str, x_label: str, y_label: str) -> Markup:
+        floor, side = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+        grid = []
+        for value in self.y.ticks():
+            y = self.y(value)
+            grid.append(f'<path class="grid" d="M{_LEFT},{y:.1f}H{side}"/>')
+            grid.append(
+                f'<text class="tick" x="{_LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">{short(value)}</text>'
+            )
+        for place, words in self._x_ticks():
+            grid.append(f'<path class="grid" d="M{place:.1f},{_TOP}V{floor}"/>')
+            grid.append(f'<text class="tick" x="{place:.1f}" y="{floor + 18}" text-anchor="middle">{words}</text>')
+        middle = (_LEFT + side) / 2
+        labels = (
+            f'<text class="axis" x="{middle}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(x_label)}</text>'
+            f'<text class="axis" transform="translate(14 {(_TOP + floor) / 2}) rotate(-90)" text-anchor="middle">'
+            f"{escape(y_label)}</text>"
+        )
+        name = escape(f"{y_label} against {x_label}")
+        return Markup(
+            f'<svg class="chart" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{name}">'
+            f"{''.join(grid)}{labels}{body}</svg>"
+        )
+
+    def _x_ticks(self) -> list[tuple[float, str]]:
+        ticks = [(self.x(value), short(value)) for value in self.x.ticks()]
+        if self.zero is None:
+            return ticks
+        start = self.x(self.zero)
+        return [(start, "0"), *(tick for tick in ticks if tick[0] > start + 24)]

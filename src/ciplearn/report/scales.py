@@ -1,0 +1,78 @@
+"""From numbers to places on paper, with ticks where people expect them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A map from [low, high] to [start, end], linear or logarithmic.
+
+    Attributes
+    ----------
+    low, high : float
+        Ends of the data's range.
+    start, end : float
+        Where they lie on paper.
+    logarithmic : bool
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+
+    @classmethod
+    def around(cls, values: Sequence[float], start: float, end: float, *, from_zero: bool = False) -> Scale:
+        """Take in all values, with a little air; a single value gets a range of its own size."""
+        low, high = min(values), max(values)
+        air = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
+        return cls(0.0 if from_zero and low >= 0 else low - air, high + air, start, end)
+
+    @classmethod
+    def decades(cls, values: Sequence[float], start: float, end: float) -> Scale:
+        """Take in all values, which are positive, on a logarithmic scale."""
+        low, high = math.log10(min(values)), math.log10(max(values))
+        air = max(0.06 * (high - low), 0.12)
+        return cls(10 ** (low - air), 10 ** (high + air), start, end, logarithmic=True)
+
+    def __call__(self, value: float) -> float:
+        """Return the place of a value."""
+        low, high, at = self.low, self.high, value
+        if self.logarithmic:
+            low, high, at = math.log10(low), math.log10(high), math.log10(value)
+        return self.start + (at - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Return round values inside the range."""
+        return self._decade_ticks() if self.logarithmic else self._linear_ticks()
+
+    def _linear_ticks(self, wanted: int = 5) -> list[float]:
+        rough = (self.high - self.low) / wanted
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
+        first = math.ceil(self.low / step - 1e-9)
+        count = math.floor(self.high / step + 1e-9) - first + 1
+        return [(first + number) * step for number in range(count)]
+
+    def _decade_ticks(self, wanted: int = 6) -> list[float]:
+        first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+        decades = [10.0**power for power in range(first, last + 1)]
+        if len(decades) > 2:
+            return decades[:: math.ceil(len(decades) / wanted)]
+        powers = range(first - 1, last + 1)
+        return [v for power in powers for f in (1, 2, 5) if self.low <= (v := f * 10.0**power) <= self.high]
+
+
+def short(value: float) -> str:
+    """Write a number with three digits, without noise."""
+    if value == 0:
+        return "0"
+    if 1e-3 <= abs(value) < 1e5:
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}".replace(",", " ")
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
