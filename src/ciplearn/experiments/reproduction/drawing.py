@@ -56,7 +56,7 @@ def curve(ax: Axes, table: pd.DataFrame, x: str, y: str, method: str, *, labelle
         zorder=3,
     )
     if labelled:
-        _label_gammas(ax, means, x, y, COLOURS[method])
+        _label_gammas(ax, means, x, y, method)
 
 
 def rivals(ax: Axes, points: dict[str, tuple[float, float]]) -> None:
@@ -104,12 +104,21 @@ def legend_below(figure: Figure, ax: Axes, columns: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def _label_gammas(ax: Axes, means: pd.DataFrame, x: str, y: str, colour: str) -> None:
-    # Labels keep their distance from the last one: crowded ends stay readable.
+def _label_gammas(ax: Axes, means: pd.DataFrame, x: str, y: str, method: str) -> None:
+    # Each method has its side of the curve, and labels keep their distance from the last one.
+    place, side = ((6, 4), "left") if method == PAPER else ((-5, -11), "right")
     span_x, span_y = (float(np.ptp(means[name])) or 1.0 for name in (x, y))
     taken: list[tuple[float, float]] = []
     for gamma, left, up in zip(means.index, means[x], means[y], strict=True):
         if any(abs(left - a) / span_x + abs(up - b) / span_y < 0.12 for a, b in taken):
             continue
         taken.append((left, up))
-        ax.annotate(f"γ={gamma:g}", (left, up), xytext=(6, 4), textcoords="offset points", fontsize=7.5, color=colour)
+        ax.annotate(
+            f"γ={gamma:g}",
+            (left, up),
+            xytext=place,
+            textcoords="offset points",
+            ha=side,
+            fontsize=7.5,
+            color=COLOURS[method],
+        )

@@ -11,11 +11,16 @@ from ciplearn.experiments.reproduction.study import Study
 SYNTHETIC: dict[str, str] = {
     "fig2-left": "fig2_left",
     "fig2-middle": "fig2_middle",
+    "fig2-right": "fig2_right",
+    "fig3": "fig3",
     "gamma-choice": "gamma_choice",
+    "runtime": "runtime",
+    "veitch": "veitch",
+    "heuristics": "heuristics",
 }
 
 # Studies with pictures or outside data, run by their own name only.
-OTHERS: dict[str, str] = {}
+OTHERS: dict[str, str] = {"adult": "adult"}
 
 # The paper's other name for the same result.
 _ALIASES = {"table1": "fig2-right"}

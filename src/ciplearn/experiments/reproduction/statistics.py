@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from ciplearn.experiments.reproduction.study import Claim
+from ciplearn.experiments.reproduction.study import Claim, Unmatched
 
 # Drawn before looking: rank correlations this strong count as "falls", "rises" and "agrees".
 STRONG = 0.9
+
+# A number counts as matched within this factor of the paper's: another sample and other seeds make that much.
+_MATCHED = 1.5
 
 
 def spearman(x: Iterable[float], y: Iterable[float]) -> float:
@@ -36,6 +39,13 @@ def agreement(table: pd.DataFrame, first: str, second: str, claim: str, method: 
     value = spearman(table[first], table[second])
     statistic = f"Spearman over {len(table)} networks {signed(value)} (at least {STRONG})"
     return Claim(claim, statistic, bool(value >= STRONG), method, value)
+
+
+def apart(what: str, paper: float, ours: float, reason: str, scale: float = 1e3) -> tuple[Unmatched, ...]:
+    """Name a number of the paper that ours is far from; nothing where they are close."""
+    if paper > 0 and paper / _MATCHED <= ours <= paper * _MATCHED:
+        return ()
+    return (Unmatched(what, f"{paper * scale:.3g}", f"{ours * scale:.3g}", reason),)
 
 
 def plus_minus(values: Iterable[float], scale: float = 1.0, digits: int = 2) -> str:
