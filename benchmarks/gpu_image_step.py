@@ -1,86 +1,53 @@
-"""A step of an image network with a prepared penalty against one without, batch 512, on the device at hand.
+"""An epoch of the image network with a prepared penalty against one without, batch 512, by the public loop.
 
-Run: python benchmarks/gpu_image_step.py
+Run on a machine with a CUDA device: python benchmarks/gpu_image_step.py
 """
 
-import torch
-from torch import nn
+import statistics
+import time
 
-from ciplearn.experiments.timing import interleaved
+import torch
+
+from ciplearn.experiments.image_network import ImageNetwork
 from ciplearn.kernels import Gaussian
+from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
 from ciplearn.penalties import ResidualHSCIC
 
 
-class ImageNetwork(nn.Module):
-    """The paper's convolutions on 64 × 64 images, its perceptron on the table, and its head on both."""
-
-    def __init__(self, n_columns=6):
-        super().__init__()
-        self.images = nn.Sequential(
-            nn.Conv2d(1, 16, 5, 2, 2),
-            nn.ReLU(),
-            nn.MaxPool2d(3, 2),
-            nn.Conv2d(16, 64, 5, 1, 2),
-            nn.ReLU(),
-            nn.MaxPool2d(1, 2),
-            nn.Conv2d(64, 64, 5, 1, 2),
-            nn.ReLU(),
-            nn.MaxPool2d(2, 1),
-            nn.Conv2d(64, 16, 5, 1, 3),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.LazyLinear(16),
-        )
-        self.table = nn.Sequential(nn.Linear(n_columns, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU())
-        self.head = nn.Sequential(
-            nn.Linear(24, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)
-        )
-
-    def forward(self, images, table):
-        """Evaluate the network."""
-        return self.head(torch.cat([self.images(images), self.table(table)], dim=1))
-
-
-def main(n=4096, batch=512):
-    """Print one line."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu":
-        torch.set_num_threads(1)
+def seconds(rows, operator, epochs, mixed):
+    """Time one training."""
     torch.manual_seed(0)
-    images, table, target = (
-        torch.rand(n, 1, 64, 64, device=device),
-        torch.rand(n, 6, device=device),
-        torch.rand(n, 1, device=device),
-    )
-    operator = ResidualHSCIC(kernel=Gaussian(0.1)).prepare(table[:, :4], table[:, 4:])
+    network = ImageNetwork(rows.inputs[0].shape[1], dropout=0.1).to(rows.device)
+    gamma = 0.0 if operator is None else 1.0
+    settings = TrainingSettings(gamma=gamma, epochs=epochs, batch_size=512, mixed_precision=mixed)
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    train(network, rows, SquaredError(), settings, operator)
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
 
-    def stepper(penalised):
-        network = ImageNetwork().to(device)
-        network(images[:2], table[:2])
-        optimiser = torch.optim.Adam(network.parameters())
-        order = torch.randperm(n)
 
-        def epoch():
-            for rows in order.split(batch):
-                where = rows.to(device)
-                y_hat = network(images[where], table[where])
-                loss = nn.functional.mse_loss(y_hat, target[where])
-                if penalised:
-                    loss = loss + operator(y_hat, rows=rows)
-                optimiser.zero_grad()
-                loss.backward()
-                optimiser.step()
-            if device == "cuda":
-                torch.cuda.synchronize()
-
-        return epoch
-
-    rounds = (15, 3) if device == "cuda" else (2, 1)
-    without, with_penalty = interleaved(stepper(False), stepper(True), rounds=rounds[0], repeats=rounds[1])
-    print(
-        f"{device}: epoch of {n} images, batch {batch}: {with_penalty:.4f} s with, {without:.4f} s without, "
-        f"{with_penalty / without:.3f} ×"
-    )
+def main(n=8192, short=20, long=80, rounds=5):
+    """Print one line a precision; what a training costs once is subtracted."""
+    if not torch.cuda.is_available():
+        print("No CUDA device: nothing to measure.")
+        return
+    generator = torch.Generator().manual_seed(0)
+    table, target = torch.rand(n, 6, generator=generator), torch.rand(n, 1, generator=generator)
+    pictures = (torch.rand(n, 64, 64, generator=generator) > 0.5).to(torch.uint8)
+    rows = TrainingRows((table, pictures), target, table[:, :4], table[:, 4:]).to(torch.device("cuda"))
+    prepared = ResidualHSCIC(kernel=Gaussian(0.1)).prepare(rows.right, rows.given)
+    for mixed in (False, True):
+        taken = {"without": [], "with": []}
+        for _ in range(rounds):
+            for name, operator in (("without", None), ("with", prepared)):
+                both = [seconds(rows, operator, epochs, mixed) for epochs in (short, long)]
+                taken[name].append((both[1] - both[0]) / (long - short))
+        without, with_penalty = (statistics.median(taken[name]) for name in ("without", "with"))
+        print(
+            f"{'bfloat16' if mixed else 'float32'}: an epoch of {n} pictures {with_penalty * 1e3:.2f} ms with, "
+            f"{without * 1e3:.2f} ms without, {with_penalty / without:.3f} ×"
+        )
 
 
 if __name__ == "__main__":

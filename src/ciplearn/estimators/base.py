@@ -22,12 +22,13 @@ from ciplearn._core.errors import GraphError, InputError, InputTypeError, Numeri
 from ciplearn._core.numbers import non_negative
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.encoding import TableEncoding
+from ciplearn.estimators.further_inputs import FurtherInputs
 from ciplearn.estimators.missing import without_missing
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.tables import read_table
 from ciplearn.kernels import Kernel
-from ciplearn.learning import Objective, TrainingRows, TrainingSettings, Validation, train
+from ciplearn.learning import DatasetRows, Objective, Rows, TrainingRows, TrainingSettings, Validation, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 
@@ -35,7 +36,7 @@ from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 _DEFAULT_GAMMA = 1.0
 
 # Rows predicted at a time.
-_ROWS_AT_ONCE = 65_536
+_ROWS_AT_ONCE, _ROWS_WITH_TENSORS_AT_ONCE = 65_536, 2048
 
 
 class CIPEstimator(BaseEstimator, ABC):
@@ -67,6 +68,7 @@ class CIPEstimator(BaseEstimator, ABC):
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         device: str = "auto",
+        mixed_precision: bool = False,
         verbose: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -94,6 +96,7 @@ class CIPEstimator(BaseEstimator, ABC):
         self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.device = device
+        self.mixed_precision = mixed_precision
         self.verbose = verbose
         self.random_state = random_state
 
@@ -107,8 +110,8 @@ class CIPEstimator(BaseEstimator, ABC):
         y : array, shape (n,) or (n, outputs)
         sample_weight : array, shape (n,), optional
             Weights in the loss; the penalty counts every row alike.
-        tensors : sequence of tensors with n entries each, optional
-            What ``module`` takes beside the encoded table, images for example.
+        tensors : sequence of tensors or datasets with n entries each, optional
+            What ``module`` takes beside the encoded table, images for example; a torch Dataset is read batch by batch.
         """
         return self._train(*self._read_rows(X, y, sample_weight, tensors))
 
@@ -170,7 +173,7 @@ class CIPEstimator(BaseEstimator, ABC):
     def _objective(self) -> Objective:
         """The loss, and what of the output the penalty sees."""
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any, tensors: Sequence[Any]) -> tuple[TrainingRows, Roles]:
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any, tensors: Sequence[Any]) -> tuple[Rows, Roles]:
         """Check what was passed to `fit`, settle the roles and encode the rows."""
         table = read_table(self, X, reset=True)
         target = self._read_target(y)
@@ -185,7 +188,7 @@ class CIPEstimator(BaseEstimator, ABC):
         roles = self._settled_roles(table)
         table, kept = without_missing(table, roles.used, self.missing)
         target, weights = target[kept], None if weights is None else weights[kept]
-        extra = tuple(torch.as_tensor(part)[torch.from_numpy(kept)] for part in tensors)
+        extra = FurtherInputs.of(tensors).take(kept)
         self._learn_target(target)
         self.encoding_ = TableEncoding.of(table, roles.inputs)
         return self._training_rows(table, target, weights, extra, roles), roles
@@ -225,24 +228,25 @@ class CIPEstimator(BaseEstimator, ABC):
         table: pd.DataFrame,
         target: np.ndarray,
         weights: np.ndarray | None,
-        extra: tuple[Tensor, ...],
+        extra: FurtherInputs,
         roles: Roles,
-    ) -> TrainingRows:
+    ) -> Rows:
         right = given = None
         if roles.independence is not None:
             self.right_encoding_ = TableEncoding.of(table, roles.independence.right)
             self.given_encoding_ = TableEncoding.of(table, roles.independence.given)
             right = self.right_encoding_.numbers(table)
             given = self.given_encoding_.numbers(table) if roles.independence.given else None
-        return TrainingRows(
-            inputs=(self.encoding_.features(table), *extra),
+        known = TrainingRows(
+            inputs=(self.encoding_.features(table), *extra.tensors),
             target=self._encode_target(target),
             right=right,
             given=given,
             weights=None if weights is None else torch.from_numpy(weights).float(),
         )
+        return known if extra.dataset is None else DatasetRows(known, extra.dataset)
 
-    def _train(self, rows: TrainingRows, roles: Roles) -> Self:
+    def _train(self, rows: Rows, roles: Roles) -> Self:
         settings = self._settings(roles)
         device = chosen_device(self.device)
         last: nn.Module | None = getattr(self, "module_", None) if self.warm_start else None
@@ -285,6 +289,7 @@ class CIPEstimator(BaseEstimator, ABC):
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             patience=self.patience if self.early_stopping else None,
+            mixed_precision=bool(self.mixed_precision),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
 
@@ -293,7 +298,7 @@ class CIPEstimator(BaseEstimator, ABC):
             return 0.0
         return _DEFAULT_GAMMA if self.gamma is None else non_negative(self.gamma, "gamma")
 
-    def _fresh_module(self, rows: TrainingRows, seed: int) -> nn.Module:
+    def _fresh_module(self, rows: Rows, seed: int) -> nn.Module:
         if isinstance(self.module, nn.Module):
             return copy.deepcopy(self.module)
         with torch.random.fork_rng(devices=[]):
@@ -307,7 +312,7 @@ class CIPEstimator(BaseEstimator, ABC):
             )
         return made
 
-    def _split(self, rows: TrainingRows, seed: int) -> tuple[TrainingRows, TrainingRows]:
+    def _split(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
         if not 0 < self.validation_fraction < 1:
             raise InputError(
                 f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}; pass for example 0.1."
@@ -347,14 +352,14 @@ class CIPEstimator(BaseEstimator, ABC):
             raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
         table, _ = without_missing(table, self.encoding_.names, "impute" if self.missing == "impute" else "error")
         device = next(self.module_.parameters()).device
-        inputs = (self.encoding_.features(table), *(torch.as_tensor(part) for part in tensors))
-        module = self.module_
+        features, further = self.encoding_.features(table), FurtherInputs.of(tensors)
+        module, at_once = self.module_, _ROWS_AT_ONCE if further.is_empty else _ROWS_WITH_TENSORS_AT_ONCE
         if isinstance(module, Perceptron):
             # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
-            module, inputs = copy.deepcopy(module).double(), (inputs[0].double(),)
+            module, features = copy.deepcopy(module).double(), features.double()
+        pieces = []
         with torch.no_grad():
-            pieces = [
-                module(*(part[start : start + _ROWS_AT_ONCE].to(device) for part in inputs))
-                for start in range(0, len(table), _ROWS_AT_ONCE)
-            ]
+            for part in torch.arange(len(table)).split(at_once):
+                inputs = (features[part], *further.read(part))
+                pieces.append(module(*(one.to(device) for one in inputs)))
         return torch.cat(pieces)

@@ -60,6 +60,8 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Where to write unfinished training, and to find it after a kill.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``.
+    mixed_precision : bool
+        Run the network in bfloat16 where torch deems it safe.
     verbose : bool
         Show a progress bar with loss, penalty and gamma.
     random_state : int, RandomState or None

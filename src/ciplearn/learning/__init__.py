@@ -1,5 +1,6 @@
 """Training with a penalty: the loop, the search for gamma, the frontier. Never sees a counterfactual."""
 
+from ciplearn.learning.dataset_rows import DatasetRows, Rows
 from ciplearn.learning.frontier import Frontier
 from ciplearn.learning.loop import Fit, Validation, train
 from ciplearn.learning.objectives import BinaryCrossEntropy, CrossEntropy, Objective, SquaredError
@@ -9,9 +10,11 @@ from ciplearn.learning.settings import TrainingSettings
 __all__ = [
     "BinaryCrossEntropy",
     "CrossEntropy",
+    "DatasetRows",
     "Fit",
     "Frontier",
     "Objective",
+    "Rows",
     "SquaredError",
     "TrainingRows",
     "TrainingSettings",

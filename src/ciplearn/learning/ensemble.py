@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
 from ciplearn.learning.objectives import Objective
+from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
 from ciplearn.learning.settings import TrainingSettings
 from ciplearn.penalties import Operator
@@ -94,7 +95,8 @@ class _Stack:
         self.n_batches, self.batch = n_batches, len(rows) // n_batches
         self.index = torch.arange(self.batch, device=device)
         self.losses = torch.zeros(len(moved), device=device)
-        self.step: Callable[[], None] = self._recorded_step() if graphed else self._step
+        state = (*self.parameters.values(), *self.buffers.values())
+        self.step: Callable[[], None] = recorded(self._step, state, self.optimiser) if graphed else self._step
 
     def one_epoch(self) -> None:
         self.losses.zero_()
@@ -127,25 +129,3 @@ class _Stack:
         self.optimiser.zero_grad()
         losses.sum().backward()
         self.optimiser.step()
-
-    def _recorded_step(self) -> Callable[[], None]:
-        """Record the step once as a CUDA graph: replaying it launches everything at once."""
-        start = {name: part.detach().clone() for name, part in (*self.parameters.items(), *self.buffers.items())}
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                self._step()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        self.optimiser.zero_grad(set_to_none=True)
-        with torch.cuda.graph(graph):
-            self._step()
-        # Warming up has moved the weights: put them back, and forget what Adam has seen.
-        with torch.no_grad():
-            for name, part in (*self.parameters.items(), *self.buffers.items()):
-                part.copy_(start[name])
-            for state in self.optimiser.state.values():
-                for entry in state.values():
-                    entry.zero_()
-        return graph.replay

@@ -6,7 +6,6 @@ import copy
 import hashlib
 import math
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +15,20 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import NumericalError
 from ciplearn.learning.checkpoint import Checkpoint
+from ciplearn.learning.dataset_rows import Rows
 from ciplearn.learning.objectives import Objective
-from ciplearn.learning.rows import TrainingRows
 from ciplearn.learning.settings import TrainingSettings
+from ciplearn.learning.stepper import NotFinite, Stepper
 from ciplearn.penalties import Operator, Penalty
+
+_VALIDATION_ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
 class Validation:
     """Rows that training does not see, and the penalty's operator on them where it counts in the judgement."""
 
-    rows: TrainingRows
+    rows: Rows
     operator: Operator | None = None
 
 
@@ -48,7 +50,7 @@ class Fit:
 
 def train(
     module: nn.Module,
-    rows: TrainingRows,
+    rows: Rows,
     objective: Objective,
     settings: TrainingSettings,
     penalty: Penalty | Operator | None = None,
@@ -63,8 +65,8 @@ def train(
     ----------
     module : nn.Module
         Takes ``rows.inputs`` as arguments and returns a tensor of shape (b, k).
-    rows : TrainingRows
-        On the device to train on.
+    rows : TrainingRows or DatasetRows
+        Tensors on the device to train on, or a dataset that is read batch by batch.
     objective : Objective
     settings : TrainingSettings
     penalty : Penalty or Operator, optional
@@ -108,18 +110,15 @@ class _Run:
     def __init__(
         self,
         module: nn.Module,
-        rows: TrainingRows,
+        rows: Rows,
         objective: Objective,
         settings: TrainingSettings,
         penalty: Penalty | Operator | None,
         validation: Validation | None,
     ) -> None:
-        self.module, self.rows, self.objective, self.settings = module, rows, objective, settings
-        self.penalty = penalty if settings.gamma > 0 else None
+        self.module, self.rows, self.settings = module, rows, settings
         self.validation = validation if settings.patience is not None else None
-        self.optimiser = torch.optim.Adam(
-            module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
+        self.stepper = Stepper(module, rows, objective, settings, penalty if settings.gamma > 0 else None)
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.epoch = 0
         self.history: list[dict[str, float]] = []
@@ -129,18 +128,19 @@ class _Run:
         """Go through all rows once; return the means."""
         self.module.train()
         good = copy.deepcopy(self.module.state_dict())
-        total = torch.zeros(2, dtype=torch.float64)
-        for number, index in enumerate(self._batches()):
-            loss, penalty = self._step(index)
-            if not math.isfinite(loss + penalty):
-                self.module.load_state_dict(good)
-                raise NumericalError(
-                    f"The loss is no longer finite at step {number + 1} of epoch {self.epoch + 1} "
-                    f"(loss {loss:.3g}, penalty {penalty:.3g}); the weights from before that epoch are kept, "
-                    f"lower the learning rate {self.settings.learning_rate:g} or gamma {self.settings.gamma:g}."
-                )
-            total += torch.tensor([loss, penalty], dtype=torch.float64) * len(index) / len(self.rows)
-        record = {"loss": float(total[0]), "penalty": float(total[1])}
+        plan = self._plan()
+        try:
+            seen = self.stepper.epoch(plan)
+        except NotFinite as where:
+            self.module.load_state_dict(good)
+            raise NumericalError(
+                f"The loss is no longer finite at step {where.step + 1} of epoch {self.epoch + 1} "
+                f"(loss {where.loss:.3g}, penalty {where.penalty:.3g}); the weights from before that epoch are kept, "
+                f"lower the learning rate {self.settings.learning_rate:g} or gamma {self.settings.gamma:g}."
+            ) from None
+        sizes = torch.tensor([len(index) for index in plan], dtype=torch.float64)
+        loss, penalty = (sizes @ seen / len(self.rows)).tolist()
+        record = {"loss": loss, "penalty": penalty}
         if self.validation is not None:
             record["validation"] = self._objective_on(self.validation)
             if self.best is None or record["validation"] < self.best[1]:
@@ -168,7 +168,7 @@ class _Run:
             "history": self.history,
             "best": None if self.best is None else list(self.best),
             "module": self.module.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimiser": self.stepper.optimiser.state_dict(),
             "shuffles": self.generator.get_state(),
             "random": torch.get_rng_state(),
             "device_random": torch.cuda.get_rng_state(self.rows.device) if self.rows.device.type == "cuda" else None,
@@ -179,54 +179,34 @@ class _Run:
         self.epoch, self.history = state["epoch"], state["history"]
         self.best = None if state["best"] is None else tuple(state["best"])
         self.module.load_state_dict(state["module"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.stepper.optimiser.load_state_dict(state["optimiser"])
         self.generator.set_state(state["shuffles"])
         torch.set_rng_state(state["random"])
         if state["device_random"] is not None:
             torch.cuda.set_rng_state(state["device_random"], self.rows.device)
 
-    def _batches(self) -> Iterator[Tensor]:
+    def _plan(self) -> tuple[Tensor, ...]:
         order = torch.randperm(len(self.rows), generator=self.generator)
         # Batches of nearly equal size: a last batch of one row would have no pairs for the penalty.
-        yield from order.tensor_split(max(1, math.ceil(len(self.rows) / self.settings.batch_size)))
-
-    def _step(self, index: Tensor) -> tuple[float, float]:
-        rows, where = self.rows, index.to(self.rows.device)
-        output = self.module(*(part[where] for part in rows.inputs))
-        weights = None if rows.weights is None else rows.weights[where]
-        loss = self.objective.loss(output, rows.target[where], weights)
-        reached = float(loss.detach())
-        if self.penalty is None or not math.isfinite(reached):
-            self._descend(loss)
-            return reached, 0.0
-        penalty = self._penalty_of(self.objective.prediction(output), index, where)
-        self._descend(loss + self.settings.gamma * penalty)
-        return reached, float(penalty.detach())
-
-    def _descend(self, objective: Tensor) -> None:
-        self.optimiser.zero_grad()
-        objective.backward()
-        self.optimiser.step()
-
-    def _penalty_of(self, prediction: Tensor, index: Tensor, where: Tensor) -> Tensor:
-        if isinstance(self.penalty, Operator):
-            return self.penalty(prediction, rows=index)
-        right, given = (None if part is None else part[where] for part in (self.rows.right, self.rows.given))
-        return self.penalty(prediction, right, given)  # type: ignore[misc]
+        return order.tensor_split(max(1, math.ceil(len(self.rows) / self.settings.batch_size)))
 
     def _objective_on(self, validation: Validation) -> float:
         self.module.eval()
+        rows, outputs = validation.rows, []
         with torch.no_grad():
-            output = self.module(*validation.rows.inputs)
-            total = float(self.objective.loss(output, validation.rows.target, validation.rows.weights))
+            for _, batch in rows.batches(torch.arange(len(rows)).split(_VALIDATION_ROWS_AT_ONCE)):
+                outputs.append(self.stepper.output_of(batch.inputs))
+            output = torch.cat(outputs)
+            total = float(self.stepper.objective.loss(output, rows.target, rows.weights))
             if validation.operator is not None:
-                total += self.settings.gamma * float(validation.operator(self.objective.prediction(output)))
+                total += self.settings.gamma * float(validation.operator(self.stepper.objective.prediction(output)))
         self.module.train()
         return total
 
 
 def _identity(run: _Run) -> str:
     shapes = [(name, tuple(part.shape)) for name, part in run.module.state_dict().items()]
-    penalty = run.penalty.setting if isinstance(run.penalty, Operator) else run.penalty
-    text = f"{run.rows.fingerprint()} {run.settings} {run.objective} {penalty} {shapes}"
+    penalty = run.stepper.penalty
+    known = penalty.setting if isinstance(penalty, Operator) else penalty
+    text = f"{run.rows.fingerprint()} {run.settings} {run.stepper.objective} {known} {shapes}"
     return hashlib.sha256(text.encode()).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -49,6 +50,11 @@ class TrainingRows:
     def device(self) -> torch.device:
         """Where the rows live."""
         return self.target.device
+
+    def batches(self, plan: Iterable[Tensor]) -> Iterator[tuple[Tensor, Self]]:
+        """Go through the rows as planned: the positions of a batch, and its rows."""
+        for index in plan:
+            yield index, self.take(index)
 
     def take(self, index: Tensor) -> Self:
         """Return some of the rows."""

@@ -23,6 +23,8 @@ class TrainingSettings:
     patience : int or None
         Stop after this many epochs without a better objective on the validation rows, and return to the best; None
         trains all epochs.
+    mixed_precision : bool
+        Run the network in bfloat16 where torch deems it safe; loss, penalty and weights stay in single precision.
     seed : int
         Of initial weights, shuffles and dropout.
     """
@@ -33,6 +35,7 @@ class TrainingSettings:
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
     patience: int | None = None
+    mixed_precision: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -1,0 +1,176 @@
+"""Rows whose inputs are read batch by batch from a dataset, for data that do not fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Subset, default_collate
+from tqdm import tqdm
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.learning.rows import TrainingRows
+
+_ROWS_READ_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class DatasetRows:
+    """Target and variables of the independence as tensors, and inputs that a dataset holds.
+
+    Attributes
+    ----------
+    known : TrainingRows
+        All that is in memory; its inputs, if any, are the network's first arguments.
+    dataset : Dataset
+        Map-style, one item a row: a tensor, or a tuple of tensors, the network's further arguments.
+    workers : int
+        Processes that read ahead.
+    """
+
+    known: TrainingRows
+    dataset: Dataset[Any]
+    workers: int = 0
+
+    def __post_init__(self) -> None:
+        n_items = checked_length(self.dataset)
+        if n_items != len(self.known):
+            raise InputError(f"The dataset has {n_items} items for {len(self.known)} rows; pass one item a row.")
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset[Any], device: str | torch.device = "cpu", *, workers: int = 0, progress: bool = False
+    ) -> Self:
+        """Take a dataset of (inputs, target), (inputs, target, right) or (inputs, target, right, given).
+
+        Each is a tensor or a number; inputs may be a tuple. All but the inputs is read in one pass and kept: a penalty
+        can then be prepared on all rows.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Map-style.
+        device : str or torch.device
+            Where batches go.
+        workers : int
+            Processes that read ahead.
+        progress : bool
+            Show a bar for the pass.
+        """
+        n = checked_length(dataset)
+        loader = DataLoader(_Part(dataset, slice(1, None)), _ROWS_READ_AT_ONCE, num_workers=workers)
+        read = [list(part) for part in tqdm(loader, total=-(-n // _ROWS_READ_AT_ONCE), disable=not progress)]
+        target, *others = (torch.cat(parts) for parts in zip(*read, strict=True))
+        right, given = (*(_columns(part) for part in others), None, None)[:2]
+        # Whole numbers are classes; all else is one column an output.
+        known = TrainingRows((), _columns(target) if target.is_floating_point() else target, right, given)
+        return cls(known.to(torch.device(device)), _Part(dataset, 0), workers)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches go."""
+        return self.known.device
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The inputs that are in memory."""
+        return self.known.inputs
+
+    @property
+    def target(self) -> Tensor:
+        """What the network is to predict."""
+        return self.known.target
+
+    @property
+    def weights(self) -> Tensor | None:
+        """Weights of the rows in the loss."""
+        return self.known.weights
+
+    @property
+    def right(self) -> Tensor | None:
+        """What a penalty is prepared on."""
+        return self.known.right
+
+    @property
+    def given(self) -> Tensor | None:
+        """What a penalty is prepared on."""
+        return self.known.given
+
+    def batches(self, plan: Iterable[Tensor]) -> Iterator[tuple[Tensor, TrainingRows]]:
+        """Go through the rows as planned: the positions of a batch, and its rows."""
+        plan = list(plan)
+        for index, read in zip(plan, read_batches(self.dataset, plan, self.workers), strict=True):
+            known = self.known.take(index)
+            further = tuple(part.to(self.device, non_blocking=True) for part in read)
+            yield index, replace(known, inputs=(*known.inputs, *further))
+
+    def take(self, index: Tensor) -> Self:
+        """Return some of the rows, still unread."""
+        return replace(self, known=self.known.take(index), dataset=Subset(self.dataset, index.tolist()))
+
+    def to(self, device: torch.device) -> Self:
+        """Return the same rows with batches on another device."""
+        return replace(self, known=self.known.to(device))
+
+    def fingerprint(self) -> str:
+        """A digest of what is in memory."""
+        return self.known.fingerprint()
+
+
+Rows = TrainingRows | DatasetRows
+
+
+def checked_length(dataset: Any) -> int:
+    """Return how many items a map-style dataset has."""
+    if not isinstance(dataset, Sized) or not hasattr(dataset, "__getitem__"):
+        raise InputTypeError(
+            f"A dataset must have a length and items by position, got {type(dataset).__name__}; pass a map-style one."
+        )
+    return len(dataset)
+
+
+def read_batches(dataset: Dataset[Any], plan: Sequence[Tensor], workers: int = 0) -> Iterator[tuple[Tensor, ...]]:
+    """Read the items at the planned positions, as one tuple of tensors a batch."""
+    loader = DataLoader(
+        dataset,
+        batch_sampler=[index.tolist() for index in plan],
+        num_workers=workers,
+        collate_fn=_as_inputs,
+        pin_memory=torch.cuda.is_available(),
+    )
+    yield from cast(Iterable[tuple[Tensor, ...]], loader)
+
+
+def _as_inputs(items: list[Any]) -> tuple[Tensor, ...]:
+    collated = default_collate(items)
+    return tuple(collated) if isinstance(collated, tuple | list) else (collated,)
+
+
+def _columns(values: Tensor) -> Tensor:  # (n,) or (n, d) -> (n, d)
+    return values.reshape(len(values), -1).float()
+
+
+@dataclass(frozen=True)
+class _Part(Dataset[Any]):
+    """Some of what each item of a dataset holds."""
+
+    dataset: Dataset[Any]
+    which: int | slice
+
+    def __len__(self) -> int:
+        return len(cast(Sized, self.dataset))
+
+    def __getitem__(self, position: int) -> Any:
+        item = self.dataset[position]
+        if not isinstance(item, tuple | list) or not 2 <= len(item) <= 4:
+            raise InputTypeError(
+                f"An item of the dataset must be (inputs, target), (inputs, target, right) or (inputs, target, right, "
+                f"given), got {type(item).__name__} at position {position}; return such a tuple."
+            )
+        return item[self.which]

@@ -1,0 +1,153 @@
+"""One step of training, and an epoch of them without waiting for the device in between."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from ciplearn.learning.dataset_rows import Rows
+from ciplearn.learning.objectives import Objective
+from ciplearn.learning.recording import recorded
+from ciplearn.learning.rows import TrainingRows
+from ciplearn.learning.settings import TrainingSettings
+from ciplearn.penalties import Operator, Penalty
+
+# Larger batches keep a device busy by themselves, and their penalty looks at the predictions anyway.
+_LARGEST_BATCH_WITHOUT_LOOKING = 2048
+
+# A recording costs about as much as this many steps.
+_LEAST_STEPS_TO_RECORD = 50
+
+
+class NotFinite(Exception):  # noqa: N818 - tells the loop where training stands
+    """The first step of an epoch whose loss or penalty is not finite."""
+
+    def __init__(self, step: int, loss: float, penalty: float) -> None:
+        super().__init__(step, loss, penalty)
+        self.step, self.loss, self.penalty = step, loss, penalty
+
+
+class Stepper:
+    """Forward, loss plus gamma times penalty, backward, Adam.
+
+    On a CUDA device a step of a small network is all launching and no arithmetic: where rows are tensors there and the
+    penalty is prepared, the step is recorded once and replayed.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        rows: Rows,
+        objective: Objective,
+        settings: TrainingSettings,
+        penalty: Penalty | Operator | None,
+    ) -> None:
+        self.module, self.rows, self.objective, self.settings, self.penalty = module, rows, objective, settings, penalty
+        on_device = rows.device.type == "cuda"
+        self.optimiser = torch.optim.Adam(
+            module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=on_device
+        )
+        # Looking at a number on a device waits for all work before it.
+        self._looks = not on_device or settings.batch_size > _LARGEST_BATCH_WITHOUT_LOOKING
+        self._may_record = not self._looks and isinstance(rows, TrainingRows) and _can_be_recorded(penalty)
+        self._replay: Callable[[], None] | None = None
+        self._index = torch.zeros(0, dtype=torch.int64)
+        self._reached = torch.zeros(2, device=rows.device)
+
+    def epoch(self, plan: Sequence[Tensor]) -> Tensor:  # -> (steps, 2), float64 on the CPU
+        """Take one step a batch; return loss and penalty of each.
+
+        Raises
+        ------
+        NotFinite
+            At once where looking is free, at the end of the epoch on a device.
+        """
+        if self._looks:
+            return self._watched(plan)
+        if self._may_record:
+            self._record(plan)
+        reached = torch.zeros(len(plan), 2, device=self.rows.device)
+        if self._replay is not None and isinstance(self.rows, TrainingRows):
+            self._replayed(plan, self.rows, self._replay, reached)
+        else:
+            for number, (index, batch) in enumerate(self.rows.batches(plan)):
+                reached[number] = torch.stack(self._step(index, batch))
+        found = reached.double().cpu()
+        bad = (~torch.isfinite(found).all(dim=1)).nonzero()
+        if len(bad):
+            raise NotFinite(int(bad[0]), *found[int(bad[0])].tolist())
+        return found
+
+    def output_of(self, inputs: Sequence[Tensor]) -> Tensor:  # (b, k)
+        """Run the network, in half precision where that is asked for."""
+        if not self.settings.mixed_precision:
+            return self.module(*inputs)
+        with torch.autocast(self.rows.device.type, dtype=torch.bfloat16):
+            output: Tensor = self.module(*inputs)
+        return output.float()
+
+    def _watched(self, plan: Sequence[Tensor]) -> Tensor:  # (steps, 2)
+        reached = []
+        for number, (index, batch) in enumerate(self.rows.batches(plan)):
+            loss, penalty = (float(part) for part in self._step(index, batch))
+            if not math.isfinite(loss + penalty):
+                raise NotFinite(number, loss, penalty)
+            reached.append((loss, penalty))
+        return torch.tensor(reached, dtype=torch.float64)
+
+    def _step(self, index: Tensor, batch: TrainingRows) -> tuple[Tensor, Tensor]:
+        output = self.output_of(batch.inputs)
+        loss = self.objective.loss(output, batch.target, batch.weights)
+        penalty = loss.new_zeros(())
+        # A penalty that looks refuses predictions that are not finite, in words that are not about training.
+        if self.penalty is not None and not (self._looks and not math.isfinite(loss.detach())):
+            penalty = self._penalty_of(self.objective.prediction(output), index, batch)
+        self.optimiser.zero_grad()
+        (loss + self.settings.gamma * penalty).backward()
+        self.optimiser.step()
+        return loss.detach(), penalty.detach()
+
+    def _penalty_of(self, prediction: Tensor, index: Tensor, batch: TrainingRows) -> Tensor:
+        if isinstance(self.penalty, Operator):
+            if index.is_cuda:
+                return self.penalty.stacked(prediction[None], index)[0]
+            return self.penalty(prediction, rows=index)
+        return self.penalty(prediction, batch.right, batch.given)  # type: ignore[misc]
+
+    def _record(self, plan: Sequence[Tensor]) -> None:
+        self._may_record = False
+        rows = self.rows
+        size, times = Counter(len(index) for index in plan).most_common(1)[0]
+        if times * self.settings.epochs < _LEAST_STEPS_TO_RECORD or not isinstance(rows, TrainingRows):
+            return
+        self._index = next(index for index in plan if len(index) == size).to(rows.device)
+
+        def step() -> None:
+            self._reached.copy_(torch.stack(self._step(self._index, rows.take(self._index))))
+
+        try:
+            self._replay = recorded(step, (*self.module.parameters(), *self.module.buffers()), self.optimiser)
+        except RuntimeError:
+            # The network looks at its numbers while it runs: it is trained step by step.
+            torch.cuda.synchronize(rows.device)
+
+    def _replayed(
+        self, plan: Sequence[Tensor], rows: TrainingRows, replay: Callable[[], None], reached: Tensor
+    ) -> None:
+        moved = torch.cat(list(plan)).to(rows.device).split([len(index) for index in plan])
+        for number, index in enumerate(moved):
+            if len(index) == len(self._index):
+                self._index.copy_(index)
+                replay()
+                reached[number].copy_(self._reached)
+            else:
+                reached[number] = torch.stack(self._step(index, rows.take(index)))
+
+
+def _can_be_recorded(penalty: Penalty | Operator | None) -> bool:
+    # A length scale that is read off each batch is a look at the device's numbers.
+    return penalty is None or (isinstance(penalty, Operator) and not penalty.kernel.is_open)

@@ -1,0 +1,101 @@
+"""Steps on a device: recorded where possible, watched where not."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from ciplearn._core.errors import NumericalError
+from ciplearn.kernels import Gaussian
+from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
+from ciplearn.penalties import ResidualHSCIC
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+class Looking(nn.Sequential):
+    """A network that looks at its numbers while it runs, which no recording can hold."""
+
+    def forward(self, inputs):
+        return super().forward(inputs) * (1.0 if inputs.sum().item() > -math.inf else 0.0)
+
+
+def rows_of(n=530):
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.rand(n, 3, generator=generator)
+    target = (inputs[:, :1] * inputs[:, 1:2]).sin()
+    return TrainingRows((inputs,), target, inputs[:, :1], inputs[:, 1:2])
+
+
+def network(kind=nn.Sequential):
+    torch.manual_seed(0)
+    return kind(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
+
+
+def trained(device, kind=nn.Sequential, epochs=40, **settings):
+    rows = rows_of().to(torch.device(device))
+    operator = ResidualHSCIC(kernel=Gaussian(0.1), ridge=1e-3).prepare(rows.right, rows.given)
+    chosen = TrainingSettings(gamma=1.0, epochs=epochs, batch_size=64, **settings)
+    return train(network(kind).to(device), rows, SquaredError(), chosen, operator)
+
+
+def test_loss_that_is_not_finite_stops_with_its_step_and_restores_the_epoch_s_start():
+    rows = rows_of()
+    rows.target[7] = math.nan
+    start = network()
+    module = network()
+    with pytest.raises(NumericalError, match=r"at step \d+ of epoch 1 \(loss nan"):
+        train(module, rows, SquaredError(), TrainingSettings(batch_size=64))
+    assert all(torch.equal(a, b) for a, b in zip(module.parameters(), start.parameters(), strict=True))
+
+
+@needs_cuda
+@pytest.mark.parametrize("kind", [nn.Sequential, Looking], ids=["recorded", "step by step"])
+def test_training_on_a_device_ends_where_training_on_the_cpu_does(kind):
+    here, there = trained("cpu"), trained("cuda", kind)
+    for ours, theirs in zip(here.history, there.history, strict=True):
+        assert theirs["loss"] == pytest.approx(ours["loss"], rel=1e-3)
+        assert theirs["penalty"] == pytest.approx(ours["penalty"], rel=1e-2, abs=1e-6)
+
+
+@needs_cuda
+def test_mixed_precision_on_a_device():
+    plain, mixed = trained("cuda"), trained("cuda", mixed_precision=True)
+    assert mixed.history[-1]["loss"] == pytest.approx(plain.history[-1]["loss"], rel=0.2)
+
+
+@needs_cuda
+def test_loss_that_is_not_finite_on_a_device():
+    rows = rows_of().to(torch.device("cuda"))
+    rows.target[7] = math.nan
+    module = network().cuda()
+    with pytest.raises(NumericalError, match=r"at step \d+ of epoch 1 \(loss nan"):
+        train(module, rows, SquaredError(), TrainingSettings(batch_size=64))
+    assert all(torch.isfinite(part).all() for part in module.parameters())
+
+
+@needs_cuda
+def test_interrupted_training_on_a_device_goes_on(tmp_path, monkeypatch):
+    from ciplearn.learning import checkpoint
+
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
+    rows = rows_of().to(torch.device("cuda"))
+    settings = TrainingSettings(epochs=20, batch_size=64)
+    whole = train(network().cuda(), rows, SquaredError(), settings)
+    saved = checkpoint.Checkpoint.save
+    calls = []
+
+    def save_and_die(self, state):
+        saved(self, state)
+        calls.append(1)
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint.Checkpoint, "save", save_and_die)
+    with pytest.raises(KeyboardInterrupt):
+        train(network().cuda(), rows, SquaredError(), settings, checkpoint=tmp_path / "work")
+    resumed = train(network().cuda(), rows, SquaredError(), settings, checkpoint=tmp_path / "work")
+    assert len(resumed.history) == 20
+    for ours, theirs in zip(whole.module.parameters(), resumed.module.parameters(), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
