@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,9 @@ from ciplearn.experiments.reproduction.adult_figure import figure
 from ciplearn.experiments.reproduction.adult_models import (
     RIVALS,
     Split,
+    Trial,
     draw_split,
     estimated_model,
-    measured,
 )
 from ciplearn.experiments.reproduction.methods import DEFAULT, METHODS, PAPER, Training
 from ciplearn.experiments.reproduction.statistics import plus_minus
@@ -68,8 +69,8 @@ PRESETS = {
     "quick": AdultSettings(
         rows=6000,
         seeds=4,
-        paper_gammas=(0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0),
-        default_gammas=(0.0, 100.0, 300.0, 500.0, 1000.0, 3000.0),
+        paper_gammas=(0.0, 1.0, 3.0, 5.0, 6.0, 7.0, 8.0, 10.0, 30.0, 100.0),
+        default_gammas=(0.0, 100.0, 300.0, 500.0, 600.0, 700.0, 800.0, 1000.0, 1500.0, 3000.0),
         epochs=40,
         latent_epochs=60,
         points=200,
@@ -80,8 +81,23 @@ PRESETS = {
     "paper": AdultSettings(
         rows=None,
         seeds=4,
-        paper_gammas=(0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 30.0, 100.0),
-        default_gammas=(0.0, 30.0, 100.0, 200.0, 300.0, 400.0, 500.0, 700.0, 1000.0, 3000.0, 10_000.0),
+        paper_gammas=(0.0, 0.3, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 30.0, 100.0),
+        default_gammas=(
+            0.0,
+            30.0,
+            100.0,
+            200.0,
+            300.0,
+            400.0,
+            500.0,
+            600.0,
+            700.0,
+            800.0,
+            1000.0,
+            1500.0,
+            3000.0,
+            10_000.0,
+        ),
         epochs=100,
         latent_epochs=100,
         points=1000,
@@ -97,16 +113,14 @@ def run(settings: AdultSettings, conditions: Conditions) -> Findings:
     data = load_adult(conditions.options.get("data"))
     split = draw_split(data.train, data.test, settings.rows, conditions.seed)
     key = (settings, _digest(split))
-    model = _Once(lambda: _estimated(split, settings, conditions))
-    fit = _kept(conditions.file("adult-fit", key), lambda: _node_table(model()))
-    tables = [
-        _kept(
-            conditions.file(f"adult-seed-{seed}", (key, seed)),
-            lambda seed=seed: _measured(split, model(), settings, seed, conditions),  # type: ignore[misc]
-        )
-        for seed in conditions.seeds(settings.seeds)
-    ]
-    table = pd.concat(tables, ignore_index=True)
+    trial = _Once(lambda: _trial(split, settings, conditions))
+    gammas = {PAPER: settings.paper_gammas, DEFAULT: settings.default_gammas}
+    fit = _kept(conditions.file("adult-fit", key), lambda: _node_table(trial().scm))
+    parts = [_kept(conditions.file("adult-rivals", key), lambda: trial().rivals())]
+    for method, chosen in gammas.items():
+        name = f"adult-{method.removesuffix(chr(39) + 's')}"
+        parts.append(_kept(conditions.file(name, key), partial(_ours, trial, method, chosen)))
+    table = pd.concat(parts, ignore_index=True)
     return Findings(
         tables={"predictors": table, "fit": fit},
         comparisons=(
@@ -124,33 +138,30 @@ def run(settings: AdultSettings, conditions: Conditions) -> Findings:
     )
 
 
-def _estimated(split: Split, settings: AdultSettings, conditions: Conditions) -> EstimatedModel:
-    return estimated_model(split, VariationalLatent(epochs=settings.latent_epochs), conditions.seed)
-
-
-def _measured(
-    split: Split, scm: EstimatedModel, settings: AdultSettings, seed: int, conditions: Conditions
-) -> pd.DataFrame:
-    return measured(
+def _trial(split: Split, settings: AdultSettings, conditions: Conditions) -> Trial:
+    return Trial(
         split,
-        scm,
-        {PAPER: settings.paper_gammas, DEFAULT: settings.default_gammas},
+        estimated_model(split, VariationalLatent(epochs=settings.latent_epochs), conditions.seed),
         Training(settings.epochs, settings.batch_size, settings.learning_rate),
         Imagining(settings.points, settings.interventions, settings.draws),
         settings.slow_draws,
-        seed,
+        conditions.seeds(settings.seeds),
         conditions,
     )
 
 
+def _ours(trial: _Once, method: str, gammas: Sequence[float]) -> pd.DataFrame:
+    return trial().ours(method, gammas)
+
+
 class _Once:
-    """A model that is estimated when it is first asked for: not at all where every table is already there."""
+    """The trial, whose causal model is estimated when first asked for: not at all where every table is there."""
 
-    def __init__(self, make: Callable[[], EstimatedModel]) -> None:
+    def __init__(self, make: Callable[[], Trial]) -> None:
         self.make = make
-        self.made: EstimatedModel | None = None
+        self.made: Trial | None = None
 
-    def __call__(self) -> EstimatedModel:
+    def __call__(self) -> Trial:
         if self.made is None:
             self.made = self.make()
         return self.made

@@ -1,9 +1,9 @@
-"""Predictors of income on the Adult data: ours over gammas, and the rivals, trained and measured seed by seed."""
+"""Predictors of income on the Adult data: ours over gammas, and the rivals, trained and measured."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,65 +65,79 @@ def estimated_model(split: Split, latent: VariationalLatent, seed: int) -> Estim
     return fit_scm(graph, split.train, mechanisms=dict.fromkeys(_LATENT, latent), random_state=seed)
 
 
-def measured(
-    split: Split,
-    scm: EstimatedModel,
-    gammas: Mapping[str, Sequence[float]],
-    training: Training,
-    imagining: Imagining,
-    slow_draws: int,
-    seed: int,
-    conditions: Conditions,
-) -> pd.DataFrame:
-    """Train every predictor with one seed and measure it; one row a predictor.
+@dataclass(frozen=True)
+class Trial:
+    """What predictors are trained and measured on, and how.
 
-    Parameters
+    Attributes
     ----------
     split : Split
     scm : EstimatedModel
         Whose counterfactuals VCF is taken over.
-    gammas : mapping from method to gammas
     training : Training
         Of every network, the rivals' too.
     imagining : Imagining
     slow_draws : int
         Draws of the latent nodes for rivals that are slow to ask.
-    seed : int
+    seeds : sequence of int
     conditions : Conditions
-
-    Returns
-    -------
-    DataFrame
-        ``method``, ``gamma`` (0 for rivals), ``seed``, ``accuracy``, ``balanced_accuracy``, ``auc`` and ``vcf``.
     """
-    names: list[tuple[str, float]] = []
-    models: list[Any] = []
-    for method, values in gammas.items():
-        names += [(method, gamma) for gamma in values]
-        models += _fitted_over(_ours(method, training, conditions.device), split, values, seed, conditions)
-    rivals = _rivals(training, seed, conditions.device)
-    names += [(name, 0.0) for name in rivals]
-    models += _fitted(list(rivals.values()), split, conditions)
-    spreads: dict[tuple[str, float], float] = {}
-    for slow in (False, True):
-        chosen = [place for place, (name, _) in enumerate(names) if (name in _SLOW) == slow]
-        asked = Imagining(imagining.points, imagining.interventions, slow_draws) if slow else imagining
+
+    split: Split
+    scm: EstimatedModel
+    training: Training
+    imagining: Imagining
+    slow_draws: int
+    seeds: Sequence[int]
+    conditions: Conditions
+
+    def ours(self, method: str, gammas: Sequence[float]) -> pd.DataFrame:
+        """Train a method at each gamma with each seed; one row a predictor, with scores and VCF."""
+        model = _ours(method, self.training, self.conditions.device)
+        pairs = [(gamma, seed) for gamma in gammas for seed in self.seeds]
+        names = [{"method": method, "gamma": gamma, "seed": seed} for gamma, seed in pairs]
+        if can_stack(model):
+            seen, outcome = self.split.seen(self.split.train), self.split.train[OUTCOME]
+            fitted: list[Any] = list(fit_stacked(model, seen, outcome, pairs, progress=self.conditions.progress))
+        else:
+            fitted = self._fitted([clone(model).set_params(gamma=gamma, random_state=seed) for gamma, seed in pairs])
+        return self._measured(names, fitted, self.imagining)
+
+    def rivals(self) -> pd.DataFrame:
+        """Train every rival with each seed; as `ours`, with gamma 0."""
+        made = [(name, seed, model) for seed in self.seeds for name, model in _rivals(self.training, seed).items()]
+        fitted = self._fitted([model for _, _, model in made])
+        fewer = replace(self.imagining, draws=self.slow_draws)
+        tables = []
+        for slow, asked in ((False, self.imagining), (True, fewer)):
+            chosen = [place for place, (name, _, _) in enumerate(made) if (name in _SLOW) == slow]
+            names = [{"method": made[place][0], "gamma": 0.0, "seed": made[place][1]} for place in chosen]
+            tables.append(self._measured(names, [fitted[place] for place in chosen], asked))
+        return pd.concat(tables, ignore_index=True)
+
+    def _measured(self, names: list[dict[str, Any]], models: list[Any], imagining: Imagining) -> pd.DataFrame:
         variances = vcf_of_each(
-            [models[place] for place in chosen],
-            scm,
-            split.test,
+            models,
+            self.scm,
+            self.split.test,
             PROTECTED,
-            asked,
-            seed,
-            jobs=conditions.jobs,
-            progress=conditions.progress,
+            imagining,
+            self.conditions.seed,
+            jobs=self.conditions.jobs,
+            progress=self.conditions.progress,
         )
-        spreads |= {names[place]: float(row.mean()) for place, row in zip(chosen, variances, strict=True)}
-    rows = [
-        {"method": name, "gamma": gamma, "seed": seed, **scores(model, split), "vcf": spreads[name, gamma]}
-        for (name, gamma), model in zip(names, models, strict=True)
-    ]
-    return pd.DataFrame(rows)
+        rows = [
+            {**name, **scores(model, self.split), "vcf": float(variance.mean())}
+            for name, model, variance in zip(names, models, variances, strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+    def _fitted(self, models: list[Any]) -> list[Any]:
+        done = Parallel(n_jobs=self.conditions.jobs, return_as="generator")(
+            delayed(_fit)(model, self.split) for model in models
+        )
+        watched = self.conditions.progress
+        return list(tqdm(done, total=len(models), desc="training", unit="fit", disable=not watched))
 
 
 def scores(model: Any, split: Split) -> dict[str, float]:
@@ -149,33 +163,16 @@ def _ours(method: str, training: Training, device: str) -> CIPClassifier:
     return model.set_params(penalty=HSCIC.paper(), prepare_once=False)
 
 
-def _rivals(training: Training, seed: int, device: str) -> dict[str, Any]:
+def _rivals(training: Training, seed: int) -> dict[str, Any]:
+    # Small networks one after the other: processes on a CPU are quicker than a device.
     roles: dict[str, Any] = {"graph": graphs.adult_columns(), "outcome": OUTCOME, "protected": list(PROTECTED)}
-    common = {**roles, **vars(training), "hidden": _PAPER_HIDDEN, "device": device, "random_state": seed}
+    common = {**roles, **vars(training), "hidden": _PAPER_HIDDEN, "device": "cpu", "random_state": seed}
     return {
         NAIVE: NaivePredictor(**common),
         FIRST_LEVEL: CF1(**common),
         SECOND_LEVEL: CF2(**common),
         PATHS: PSCF(**common),
     }
-
-
-def _fitted_over(
-    model: CIPClassifier, split: Split, gammas: Sequence[float], seed: int, conditions: Conditions
-) -> list[Any]:
-    if can_stack(model):
-        pairs = [(gamma, seed) for gamma in gammas]
-        return list(
-            fit_stacked(model, split.seen(split.train), split.train[OUTCOME], pairs, progress=conditions.progress)
-        )
-    return _fitted([clone(model).set_params(gamma=gamma, random_state=seed) for gamma in gammas], split, conditions)
-
-
-def _fitted(models: Sequence[Any], split: Split, conditions: Conditions) -> list[Any]:
-    # One process on a device: it does not share itself out.
-    jobs = conditions.jobs if conditions.device == "cpu" else 1
-    done = Parallel(n_jobs=jobs, return_as="generator")(delayed(_fit)(model, split) for model in models)
-    return list(tqdm(done, total=len(models), desc="training", unit="fit", disable=not conditions.progress))
 
 
 def _fit(model: Any, split: Split) -> Any:
