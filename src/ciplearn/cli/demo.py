@@ -13,14 +13,16 @@ from ciplearn.cli.output import say
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to write the picture, the table and the graph.")] = Path(
+    out: Annotated[Path, typer.Option(help="Where to write the report, the picture, the table and the graph.")] = Path(
         "ciplearn-demo"
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Train a frontier on the paper's first synthetic case and measure its counterfactuals, in about a minute.
 
-    Example: ciplearn demo --out demo-output
+    Example:
+
+      ciplearn demo --out demo-output
     """
     from ciplearn.experiments.demo import run_demo
 
@@ -31,6 +33,7 @@ def demo(
             "frontier": found.frontier.summary().to_dict(orient="records"),
             "chosen": found.chosen,
             "rivals": {name: {"vcf": vcf, "loss": loss} for name, (vcf, loss) in found.rivals.items()},
+            "audit": found.audit.to_dict(),
             "verdict": found.verdict.to_dict(),
             "files": [str(path) for path in found.files],
         }

@@ -69,6 +69,14 @@ def fit(
             help="With --gamma, also train without a penalty, to show what it costs.", rich_help_panel=_CHOICE
         ),
     ] = True,
+    refit: Annotated[
+        bool,
+        typer.Option(
+            "--refit",
+            help="Train once more on the rows that judged, too. Default: keep the very model that was judged.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = False,
     on_violation: Annotated[
         str,
         typer.Option(help="raise or warn, where the graph does not certify the statement.", rich_help_panel=_CHOICE),
@@ -147,7 +155,7 @@ def fit(
         "hidden": _widths(hidden),
         "device": device,
     }
-    recipe = Recipe(gamma, tolerance, measure, penalty, on_violation, compare, trials, network)
+    recipe = Recipe(gamma, tolerance, measure, penalty, on_violation, compare, refit, trials, network)
     problem = Problem.of(source.read(codes), wishes)
     if not as_json:
         _describe(problem)
@@ -168,6 +176,7 @@ def fit(
         "measure": measure,
         "penalty": penalty,
         "compare": compare,
+        "refit": refit,
         "on_violation": on_violation,
         "preset": preset,
         "epochs": network["epochs"],

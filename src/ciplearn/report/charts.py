@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,13 +12,16 @@ from ciplearn.report.scales import Scale, short
 _WIDTH, _HEIGHT = 460.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 18.0, 16.0, 52.0
 
-# Labels nearer than this would lie on each other.
-_CROWDED = 30.0
+# Room that a label takes.
+_LABEL_WIDTH, _LABEL_HEIGHT = 78.0, 17.0
 
 # How far below the largest value a logarithmic axis goes.
 _DEPTH = 1e-4
 
 _SHAPES = ("M-6,-6h12v12h-12z", "M0,-7.5L7,5.5H-7z", "M0,-7.5L7.5,0L0,7.5L-7.5,0z", "M0,7.5L7,-5.5H-7z")
+
+
+_Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 @dataclass(frozen=True)
@@ -118,20 +120,21 @@ class _Frame:
         return "".join(parts)
 
     def gammas(self, dots: Sequence[Dot], taken: Sequence[tuple[float, float]]) -> str:
-        """Label the chosen point, the ends, and whatever else keeps its distance."""
-        used, parts = list(taken), []
-        ends = [min(dots, key=lambda dot: dot.gamma), max(dots, key=lambda dot: dot.gamma)]
+        """Label the chosen point, the ends, and whatever else finds room."""
+        used, parts = [(x - 9, y - 9, x + 9, y + 9) for x, y in taken], []
+        ends = [max(dots, key=lambda dot: dot.gamma), min(dots, key=lambda dot: dot.gamma)]
         first = [dot for dot in dots if dot.chosen] + ends
-        for dot in [*first, *(dot for dot in dots if dot not in first)]:
+        for dot in dict.fromkeys([*first, *dots]):
             x, y = self.place(dot.x, dot.y)
-            if any(math.dist((x, y), other) < _CROWDED for other in used):
+            left = x > _WIDTH - _LABEL_WIDTH - 20
+            start = x - 12 - _LABEL_WIDTH if left else x + 12
+            box = (start, y - 8 - _LABEL_HEIGHT, start + _LABEL_WIDTH, y - 8)
+            if any(_overlap(box, other) for other in used):
                 continue
-            used.append((x, y))
-            right = x > _WIDTH - 90
-            words = f"γ = {short(dot.gamma)}"
+            used.append(box)
             parts.append(
-                f'<text class="gamma{" chosen" if dot.chosen else ""}" x="{x + (-12 if right else 12):.1f}" '
-                f'y="{y - 8:.1f}" text-anchor="{"end" if right else "start"}">{words}</text>'
+                f'<text class="gamma{" chosen" if dot.chosen else ""}" x="{x + (-12 if left else 12):.1f}" '
+                f'y="{y - 8:.1f}" text-anchor="{"end" if left else "start"}">γ = {short(dot.gamma)}</text>'
             )
         return "".join(parts)
 
@@ -165,3 +168,7 @@ class _Frame:
             return ticks
         start = self.x(self.zero)
         return [(start, "0"), *(tick for tick in ticks if tick[0] > start + 24)]
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

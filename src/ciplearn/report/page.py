@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -39,13 +40,15 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"short": short, "percent": lambda value: f"{100 * value:.1f} %"}
+    # Our own drawing, which escapes every name in it.
+    graph = Markup(report.audit.verdict.graph.to_svg(report.audit.verdict))
     return environment.get_template("report.html").render(
         report=report,
         audit=report.audit,
         verdict=report.audit.verdict,
         vcf=report.audit.vcf,
-        # Our own drawing, which escapes every name in it.
-        graph=Markup(report.audit.verdict.graph.to_svg(report.audit.verdict)),
+        graph=graph,
+        graph_width=_width(graph),
         style=Markup(environment.get_template("style.css").render()),
         charts=_charts(report),
         rivals=[(name, number % 4, *place) for number, (name, place) in enumerate(report.rivals.items())],
@@ -61,6 +64,12 @@ def render(report: Report) -> str:
     )
 
 
+def _width(drawing: str) -> float:
+    """The width that a drawing was made for, in pixels."""
+    found = re.search(r'<svg[^>]* width="([0-9.]+)"', drawing)
+    return float(found[1]) if found else 600.0
+
+
 def _charts(report: Report) -> dict[str, Markup]:
     loss = "cross-entropy" if report.is_classifier else "mean squared error"
     violation, words = ("vcf", "VCF")
@@ -70,7 +79,7 @@ def _charts(report: Report) -> dict[str, Markup]:
     if not trade:
         return {}
     charts = {
-        "trade": curve(trade, words, f"{loss} on held-out rows", report.rivals if violation == "vcf" else None),
+        "trade": curve(trade, words, loss, report.rivals if violation == "vcf" else None),
         "gamma": over_gamma(report.dots("gamma", violation), words),
     }
     if violation == "vcf":
