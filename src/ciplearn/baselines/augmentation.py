@@ -29,26 +29,25 @@ class DrawnProtected(Change):
     ----------
     pool : Tensor, shape (n, width of A)
         Encoded A of the training rows: its marginal law.
-    places : list of int
+    places : Tensor of int
         Where A stands in a row.
     """
 
     pool: Tensor
-    places: list[int]
+    places: Tensor
 
     def __call__(self, rows: Tensor, noise: Tensor) -> Tensor:
         """Draw A."""
-        changed = rows.clone()
-        changed[:, self.places] = self.pool[torch.randint(len(self.pool), (len(rows),), device=rows.device)]
-        return changed
+        drawn = self.pool[torch.randint(len(self.pool), (len(rows),), device=rows.device)]
+        return rows.index_copy(1, self.places, drawn)
 
 
 @dataclass(frozen=True)
 class Equation:
     """How one column follows from its causes: mean plus the row's own noise, or a draw from predicted levels."""
 
-    places: list[int]
-    causes: list[int]
+    places: Tensor
+    causes: Tensor
     regression: ColumnRegression
     is_category: bool
 
@@ -77,7 +76,7 @@ class PropagatedChange(Change):
         """Change A, then what A changes."""
         changed = self.first(rows, noise)
         for equation in self.equations:
-            changed[:, equation.places] = equation.value(changed, noise)
+            changed = changed.index_copy(1, equation.places, equation.value(changed, noise))
         return changed
 
 
@@ -88,11 +87,11 @@ class AugmentedNetwork(nn.Module):
     ----------
     network : nn.Module
     change : Change
-    seen : list of int
+    seen : Tensor of int
         Where the network's inputs stand in the rows that change.
     """
 
-    def __init__(self, network: nn.Module, change: Change, seen: list[int]) -> None:
+    def __init__(self, network: nn.Module, change: Change, seen: Tensor) -> None:
         super().__init__()
         self.network = network
         self.change = change

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
@@ -20,10 +19,8 @@ from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
 from ciplearn.baselines.layout import Layout
 from ciplearn.baselines.outcome import outcome_columns
-from ciplearn.baselines.task import CLASSIFICATION
 from ciplearn.causal.names import listed
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.networks import Perceptron
 from ciplearn.learning.settings import chosen_device
 
 
@@ -50,9 +47,9 @@ class _Augmentation(Baseline):
         layout = self._layout(known, columns)
         rows = layout.rows(known).to(chosen_device(self.device))
         change, noise = self._change(rows, layout, columns)
-        seen = layout.places(self.inputs_)
-        model = self._network(
-            module=lambda: AugmentedNetwork(self._plain_network(len(seen), y), change, seen),
+        seen = torch.tensor(layout.places(self.inputs_), device=rows.device)
+        model: CIPEstimator = self._network(
+            module=lambda: AugmentedNetwork(self._plain_network(model, len(seen)), change, seen),
             # A pass over the rows is one copy of each: nothing is repeated in memory.
             epochs=whole(self.epochs, "epochs", minimum=1) * copies,
             patience=self.patience * copies,
@@ -65,12 +62,9 @@ class _Augmentation(Baseline):
     def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
         yield table
 
-    def _plain_network(self, n_inputs: int, y: Any) -> nn.Module:
+    def _plain_network(self, model: CIPEstimator, n_inputs: int) -> nn.Module:
         if self.module is None:
-            if self.task_ == CLASSIFICATION:
-                levels = len(np.unique(np.asarray(y)))
-                return Perceptron(n_inputs, self.hidden, 1 if levels == 2 else levels)
-            return Perceptron(n_inputs, self.hidden, 1 if np.ndim(y) == 1 else np.shape(y)[1])
+            return model._fresh_perceptron(n_inputs)
         made = copy.deepcopy(self.module) if isinstance(self.module, nn.Module) else self.module
         made = made if isinstance(made, nn.Module) or not callable(made) else made()
         if not isinstance(made, nn.Module):
@@ -80,7 +74,7 @@ class _Augmentation(Baseline):
         return made
 
     def _drawn(self, rows: Tensor, layout: Layout, columns: NodeColumns) -> DrawnProtected:
-        places = layout.places(columns.of(columns.protected))
+        places = torch.tensor(layout.places(columns.of(columns.protected)), device=rows.device)
         return DrawnProtected(rows[:, places], places)
 
 
@@ -160,7 +154,8 @@ class CausallyAugmented(_Augmentation):
         return PropagatedChange(self._drawn(rows, layout, columns), equations), noise
 
     def _equation(self, rows: Tensor, layout: Layout, column: str, causes: tuple[str, ...], seed: int) -> Equation:
-        places, given, is_category = layout.places([column]), layout.places(causes), layout.is_category(column)
+        places, given = (torch.tensor(layout.places(names), device=rows.device) for names in ([column], causes))
+        is_category = layout.is_category(column)
         learnt = self._regressions().regression(rows[:, given], rows[:, places], is_category=is_category, seed=seed)
         return Equation(places, given, learnt, is_category)
 

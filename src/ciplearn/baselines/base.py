@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils import _safe_indexing as take
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 from torch import nn
 
 from ciplearn._core.errors import InputError
@@ -96,11 +96,12 @@ patience, device, verbose, random_state
         table = read_table(self, X, reset=True)
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        if len(table) != len(y):
+        if len(table) != _num_samples(y):
             raise InputError(
                 f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
-                f"{len(y)}; pass the same rows to both."
+                f"{_num_samples(y)}; pass the same rows to both."
             )
+        y = y if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
         columns = self._settled_columns(table)
         self.task_ = settled_task(self.task, y)
         self.inputs_ = self._read_by_predict(columns)

@@ -19,7 +19,8 @@ _LEAST_LOG_SCALE = -4.0
 class Part:
     """One column of a node among the node's encoded numbers."""
 
-    places: list[int]
+    places: slice
+    width: int
     is_category: bool
 
 
@@ -43,7 +44,7 @@ class LatentNode(nn.Module):
         self, n_causes: int, n_latents: int, n_hidden: int, divergence_weight: float, parts: Sequence[Part]
     ) -> None:
         super().__init__()
-        width = sum(len(part.places) for part in parts)
+        width = sum(part.width for part in parts)
         self.parts = tuple(parts)
         self.divergence_weight = divergence_weight
         self.encoder = _two_layers(n_causes + width, n_hidden, 2 * n_latents)
@@ -70,7 +71,7 @@ class LatentNode(nn.Module):
         for part in self.parts:
             if part.is_category:
                 level = (output[:, part.places] + gumbel[part.places]).argmax(dim=1)
-                value[:, part.places] = one_hot(level, len(part.places)).to(value.dtype)
+                value[:, part.places] = one_hot(level, part.width).to(value.dtype)
         return value
 
     def _misfit(self, output: Tensor, value: Tensor) -> Tensor:  # (b, w), (b, w) -> (b,)

@@ -43,5 +43,9 @@ class Layout:
 
     def parts(self, names: Iterable[str]) -> list[Part]:
         """Where the named columns stand in a row that holds nothing else."""
-        alone = Layout(TableEncoding(tuple(c for name in names for c in self.encoding.columns if c.name == name)))
-        return [Part(alone.places([name]), alone.is_category(name)) for name in alone.encoding.names]
+        found = [column for name in names for column in self.encoding.columns if column.name == name]
+        ends = accumulate(column.width for column in found)
+        return [
+            Part(slice(end - column.width, end), column.width, column.is_category)
+            for column, end in zip(found, ends, strict=True)
+        ]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import whole
+from ciplearn._core.numbers import non_negative, whole
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
 from ciplearn.baselines.fair_rows import Correction, FairRows
@@ -80,7 +80,9 @@ class PSCF(Baseline):
         return self.inputs_
 
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
-        whole(self.n_draws, "n_draws", minimum=1)
+        for name in ("n_draws", "n_latents", "latent_hidden"):
+            whole(getattr(self, name), name, minimum=1)
+        non_negative(self.divergence_weight, "divergence_weight")
         unfair = UnfairEdges.of(self.unfair_edges, columns)
         self.layout_ = Layout.of(table, self.inputs_)
         self.seen_ = self.layout_.places(columns.of(columns.inputs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,10 +66,12 @@ class NetworkSettings:
         """Train a network: squared error for a number, cross-entropy for a category."""
         objective: Objective = CrossEntropy() if is_category else SquaredError()
         learnt = target.argmax(dim=1) if is_category else target
-        settings = TrainingSettings(**{**vars(self.training), "seed": seed})
+        # The layers answer in units of a number's spread, as those of the predictor do.
+        scale = {} if is_category else {"centre": target.mean(0).tolist(), "spread": target.std(0).tolist()}
+        settings = replace(self.training, seed=seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module = Perceptron(inputs.shape[1], self.hidden, target.shape[1]).to(self.device)
+            module = Perceptron(inputs.shape[1], self.hidden, target.shape[1], **scale).to(self.device)
         rows = TrainingRows(inputs=(inputs,), target=learnt).to(self.device)
         trained = train(module, rows, objective, settings, progress=self.progress).module
         return NetworkRegression(trained.double(), objective)

@@ -1,0 +1,43 @@
+"""The rivals behave as scikit-learn's own, in regression and in classification."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ciplearn import CausalGraph, baselines
+
+QUICK = {"learning_rate": 2e-2, "random_state": 0}
+
+STOCHASTIC = {
+    "check_sample_weight_equivalence_on_dense_data": "training is stochastic",
+    "check_sample_weight_equivalence_on_sparse_data": "training is stochastic",
+}
+# Classes and outcomes that follow from columns which the rival does not see.
+BLIND = {"check_classifiers_train": "the rival does not see enough", "check_regressors_train": "as above"}
+OTHER_COLUMNS = {
+    "check_classifier_data_not_an_array": "the graph knows other columns",
+    "check_dataframe_column_names_consistency": "the graph knows other columns",
+    "check_fit2d_1feature": "the graph knows two columns",
+    "check_regressor_data_not_an_array": "the graph knows other columns",
+    "check_sample_weights_pandas_series": "the graph knows other columns",
+}
+GRAPH = CausalGraph.from_edges("x0 -> x1, x1 -> Y, x0 -> Y")
+ROLES = {"graph": GRAPH, "outcome": "Y", "protected": ["x0"]}
+
+# Rivals with the checks that they cannot pass, and why.
+RIVALS = [
+    (baselines.NaivePredictor(protected=[0], task="regression", epochs=30, **QUICK), STOCHASTIC),
+    (baselines.NaivePredictor(protected=[0], task="classification", epochs=5, **QUICK), STOCHASTIC | BLIND),
+    (baselines.Augmented(protected=[0], task="regression", epochs=30, copies=1, **QUICK), STOCHASTIC),
+    (baselines.CF2(**ROLES, task="classification", epochs=5, **QUICK), STOCHASTIC | BLIND | OTHER_COLUMNS),
+    (baselines.PSCF(**ROLES, task="regression", epochs=5, n_draws=2, **QUICK), STOCHASTIC | BLIND | OTHER_COLUMNS),
+]
+
+
+def excused(estimator):
+    return next(checks for rival, checks in RIVALS if type(rival) is type(estimator) and rival.task == estimator.task)
+
+
+@parametrize_with_checks([rival for rival, _ in RIVALS], expected_failed_checks=excused)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
