@@ -14,6 +14,7 @@ from ciplearn import (
     CIPRegressor,
     Gaussian,
     Independence,
+    datasets,
     variance_of_counterfactuals,
 )
 from ciplearn._core.errors import CiplearnError, GraphError, InputError, NumericalError
@@ -264,3 +265,25 @@ def test_outcome_in_x_constant_target_one_class_and_few_rows(scm, X, y, table):
         CIPRegressor(**roles).fit(X.head(1), y.head(1))
     three = CIPRegressor(**roles, random_state=0).fit(X.head(3), y.head(3))
     assert np.isfinite(three.predict(X)).all()
+
+
+def test_node_that_is_a_vector_stands_for_all_its_columns():
+    scm = datasets.multidimensional(3)
+    table = scm.sample(60, random_state=0)
+    X, y = table.drop(columns="Y"), table["Y"]
+    entries = ["A[0]", "A[1]", "A[2]"]
+    for protected in (["A"], entries):
+        model = CIPRegressor(graph=scm.graph, outcome="Y", protected=protected, epochs=1, random_state=0).fit(X, y)
+        assert model.independence_ == Independence(right=[*entries, "L"], given=["Z"])
+        assert model.verdict_.independence == Independence(right=["A", "L"], given=["Z"])
+    with pytest.raises(InputError, match=r"leaves out 'A\[1\]'"):
+        CIPRegressor(graph=scm.graph, outcome="Y", protected=["A[0]"]).fit(X, y)
+
+
+def test_outcome_that_fills_a_small_part_of_its_range_is_learnt():
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame({"x": generator.uniform(size=1000)})
+    y = np.sin(6 * X["x"]) + 0.01 * generator.normal(size=1000)
+    y.iloc[0] = 100.0
+    model = CIPRegressor(epochs=100, learning_rate=5e-3, random_state=0).fit(X, y)
+    assert model.score(X[1:], y[1:]) > 0.8

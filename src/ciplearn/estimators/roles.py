@@ -11,6 +11,7 @@ import pandas as pd
 
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn.causal import CausalGraph, Independence, Verdict
+from ciplearn.causal.entries import columns_of, nodes_of
 
 Columns = Sequence[str | int] | str | int | None
 
@@ -79,23 +80,27 @@ def settle_roles(
 def _from_graph(
     graph: CausalGraph, outcome: str | None, named: dict[str, tuple[str, ...] | None], names: tuple[str, ...]
 ) -> Roles:
-    verdict = graph.criterion(
-        outcome=outcome,
-        protected=named["protected"],
-        context=named["context"],
-        inputs=named["inputs"],
-        adjustment=named["adjustment"],
-    )
+    nodes = {
+        role: None if columns is None else nodes_of(columns, graph.nodes, names, role)
+        for role, columns in named.items()
+    }
+    verdict = graph.criterion(outcome=outcome, **nodes)
     if not isinstance(verdict, Verdict):
         raise GraphError(
             "The graph has undirected edges, so it stands for several graphs; orient them, or pass the independence."
         )
     if verdict.outcome in names:
         raise InputError(f"X holds the outcome {verdict.outcome!r}; drop that column from X and pass it as y.")
-    _require(verdict.inputs, names, "inputs")
-    _require(verdict.independence.right, names, "right")
-    _require(verdict.independence.given, names, "given")
-    return Roles(tuple(verdict.inputs), verdict.independence, verdict)
+    right, given = verdict.independence.right, verdict.independence.given
+    statement = Independence(right=_columns(right, names, "right"), given=_columns(given, names, "given"))
+    return Roles(_columns(verdict.inputs, names, "inputs"), statement, verdict)
+
+
+def _columns(nodes: Iterable[str], names: tuple[str, ...], role: str) -> tuple[str, ...]:
+    """The columns that hold some nodes of the graph; a vector's are all its entries."""
+    found = tuple(column for node in nodes for column in columns_of(node, names) or (node,))
+    _require(found, names, role)
+    return found
 
 
 def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] | None:
