@@ -55,6 +55,7 @@ def curve(ax: Axes, table: pd.DataFrame, x: str, y: str, method: str, *, labelle
         label=LABELS[method],
         zorder=3,
     )
+    ax.margins(x=0.09, y=0.07)
     if labelled:
         _label_gammas(ax, means, x, y, method)
 

@@ -48,7 +48,7 @@ def beside(table: pd.DataFrame) -> pd.DataFrame:
     for gamma, group in table.groupby("gamma"):
         row = {"γ": f"{gamma:g}"}
         for measure, name in (("mse", "MSE"), ("vcf", "VCF")):
-            row[f"{name}, paper"] = PAPER_PRINTS.get(float(gamma), {}).get(measure, "—")
+            row[f"{name}, printed"] = PAPER_PRINTS.get(float(gamma), {}).get(measure, "—")
             for method in (PAPER, DEFAULT):
                 row[f"{name}, {method}"] = plus_minus(group.loc[group["method"] == method, measure], 1e3)
         rows.append(row)

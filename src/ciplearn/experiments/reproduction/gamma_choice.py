@@ -88,7 +88,7 @@ def _beside(chosen: pd.DataFrame) -> pd.DataFrame:
     for threshold in THRESHOLDS:
         row = {"accuracy kept": f"{threshold:.0%}"}
         for measure, name in (("vcf", "VCF"), ("hscic", "HSCIC")):
-            row[f"{name}, paper"] = _PAPER[threshold][measure]
+            row[f"{name}, printed"] = _PAPER[threshold][measure]
             for method in METHODS:
                 part = chosen[(chosen["method"] == method) & (chosen["threshold"] == threshold)]
                 row[f"{name}, {method}"] = plus_minus(part[measure], 1e2)

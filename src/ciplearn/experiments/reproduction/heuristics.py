@@ -117,9 +117,9 @@ def _beside(table: pd.DataFrame) -> pd.DataFrame:
                 {
                     "predictor": str(name),
                     "settings": str(method) or "—",
-                    "VCF, paper": printed[0],
+                    "VCF, printed": printed[0],
                     "VCF, ours": plus_minus(part["vcf"], 1e3),
-                    "MSE, paper": printed[1],
+                    "MSE, printed": printed[1],
                     "MSE, ours": plus_minus(part["mse"], 1e3),
                 }
             )

@@ -13,7 +13,7 @@ from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC
 from ciplearn.experiments.speed import paper_network
 from ciplearn.penalties import HSCIC
 
-PAPER = "paper's"
+PAPER = "paper's penalty"
 DEFAULT = "default"
 METHODS = (PAPER, DEFAULT)
 

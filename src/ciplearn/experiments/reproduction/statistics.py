@@ -48,14 +48,16 @@ def apart(what: str, paper: float, ours: float, reason: str, scale: float = 1e3)
     return (Unmatched(what, f"{paper * scale:.3g}", f"{ours * scale:.3g}", reason),)
 
 
-def plus_minus(values: Iterable[float], scale: float = 1.0, digits: int = 2) -> str:
-    """Mean ± standard deviation, with more digits where the mean is small."""
+def plus_minus(values: Iterable[float], scale: float = 1.0, digits: int | None = None) -> str:
+    """Mean ± standard deviation, with so many digits after the point, or else with three digits of the mean."""
     numbers = np.asarray(list(values), dtype=float) * scale
     if numbers.size == 0:
         return "—"
     mean = float(numbers.mean())
     deviation = float(numbers.std(ddof=1)) if numbers.size > 1 else 0.0
-    places = digits if abs(mean) >= 0.1 or mean == 0 else digits + 2
+    places = digits
+    if places is None:
+        places = int(np.clip(2 - np.floor(np.log10(abs(mean))), 0, 5)) if mean else 0
     return f"{mean:.{places}f} ± {deviation:.{places}f}".replace("-", "−")
 
 

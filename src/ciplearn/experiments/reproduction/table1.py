@@ -132,17 +132,17 @@ def _beside(paper: dict[str, tuple[str, str, str]], part: pd.DataFrame) -> pd.Da
         printed = paper.get(f"{gamma:g}", _NOTHING)
         row = {"": f"γ = {gamma:g}"}
         for measure, number in zip(_MEASURES, printed, strict=True):
-            row[f"{_NAMES[measure]}, paper"] = number
+            row[f"{_NAMES[measure]}, printed"] = number
             for method in METHODS:
                 values = group.loc[group["method"] == method, measure]
-                row[f"{_NAMES[measure]}, {method}"] = plus_minus(values, 1e3, digits=3)
+                row[f"{_NAMES[measure]}, {method}"] = plus_minus(values, 1e3)
         rows.append(row)
     for rival in ("CF1", "CF2", "naive"):
         group = part[part["method"] == rival]
         row = {"": rival}
         for measure, number in zip(_MEASURES, paper.get(rival, _NOTHING), strict=True):
-            row[f"{_NAMES[measure]}, paper"] = number
-            row[f"{_NAMES[measure]}, {METHODS[0]}"] = plus_minus(group[measure], 1e3, digits=3)
+            row[f"{_NAMES[measure]}, printed"] = number
+            row[f"{_NAMES[measure]}, {METHODS[0]}"] = plus_minus(group[measure], 1e3)
             row[f"{_NAMES[measure]}, {METHODS[1]}"] = "same"
         rows.append(row)
     return pd.DataFrame(rows)

@@ -63,7 +63,7 @@ def frontiers(
             seeds,
             test=(case.test[case.inputs], case.test[OUTCOME]),
             measures={"hscic": judge.hscic, "vcf": judge.vcf},
-            file=conditions.file(f"{name}-{method.removesuffix(chr(39) + 's')}", (name, method, key)),
+            file=conditions.file(f"{name}-{method.split()[-1]}", (name, method, key)),
             n_jobs=conditions.jobs,
             progress=conditions.progress,
         )
