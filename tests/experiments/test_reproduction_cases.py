@@ -126,8 +126,26 @@ def test_fits_are_kept_and_continued(case, tmp_path):
         made.append(seed)
         return CIPRegressor(inputs=["Z"], epochs=1, random_state=seed)
 
-    first = trainings.fits("rival", "key", case, judge, make, [0, 1], conditions)
-    more = trainings.fits("rival", "key", case, judge, make, [0, 1, 2], conditions)
+    rival = trainings.Rival("rival", "key", case, judge, make)
+    first = trainings.begin_fits([rival], [0, 1], conditions)()["rival"]
+    more = trainings.begin_fits([rival], [0, 1, 2], conditions)()["rival"]
     assert made == [0, 1, 2]
     pd.testing.assert_frame_equal(more.iloc[:2], first)
     assert (more["vcf"] == 0).all()
+
+
+@pytest.mark.parametrize(("device", "began"), [("cuda", 1), ("cpu", 0)])
+def test_processes_begin_at_once_beside_a_gpu_only(case, tmp_path, monkeypatch, device, began):
+    started = []
+
+    def start(missing, n_jobs):
+        started.append(n_jobs)
+        return [(rival.name, rival.trained(seed)) for rival, seed in missing]
+
+    monkeypatch.setattr(trainings, "_started", start)
+    judge = Judge(case, points=5, interventions=4, seed=0)
+    rival = trainings.Rival("rival", "key", case, judge, lambda seed: CIPRegressor(inputs=["Z"], epochs=1))
+    finish = trainings.begin_fits([rival], [3], Conditions(seed=0, device=device, cache=tmp_path, jobs=4))
+    assert len(started) == began
+    assert finish()["rival"]["seed"].tolist() == [3]
+    assert started == ([3] if device == "cuda" else [4])

@@ -16,7 +16,7 @@ from ciplearn.experiments.reproduction.cases import OUTCOME, PROTECTED, Case, Ju
 from ciplearn.experiments.reproduction.first_case import FrontierSettings
 from ciplearn.experiments.reproduction.methods import METHODS, Training
 from ciplearn.experiments.reproduction.study import Conditions, Findings, Study
-from ciplearn.experiments.reproduction.trainings import fits, frontiers
+from ciplearn.experiments.reproduction.trainings import Rival, begin_fits, frontiers
 from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
@@ -38,19 +38,7 @@ class ScenarioSettings(FrontierSettings):
 
 def run(settings: ScenarioSettings, conditions: Conditions) -> Findings:
     """Train the methods and the rivals on both scenarios."""
-    parts = []
-    for scenario, process in _PROCESSES.items():
-        case = Case.draw(process(), settings.rows, conditions.seed)
-        judge = Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device)
-        seeds = conditions.seeds(settings.seeds)
-        name = scenario.replace(" ", "-")
-        table = frontiers(name, settings, case, judge, settings.gammas, seeds, settings.training, conditions)
-        parts.append(table.assign(scenario=scenario))
-        for rival in _RIVALS:
-            make = partial(_rival, rival, case.scm.graph, settings)
-            found = fits(f"{name}-{rival}", settings, case, judge, make, seeds, conditions)
-            parts.append(found.assign(scenario=scenario, method=rival))
-    table = pd.concat(parts, ignore_index=True)
+    table = _trained(settings, conditions)
     return Findings(
         tables={"table1": table},
         comparisons=table1.comparisons(table),
@@ -64,6 +52,34 @@ def run(settings: ScenarioSettings, conditions: Conditions) -> Findings:
             "All seeds share one sample of the process; they differ in initial weights.",
         ),
     )
+
+
+def _trained(settings: ScenarioSettings, conditions: Conditions) -> pd.DataFrame:
+    seeds = conditions.seeds(settings.seeds)
+    cases = {name: Case.draw(process(), settings.rows, conditions.seed) for name, process in _PROCESSES.items()}
+    judges = {
+        name: Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device)
+        for name, case in cases.items()
+    }
+    rivals = {f"{name}-{rival}".replace(" ", "-"): (name, rival) for name in cases for rival in _RIVALS}
+    finish = begin_fits(
+        [
+            Rival(file, settings, cases[name], judges[name], partial(_rival, rival, cases[name].scm.graph, settings))
+            for file, (name, rival) in rivals.items()
+        ],
+        seeds,
+        conditions,
+    )
+    parts = [
+        frontiers(
+            name.replace(" ", "-"), settings, case, judges[name], settings.gammas, seeds, settings.training, conditions
+        ).assign(scenario=name)
+        for name, case in cases.items()
+    ]
+    for file, found in finish().items():
+        name, rival = rivals[file]
+        parts.append(found.assign(scenario=name, method=rival))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _rival(name: str, graph: Any, settings: ScenarioSettings, seed: int) -> Any:

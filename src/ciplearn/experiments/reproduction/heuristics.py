@@ -16,7 +16,7 @@ from ciplearn.experiments.reproduction.first_case import FrontierSettings
 from ciplearn.experiments.reproduction.methods import METHODS
 from ciplearn.experiments.reproduction.statistics import apart, plus_minus
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study, Unmatched
-from ciplearn.experiments.reproduction.trainings import fits, frontiers
+from ciplearn.experiments.reproduction.trainings import Rival, begin_fits, frontiers
 from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
@@ -46,12 +46,18 @@ def run(settings: HeuristicSettings, conditions: Conditions) -> Findings:
     case = Case.draw(first_synthetic(), settings.rows, conditions.seed)
     judge = Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device)
     seeds = conditions.seeds(settings.seeds)
+    files = {f"heuristics-{name}".replace(" ", "-"): name for name in (AUGMENTED, CAUSALLY, NAIVE)}
+    finish = begin_fits(
+        [
+            Rival(file, settings, case, judge, partial(_heuristic, name, case.scm.graph, settings))
+            for file, name in files.items()
+        ],
+        seeds,
+        conditions,
+    )
     cip = frontiers("heuristics", settings, case, judge, settings.gammas, seeds, settings.training, conditions)
     parts = [cip.assign(predictor=[f"CIP, γ = {gamma:g}" for gamma in cip["gamma"]])]
-    for name in (AUGMENTED, CAUSALLY, NAIVE):
-        make = partial(_heuristic, name, case.scm.graph, settings)
-        found = fits(f"heuristics-{name.replace(' ', '-')}", settings, case, judge, make, seeds, conditions)
-        parts.append(found.assign(predictor=name, method=""))
+    parts += [found.assign(predictor=files[file], method="") for file, found in finish().items()]
     table = pd.concat(parts, ignore_index=True)
     return Findings(
         tables={"heuristics": table},

@@ -21,8 +21,8 @@ paper's settings and wants a GPU.
 *Printed* is what the paper prints. *Paper's penalty* is what comes out with the paper's penalty, network, training and
 scale; *default* is what ciplearn does when nothing but the length of training is said. Times are of the run that wrote
 the result: trainings that another study has left behind are not counted. Every claim is judged by the program, by the
-statistic shown, with the threshold fixed in the code; one that does not hold is reported as such. `docs/errata.md` lists
-what is corrected in the paper's equations."""
+statistic shown, with the threshold fixed in the code; one that does not hold is reported as such. What is corrected in
+the paper's equations is in `docs/errata.md`."""
 
 
 def assemble(folder: Path, page: Path) -> int:

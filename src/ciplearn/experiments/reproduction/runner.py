@@ -70,7 +70,9 @@ def reproduce(
     if done is not None:
         return done
     make_folder(folder)
-    torch.set_num_threads(1)
+    if kind == "cpu":
+        # Processes do the work there; two threads on two busy cores are many times slower than one.
+        torch.set_num_threads(1)
     conditions = Conditions(seed, kind, _work_folder(out), jobs, progress, dict(options or {}))
     start = time.perf_counter()
     findings = study.run(settings, conditions)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -71,32 +72,68 @@ def frontiers(
     return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
 
 
-def fits(
-    name: str,
-    key: object,
-    case: Case,
-    judge: Judge,
-    make: Callable[[int], Any],
-    seeds: Iterable[int],
-    conditions: Conditions,
-) -> pd.DataFrame:
-    """Train ``make(seed)`` for each seed, on processes; one row a seed with ``mse``, ``hscic`` and ``vcf``."""
-    file = conditions.file(name, (name, key))
-    done = {point.seed: point for point in read_points(file)}
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A predictor to be trained once a seed.
+
+    Attributes
+    ----------
+    name : str
+    key : object
+        Says everything that the trainings depend on, beside the seed.
+    case : Case
+    judge : Judge
+    make : callable
+        Takes a seed and returns the untrained predictor.
+    """
+
+    name: str
+    key: object
+    case: Case
+    judge: Judge
+    make: Callable[[int], Any]
+
+    def trained(self, seed: int) -> Point:
+        """Train with one seed and measure."""
+        # Two threads on two busy cores are many times slower than one.
+        torch.set_num_threads(1)
+        model = self.make(seed).fit(self.case.train[self.case.inputs], self.case.train[OUTCOME])
+        return Point(0.0, seed, self.judge.measures(model))
+
+
+def begin_fits(
+    rivals: Sequence[Rival], seeds: Iterable[int], conditions: Conditions
+) -> Callable[[], dict[str, pd.DataFrame]]:
+    """Train rivals on processes; call what is returned for their tables, one row a seed: ``mse``, ``hscic``, ``vcf``.
+
+    Where a GPU trains the methods, processes begin at once and work beside it; on a CPU they wait until they are asked
+    for.
+    """
     seed_list = list(seeds)
-    missing = [seed for seed in seed_list if seed not in done]
-    jobs = Parallel(n_jobs=conditions.jobs, return_as="generator_unordered")(
-        delayed(_fitted)(make, seed, case, judge) for seed in missing
+    files = {rival.name: conditions.file(rival.name, (rival.name, rival.key)) for rival in rivals}
+    done = {(name, point.seed): point for name, file in files.items() for point in read_points(file)}
+    missing = [(rival, seed) for rival in rivals for seed in seed_list if (rival.name, seed) not in done]
+    beside_gpu = conditions.device == "cuda"
+    running = _started(missing, max(1, conditions.jobs - 1)) if beside_gpu else None
+
+    def finish() -> dict[str, pd.DataFrame]:
+        jobs = running or _started(missing, conditions.jobs)
+        for name, point in tqdm(jobs, total=len(missing), disable=not conditions.progress, unit="fit"):
+            done[name, point.seed] = point
+            append_points(files[name], [point], _MEASURES)
+        return {
+            name: pd.DataFrame([{"seed": seed, **done[name, seed].measures} for seed in seed_list]) for name in files
+        }
+
+    return finish
+
+
+def _started(missing: Sequence[tuple[Rival, int]], n_jobs: int) -> Iterable[tuple[str, Point]]:
+    found: Iterable[tuple[str, Point]] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(_named)(rival, seed) for rival, seed in missing
     )
-    for point in tqdm(jobs, total=len(missing), disable=not conditions.progress, desc=name, unit="fit"):
-        done[point.seed] = point
-        append_points(file, [point], _MEASURES)
-    rows = [{"seed": seed, **done[seed].measures} for seed in seed_list]
-    return pd.DataFrame(rows)
+    return found
 
 
-def _fitted(make: Callable[[int], Any], seed: int, case: Case, judge: Judge) -> Point:
-    # Two threads on two busy cores are many times slower than one.
-    torch.set_num_threads(1)
-    model = make(seed).fit(case.train[case.inputs], case.train[OUTCOME])
-    return Point(0.0, seed, judge.measures(model))
+def _named(rival: Rival, seed: int) -> tuple[str, Point]:
+    return rival.name, rival.trained(seed)

@@ -16,7 +16,7 @@ from ciplearn.experiments.reproduction.first_case import FrontierSettings
 from ciplearn.experiments.reproduction.methods import METHODS
 from ciplearn.experiments.reproduction.statistics import plus_minus
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study, Unmatched
-from ciplearn.experiments.reproduction.trainings import fits, frontiers
+from ciplearn.experiments.reproduction.trainings import Rival, begin_fits, frontiers
 from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
@@ -46,19 +46,7 @@ _PAPER = {
 
 def run(settings: FrontierSettings, conditions: Conditions) -> Findings:
     """Train CIP and the rival on both processes."""
-    parts = []
-    for direction, (process, statement) in _PROCESSES.items():
-        case = Case.draw(process(), settings.rows, conditions.seed)
-        judge = Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device, statement)
-        seeds = conditions.seeds(settings.seeds)
-        name = f"veitch-{direction}"
-        table = frontiers(name, settings, case, judge, settings.gammas, seeds, settings.training, conditions, statement)
-        parts.append(table.assign(direction=direction))
-        for gamma in settings.gammas:
-            make = partial(_rival, case.scm.graph, settings, gamma)
-            found = fits(f"{name}-rival-{gamma:g}", (settings, gamma), case, judge, make, seeds, conditions)
-            parts.append(found.assign(direction=direction, method=RIVAL, gamma=gamma))
-    table = pd.concat(parts, ignore_index=True)
+    table = pd.concat([_trained(direction, settings, conditions) for direction in _PROCESSES], ignore_index=True)
     return Findings(
         tables={"veitch": table},
         comparisons=(Comparison(_CAPTION, _beside(table)),),
@@ -71,6 +59,25 @@ def run(settings: FrontierSettings, conditions: Conditions) -> Findings:
             "Ŷ ⊥ A | X in the anti-causal one, which its theorem does not certify there.",
         ),
     )
+
+
+def _trained(direction: str, settings: FrontierSettings, conditions: Conditions) -> pd.DataFrame:
+    process, statement = _PROCESSES[direction]
+    case = Case.draw(process(), settings.rows, conditions.seed)
+    judge = Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device, statement)
+    seeds, name = conditions.seeds(settings.seeds), f"veitch-{direction}"
+    rivals = {f"{name}-rival-{gamma:g}": gamma for gamma in settings.gammas}
+    finish = begin_fits(
+        [
+            Rival(file, (settings, gamma), case, judge, partial(_rival, case.scm.graph, settings, gamma))
+            for file, gamma in rivals.items()
+        ],
+        seeds,
+        conditions,
+    )
+    parts = [frontiers(name, settings, case, judge, settings.gammas, seeds, settings.training, conditions, statement)]
+    parts += [found.assign(method=RIVAL, gamma=rivals[file]) for file, found in finish().items()]
+    return pd.concat(parts, ignore_index=True).assign(direction=direction)
 
 
 def _rival(graph: Any, settings: FrontierSettings, gamma: float, seed: int) -> Veitch:
