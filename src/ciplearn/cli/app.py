@@ -6,7 +6,10 @@ the module's top light: torch, pandas and the like are imported inside the funct
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import warnings
 from collections.abc import Callable
 
 import typer
@@ -34,6 +37,7 @@ _COMMANDS: dict[str, Callable[..., int | None]] = {
 
 _MISTAKE = 2
 _INTERRUPTED = 130
+_TERMINATED = 143
 
 app = typer.Typer(
     help="Counterfactually invariant prediction: predictors that would have said the same had A been different.",
@@ -64,12 +68,16 @@ _ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 def main() -> None:
     """Run the command line; mistakes end in one line on standard error and exit code 2."""
+    # A polite kill cleans up like Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    warnings.showwarning = _note
     sys.exit(_run(sys.argv[1:]))
 
 
 def _run(arguments: list[str]) -> int:
     try:
         result = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
     except CiplearnError as problem:
         complain(f"ciplearn: {problem}")
         return _MISTAKE
@@ -77,7 +85,19 @@ def _run(arguments: list[str]) -> int:
         message = getattr(problem, "format_message", problem.__str__)()
         complain(f"ciplearn: {message.rstrip('.')}; see ciplearn --help.")
         return _MISTAKE
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough. Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as problem:
+        complain(f"ciplearn: {problem.filename or 'a file'}: {problem.strerror or problem}; check the place.")
+        return _MISTAKE
     except (typer.Abort, KeyboardInterrupt):
+        result = _INTERRUPTED
+    if result == _INTERRUPTED:
         complain("ciplearn: interrupted.")
-        return _INTERRUPTED
     return result if isinstance(result, int) else 0
+
+
+def _note(message: Warning | str, *_: object, **__: object) -> None:
+    complain(f"ciplearn: note: {message}")

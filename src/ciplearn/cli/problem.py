@@ -70,7 +70,7 @@ class Problem:
         if wishes.missing not in POLICIES:
             raise InputError(f"--missing must be one of {', '.join(POLICIES)}, got {wishes.missing!r}; name one.")
         nodes = _columns_of(wishes.graph, table)
-        schema = Schema.of(table[nodes], [name for name in wishes.categories if name in nodes])
+        schema = Schema.of(table, wishes.categories).restricted(nodes)
         typed = schema.typed(table[nodes], "the table")
         outcome = _outcome(wishes)
         roles = settle_roles(

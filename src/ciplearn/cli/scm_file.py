@@ -51,12 +51,13 @@ def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
     if unknown:
         raise InputError(f"{path} has the unknown entry {unknown[0]!r}; known are {', '.join(_SECTIONS)}.")
     parts = {section: _section(path, content.get(section) or {}, section, graph) for section in _SECTIONS}
-    absent = [node for node in graph.nodes if node not in parts["equations"]]
+    equations = {node: _equation(path, graph, node, text) for node, text in parts["equations"].items()}
+    absent = [node for node in graph.nodes if node not in equations]
     if absent:
         raise InputError(f"{path} has no equation for {absent[0]!r}; write one for every node, latent ones too.")
     return StructuralCausalModel(
         graph,
-        equations={node: _equation(path, graph, node, text) for node, text in parts["equations"].items()},
+        equations=equations,
         noise={node: read_law(text, f"The noise of {node} in {path}") for node, text in parts["noise"].items()},
         inverses={node: _inverse(path, graph, node, text) for node, text in parts["inverses"].items()},
         kinds={node: Categories(levels) for node, levels in parts["categories"].items()},

@@ -1,0 +1,121 @@
+import json
+
+import numpy as np
+import pytest
+
+from ciplearn._core.errors import CiplearnError
+from ciplearn.causal import CausalGraph
+from ciplearn.cli.app import _run
+from ciplearn.cli.auditing import _some
+from ciplearn.cli.scm_file import read_scm
+from ciplearn.datasets import first_synthetic
+from tests.cli.people import people
+
+EQUATIONS = {
+    "Z": "u",
+    "A": "Z ** 2 + u",
+    "L": "exp(-A ** 2 / 2) * sin(2 * A) + 2 * Z + 0.2 * u",
+    "Y": "0.5 * exp(-L * Z) * sin(2 * L * Z) + 5 * A + 0.2 * u",
+}
+EFFORT = ["--points=40", "--interventions=15", "--draws=2"]
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A model of the paper's first case, with its table and the true causal model in three notations."""
+    folder = tmp_path_factory.mktemp("known")
+    scm = first_synthetic()
+    scm.sample(400, random_state=0).to_csv(folder / "t.csv", index=False)
+    noise = {"Z": "normal(0, 1)", "A": "normal(0, 1)", "L": "normal(0, 0.1)", "Y": "normal(0, 0.1)"}
+    (folder / "scm.json").write_text(json.dumps({"equations": EQUATIONS, "noise": noise}))
+    lines = ["equations:", *(f"  {node}: {text}" for node, text in EQUATIONS.items()), "noise:"]
+    (folder / "scm.yaml").write_text("\n".join([*lines, *(f"  {node}: {law}" for node, law in noise.items())]))
+    (folder / "scm.py").write_text("from ciplearn.datasets import first_synthetic\nscm = first_synthetic()\n")
+    roles = ["--graph", scm.graph.to_dagitty(), "--outcome=Y", "--protected=A"]
+    arguments = ["fit", str(folder / "t.csv"), *roles, "--gamma=1", "--epochs=30", "--out", str(folder / "m")]
+    assert _run(arguments) == 0
+    return folder
+
+
+def audited(folder, capsys, *more):
+    capsys.readouterr()
+    arguments = ["audit", str(folder / "m"), str(folder / "t.csv"), "--out", str(folder / "r.html"), "--json"]
+    code = _run([*arguments, *EFFORT, *more])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_known_causal_model_comes_from_formulas_or_from_code_that_was_allowed(known, capsys):
+    values = []
+    for more in (["--scm", str(known / "scm.yaml")], ["--scm", str(known / "scm.json")]):
+        code, answer = audited(known, capsys, *more)
+        assert code == 0
+        assert answer["model_based"] is False
+        values.append(answer["vcf"]["value"])
+    assert values[0] == values[1]
+    code, answer = audited(known, capsys, "--scm", str(known / "scm.py"), "--run-code")
+    assert answer["vcf"]["value"] == pytest.approx(values[0], rel=1e-6)
+    assert "Under the causal model given" in (known / "r.html").read_text()
+
+
+def test_gamma_lowers_vcf_in_the_trials(known, capsys):
+    _, answer = audited(known, capsys, "--scm", str(known / "scm.yaml"))
+    free, used = answer["trials"]
+    assert (free["gamma"], used["gamma"]) == (0.0, 1.0)
+    assert used["vcf"] < free["vcf"]
+
+
+def test_bound_on_vcf_decides_the_exit_code(known, capsys):
+    scm = ["--scm", str(known / "scm.yaml")]
+    assert audited(known, capsys, *scm, "--max-vcf=0")[0] == 1
+    assert audited(known, capsys, *scm, "--max-vcf=1e9")[0] == 0
+
+
+def test_formulas_are_the_model(known):
+    graph = first_synthetic().graph
+    read, truth = read_scm(known / "scm.yaml", graph, run_code=False), first_synthetic()
+    rows = truth.sample(50, random_state=1)
+    wanted = {"A": rows["A"] + 1}
+    np.testing.assert_allclose(read.counterfactual(rows, wanted), truth.counterfactual(rows, wanted), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"equation": {}}, "unknown entry 'equation'"),
+        ({"equations": {"A": "u"}}, "no equation for 'Y'"),
+        ({"equations": {"A": "u", "Y": "B + u"}}, "names 'B'"),
+        ({"equations": {"A": "u", "B": "u"}}, "'B'"),
+        ({"equations": {"A": "u", "Y": "A + u"}, "noise": {"A": "normal(0, 1)", "Y": "gauss(0, 1)"}}, "no law"),
+        ({"equations": ["A"]}, "must map nodes to text"),
+    ],
+)
+def test_file_that_is_no_causal_model_is_refused(content, message, tmp_path):
+    path = tmp_path / "scm.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(CiplearnError, match=message):
+        read_scm(path, CausalGraph.from_edges("A -> Y"), run_code=False)
+
+
+def test_sample_for_the_causal_model_keeps_every_label():
+    rows = people(300).drop(columns="id")
+    rows.loc[7, "race"] = "once"
+    some = _some(rows, 40, seed=0)
+    assert 40 <= len(some) <= 45
+    assert "once" in set(some["race"])
+
+
+def test_audit_of_the_training_rows_themselves_says_so(tmp_path, capsys):
+    people(150).to_csv(tmp_path / "t.csv", index=False)
+    graph = "sex -> hours, race -> hours"
+    arguments = ["fit", str(tmp_path / "t.csv"), "--graph", graph, "--outcome=hours", "--protected=sex"]
+    assert (
+        _run([*arguments, "--gamma=1", "--no-compare", "--epochs=2", "--holdout=0", "--out", str(tmp_path / "m")]) == 0
+    )
+    code, _ = audited(tmp_path, capsys)
+    page = (tmp_path / "r.html").read_text()
+    assert code == 0
+    assert "The training rows themselves" in page
+    assert "Only one model was trained" in page
+    people(150, seed=1).to_csv(tmp_path / "t.csv", index=False)
+    assert audited(tmp_path, capsys)[0] == 0
+    assert "which is not the training table" in (tmp_path / "r.html").read_text()

@@ -1,0 +1,130 @@
+import json
+
+import pytest
+
+from ciplearn.cli.app import _run
+from ciplearn.cli.model_folder import ModelFolder
+from ciplearn.cli.problem import held_out_rows
+from tests.cli.people import GRAPH, people
+
+TINY = ["--epochs=1", "--gamma=1", "--no-compare"]
+
+
+def trained(folder):
+    return json.loads((folder / "training.json").read_text())
+
+
+def test_dry_run_says_what_was_understood_and_writes_nothing(place, tmp_path, capsys):
+    out = tmp_path / "m"
+    assert _run(["fit", str(place / "people.csv"), "--graph", GRAPH, "--out", str(out), "--dry-run", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["rows"], said["dropped"], said["training"] + said["held_out"]) == (600, 20, 580)
+    assert said["task"] == "classification"
+    assert said["ignored"] == ["id"]
+    roles = {column["name"]: column["roles"] for column in said["columns"]}
+    assert roles["sex"] == ["protected", "context", "inputs"]
+    assert roles["race"] == ["context", "inputs", "adjustment"]
+    assert roles["income"] == ["outcome"]
+    assert not out.exists()
+
+
+def test_every_option_can_come_from_a_file_and_the_command_line_beats_it(place, tmp_path):
+    config = tmp_path / "fit.yaml"
+    lines = [f"table: {place / 'people.csv'}", f"graph: {place / 'graph.txt'}", f"out: {tmp_path / 'm'}"]
+    lines += ["gamma: 3", "compare: false", "epochs: 2", "batch-size: 100", "hidden: [8, 4]", "protected: [sex]"]
+    config.write_text("\n".join(lines))
+    assert _run(["fit", "--config", str(config), "--epochs", "1"]) == 0
+    model = ModelFolder.read(tmp_path / "m").model
+    assert (model.gamma_, model.epochs, model.batch_size, tuple(model.hidden)) == (3.0, 1, 100, (8, 4))
+
+
+@pytest.mark.parametrize("notation", ["json", "toml"])
+def test_config_in_other_notations(notation, place, tmp_path):
+    config = tmp_path / f"fit.{notation}"
+    entries = {"graph": GRAPH, "gamma": 2.0, "compare": False, "epochs": 1}
+    text = json.dumps(entries)
+    if notation == "toml":
+        text = "\n".join(f"{name} = {json.dumps(value)}" for name, value in entries.items())
+    config.write_text(text)
+    assert _run(["fit", str(place / "people.csv"), "--config", str(config), "--out", str(tmp_path / "m")]) == 0
+    assert trained(tmp_path / "m")["gamma"] == 2.0
+
+
+def test_settings_of_a_folder_repeat_it(place, model, tmp_path):
+    settings = trained(model)["settings"]
+    config = tmp_path / "again.json"
+    config.write_text(json.dumps(settings))
+    assert _run(["fit", str(place / "people.csv"), "--config", str(config), "--out", str(tmp_path / "m")]) == 0
+    again, first = trained(tmp_path / "m"), trained(model)
+    assert again["trials"] == first["trials"]
+    assert again["gamma"] == first["gamma"]
+    assert again["settings"] == first["settings"]
+
+
+def test_chosen_gamma_is_the_largest_tried_within_the_tolerance(model):
+    said = trained(model)
+    free = next(trial for trial in said["trials"] if trial["gamma"] == 0)
+    allowed = [
+        trial["gamma"]
+        for trial in said["trials"]
+        if trial["measures"]["score"] >= free["measures"]["score"] - said["tolerance"]
+    ]
+    assert said["gamma"] == max(allowed)
+    assert len(said["trials"]) >= 3
+
+
+def test_numbers_of_many_values_are_regressed_and_two_values_classified(tmp_path):
+    table = people(200).assign(rich=lambda t: (t["income"] == ">50K").astype(int))
+    table.to_csv(tmp_path / "p.csv", index=False)
+    for outcome, task in {"hours": "regression", "rich": "classification"}.items():
+        graph = f"sex -> {outcome}, race -> {outcome}, race -> sex"
+        roles = ["--graph", graph, f"--outcome={outcome}", "--protected=sex"]
+        assert _run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, "--out", str(tmp_path / outcome)]) == 0
+        assert trained(tmp_path / outcome)["task"] == task
+    assert ModelFolder.read(tmp_path / "rich").model.classes_.tolist() == [0, 1]
+    roles = ["--graph", "sex -> rich, race -> rich", "--outcome=rich", "--protected=sex", "--task=regression"]
+    assert _run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, "--out", str(tmp_path / "asked")]) == 0
+    assert trained(tmp_path / "asked")["task"] == "regression"
+
+
+@pytest.mark.parametrize("penalty", ["hscic", "hscic-paper", "circe", "mmd"])
+def test_penalty_is_known_by_name(penalty, tmp_path):
+    people(120).to_csv(tmp_path / "p.csv", index=False)
+    roles = ["--graph", "sex -> hours, race -> hours, race -> sex", "--outcome=hours", "--protected=sex"]
+    assert (
+        _run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, f"--penalty={penalty}", "--out", str(tmp_path / "m")]) == 0
+    )
+    kept = type(ModelFolder.read(tmp_path / "m").model.penalty).__name__
+    assert kept.lower() == penalty.removesuffix("-paper")
+
+
+def test_held_out_rows_are_never_trained_on_and_known_again():
+    first, again = held_out_rows(100, 0.3, 5), held_out_rows(100, 0.3, 5)
+    assert first.tolist() == again.tolist()
+    assert len(set(first.tolist())) == 30
+    assert held_out_rows(100, 0.3, 6).tolist() != first.tolist()
+
+
+def test_graph_that_does_not_certify_is_refused_unless_told_otherwise(tmp_path, capsys):
+    people(120).to_csv(tmp_path / "p.csv", index=False)
+    graph = "race -> sex, sex -> hours, race -> hours"
+    roles = ["--graph", graph, "--outcome=hours", "--protected=sex", "--context=sex", "--adjustment="]
+    arguments = ["fit", str(tmp_path / "p.csv"), *roles, *TINY, "--out", str(tmp_path / "m")]
+    assert _run(arguments) == 2
+    assert "does not certify" in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+    assert _run([*arguments, "--on-violation=warn"]) == 0
+    assert "enforced all the same" in capsys.readouterr().err
+
+
+def test_model_folder_is_replaced_by_a_new_fit_and_a_foreign_folder_is_not(place, tmp_path, capsys):
+    arguments = ["fit", str(place / "people.csv"), "--graph", GRAPH, *TINY, "--out", str(tmp_path / "m")]
+    assert _run(arguments) == 0
+    assert _run([*arguments, "--seed=1"]) == 0
+    assert trained(tmp_path / "m")["seed"] == 1
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("years of work")
+    assert _run([*arguments[:-1], str(tmp_path / "other")]) == 2
+    assert "holds no model" in capsys.readouterr().err
+    assert (tmp_path / "other" / "thesis.tex").read_text() == "years of work"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "other"]

@@ -1,0 +1,140 @@
+"""What goes wrong ends in one line, exit code 2, and nothing half-written."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from ciplearn.cli.app import _run
+from tests.cli.installed import ciplearn
+from tests.cli.people import GRAPH, people
+
+TABLE, MODEL, OUT = "{table}", "{model}", "{out}"
+FIT = ["fit", TABLE, "--graph", GRAPH, "--out", OUT, "--epochs=1", "--gamma=1", "--no-compare"]
+
+
+@pytest.fixture
+def ground(tmp_path, place, model):
+    """Where the mistakes happen: broken files beside good ones."""
+    table = people(100)
+    table.to_csv(tmp_path / "good.csv", index=False)
+    table.rename(columns={"hours": "job"}).to_csv(tmp_path / "twice.csv", index=False)
+    table.drop(columns="hours").to_csv(tmp_path / "less.csv", index=False)
+    table.assign(hours="many").to_csv(tmp_path / "text.csv", index=False)
+    table.head(0).to_csv(tmp_path / "header.csv", index=False)
+    table.assign(income=">50K").to_csv(tmp_path / "constant.csv", index=False)
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)) * 40)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and then nothing")
+    (tmp_path / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "unknown.yaml").write_text("gama: 3\n")
+    (tmp_path / "broken.yaml").write_text("a: [1\n")
+    (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "config.ini").write_text("a = 1")
+    (tmp_path / "evil.py").write_text("raise RuntimeError('ran')")
+    (tmp_path / "evil.yaml").write_text('equations: {sex: \'__import__("os").system("true")\'}\n')
+    return tmp_path, model
+
+
+MISTAKES = {
+    "no such table": ([*FIT[:1], "nothing.csv", *FIT[2:]], "There is no file"),
+    "folder instead of a table": ([*FIT[:1], "folder.csv", *FIT[2:]], "is a folder"),
+    "empty file": ([*FIT[:1], "empty.csv", *FIT[2:]], "is empty"),
+    "header without rows": ([*FIT[:1], "header.csv", *FIT[2:]], "has no rows"),
+    "bytes that are no text": ([*FIT[:1], "binary.csv", *FIT[2:]], "binary.csv"),
+    "broken parquet": ([*FIT[:1], "broken.parquet", *FIT[2:]], "broken.parquet cannot be read"),
+    "ragged rows": ([*FIT[:1], "ragged.csv", *FIT[2:]], "no regular table"),
+    "duplicate columns": ([*FIT[:1], "twice.csv", *FIT[2:]], "several columns named 'job'"),
+    "column of the graph missing": ([*FIT[:1], "less.csv", *FIT[2:]], "node 'hours'"),
+    "constant outcome": ([*FIT[:1], "constant.csv", *FIT[2:]], "the same value in all rows"),
+    "wrong protected column": ([*FIT, "--protected=sxe"], "did you mean 'sex'?"),
+    "wrong graph": ([*FIT[:3], "sex -> ", *FIT[4:]], "line 1"),
+    "no graph": ([*FIT[:3], "graph", *FIT[4:]], "neither a file nor a graph"),
+    "graph with a cycle": ([*FIT[:3], "sex -> job -> sex", *FIT[4:]], "no directed cycle"),
+    "no outcome": ([*FIT[:3], "sex -> income", *FIT[4:], "--protected=sex"], "needs one outcome"),
+    "gamma and tolerance": ([*FIT, "--tolerance=0.1"], "Both --gamma"),
+    "negative gamma": ([*FIT[:-2], "--gamma=-1"], "--gamma"),
+    "unknown penalty": ([*FIT, "--penalty=hsicc"], "--penalty must be one of"),
+    "unknown preset": ([*FIT, "--preset=slow"], "--preset must be one of"),
+    "unknown task": ([*FIT, "--task=ranking"], "--task must be one of"),
+    "unknown policy": ([*FIT, "--missing=guess"], "--missing must be one of"),
+    "unknown device": ([*FIT, "--device=abacus"], "device"),
+    "regression of text": ([*FIT, "--task=regression"], "holds text"),
+    "bad widths": ([*FIT, "--hidden=a,b"], "--hidden"),
+    "wide separator": ([*FIT, "--separator=ab"], "--separator"),
+    "unknown category": ([*FIT, "--categories=zone"], "'zone'"),
+    "unknown key in a config": (["fit", "--config", "unknown.yaml"], "did you mean 'gamma'?"),
+    "broken config": (["fit", "--config", "broken.yaml"], "not valid YAML"),
+    "config that is a list": (["fit", "--config", "list.json"], "must map names to values"),
+    "config of another kind": (["fit", "--config", "config.ini"], ".yaml, .toml or .json"),
+    "no config": (["fit", "--config", "nothing.yaml"], "cannot be read"),
+    "output is a file": ([*FIT[:5], "good.csv", *FIT[6:]], "holds no model"),
+    "output inside a file": ([*FIT[:5], "good.csv/model", *FIT[6:]], "cannot be written"),
+    "no model": (["predict", "folder.csv", TABLE, "--out", OUT], "is no model folder"),
+    "other schema": (["predict", MODEL, "less.csv", "--out", OUT], "lacks the column 'hours'"),
+    "text for numbers": (["predict", MODEL, "text.csv", "--out", OUT], "got 'many' in row 1"),
+    "unknown id": (["predict", MODEL, TABLE, "--id=name", "--out", OUT], "'name' of --id"),
+    "predictions into a folder": (["predict", MODEL, TABLE, "--out", "folder.csv"], "is a folder"),
+    "predictions inside a file": (["predict", MODEL, TABLE, "--out", "good.csv/p.csv"], "cannot be written"),
+    "json without a file": (["predict", MODEL, TABLE, "--json"], "pass --out too"),
+    "disk full": (["predict", MODEL, TABLE, "--out", "/dev/full"], "No space left"),
+    "report inside a file": (["audit", MODEL, TABLE, "--out", "good.csv/r.html"], "cannot be written"),
+    "audit of other columns": (["audit", MODEL, "less.csv", "--out", OUT], "lacks the column 'hours'"),
+    "no causal model": (["audit", MODEL, TABLE, "--scm=nothing.yaml", "--out", OUT], "There is no file"),
+    "code that was not allowed": (["audit", MODEL, TABLE, "--scm=evil.py", "--out", OUT], "pass --run-code"),
+    "code that fails": (["audit", MODEL, TABLE, "--scm=evil.py", "--run-code", "--out", OUT], "RuntimeError: ran"),
+    "formula with code": (["audit", MODEL, TABLE, "--scm=evil.yaml", "--out", OUT], "which formulas do not have"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake_ends_in_one_line_and_code_2(name, ground, monkeypatch, capsys):
+    folder, model = ground
+    arguments, message = MISTAKES[name]
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    filled = [part.replace(TABLE, "good.csv").replace(MODEL, str(model)).replace(OUT, "result") for part in arguments]
+    assert _run(filled) == 2
+    complaint = capsys.readouterr().err
+    assert message in complaint
+    assert complaint.count("\n") == 1
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_mistake_of_the_installed_command_is_one_line_too(ground):
+    folder, model = ground
+    done = ciplearn("predict", model, "less.csv", "--out=p.csv", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("ciplearn: less.csv lacks the column 'hours'")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_no_permission_at_write_is_one_line(ground, monkeypatch, capsys):
+    folder, model = ground
+    (folder / "locked").mkdir(mode=0o555)
+    monkeypatch.chdir(folder)
+    assert _run(["predict", str(model), "good.csv", "--out", "locked/p.csv"]) == 2
+    assert "Permission denied" in capsys.readouterr().err
+
+
+def test_damaged_model_folders_are_refused(ground, tmp_path, capsys):
+    folder, model = ground
+    for name, damage in {
+        "training.json": lambda path: path.write_text("{"),
+        "model.json": lambda path: path.write_text("{}"),
+        "weights.safetensors": lambda path: path.write_bytes(path.read_bytes()[:-4]),
+    }.items():
+        copy = folder / f"copy-{name}"
+        shutil.copytree(model, copy)
+        damage(copy / name)
+        assert _run(["predict", str(copy), str(folder / "good.csv"), "--out", str(folder / "p.csv")]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    newer = folder / "newer"
+    shutil.copytree(model, newer)
+    content = json.loads((newer / "training.json").read_text()) | {"format": 99}
+    (newer / "training.json").write_text(json.dumps(content))
+    assert _run(["predict", str(newer), str(folder / "good.csv")]) == 2
+    assert "newer ciplearn" in capsys.readouterr().err

@@ -1,0 +1,60 @@
+"""The page in a real browser, at desk and phone width, light and dark."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.report.conftest import HOSTILE
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+
+
+def opened(folder, page, *, width=1280, dark=False):
+    """Return the page's tree as the browser has it, and what the console said."""
+    path = folder / "page.html"
+    path.write_text(page, encoding="utf-8")
+    frame = folder / "frame.html"
+    scheme = "dark" if dark else "light"
+    # A frame, because a window of a headless browser has a least width.
+    frame.write_text(
+        f'<html style="color-scheme:{scheme}"><iframe id="f" style="width:{width}px;height:900px" src="page.html">'
+        "</iframe><script>addEventListener('load',()=>{const d=document.getElementById('f').contentDocument;"
+        "const seen=d.body.innerText;const o=document.createElement('pre');const e=d.documentElement;"
+        "o.textContent=JSON.stringify({wide:e.scrollWidth,back:getComputedStyle(d.body).backgroundColor});"
+        "document.body.appendChild(o);const t=document.createElement('div');t.id='text';t.textContent=seen;"
+        "document.body.appendChild(t)})</script></html>"
+    )
+    flags = ["--no-sandbox", "--headless", "--disable-gpu", "--allow-file-access-from-files", "--enable-logging=stderr"]
+    done = subprocess.run(
+        [CHROMIUM, *flags, f"--user-data-dir={folder / 'profile'}", "--dump-dom", frame.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def test_page_opens_without_a_complaint_at_desk_and_phone_width_light_and_dark(make_report, tmp_path):
+    page = make_report().to_html()
+    backs = set()
+    for width, dark in ((1280, False), (390, True)):
+        tree, console = opened(tmp_path, page, width=width, dark=dark)
+        assert console == []
+        assert int(re.search(r'"wide":(\d+)', tree)[1]) <= width, "nothing sticks out sideways"
+        backs.add(re.search(r'"back":"([^"]*)"', tree)[1])
+        for heading in ("In short", "The graph and its verdict", "What invariance costs", "To repeat it"):
+            assert heading in tree
+    assert len(backs) == 2, "dark is another colour"
+
+
+def test_hostile_names_are_shown_as_text_and_run_nothing(make_report, tmp_path):
+    tree, console = opened(tmp_path, make_report(HOSTILE).to_html())
+    assert console == []
+    assert HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in tree
