@@ -67,8 +67,10 @@ def run(settings: HeuristicSettings, conditions: Conditions) -> Findings:
         caption="What each predictor loses and leaves: one dot a seed",
         unmatched=_unmatched(table),
         notes=(
-            "Augmentation draws A anew whenever a row is shown, 50 times an epoch. The causal kind re-predicts L from "
-            "A and Z without the row's own residual, as the paper describes it.",
+            f"Augmentation draws A anew whenever a row is shown, {settings.copies} times an epoch. The causal kind "
+            "re-predicts L from A and Z without the row's own residual, as the paper describes it.",
+            "The same gamma weighs the paper's penalty and the default's differently: compare at equal VCF, not at "
+            "equal gamma.",
         ),
     )
 
@@ -173,12 +175,12 @@ STUDY = Study(
             rows=1500,
             gammas=(0.5, 1.0),
             seeds=2,
-            epochs=60,
+            epochs=100,
             batch_size=128,
             learning_rate=2e-3,
             points=300,
             interventions=100,
-            copies=10,
+            copies=6,
         ),
         "paper": HeuristicSettings(
             rows=3000, gammas=(0.5, 1.0), seeds=5, epochs=100, points=500, interventions=500, copies=50

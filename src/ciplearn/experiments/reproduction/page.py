@@ -31,9 +31,9 @@ def assemble(folder: Path, page: Path) -> int:
     if not results:
         raise InputError(f"{folder} holds no results; run ciplearn reproduce with --out {folder} first.")
     make_folder(page.parent)
-    base = Path(os.path.relpath(folder, page.parent)).as_posix()
+    base = Path(os.path.relpath(folder, page.parent))
     blocks = [_INTRODUCTION, "## Overview", _overview(results), _failures(results)]
-    blocks += [section(result, f"{base}/{result['study']}/", level=2) for result in results]
+    blocks += [section(result, f"{(base / result['study']).as_posix()}/", level=2) for result in results]
     write(page, "\n\n".join(block.strip() for block in blocks if block) + "\n")
     return len(results)
 

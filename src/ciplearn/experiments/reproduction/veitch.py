@@ -57,6 +57,8 @@ def run(settings: FrontierSettings, conditions: Conditions) -> Findings:
         notes=(
             "As in the paper, the hidden Z is taken not to exist: CIP enforces Ŷ ⊥ {A, X} in the causal process and "
             "Ŷ ⊥ A | X in the anti-causal one, which its theorem does not certify there.",
+            "In the anti-causal process any function of X satisfies Ŷ ⊥ A | X, and A moves X, so that enforcing this "
+            "cannot bring VCF to 0; Ŷ ⊥ A | Y, which the rival enforces, can.",
         ),
     )
 

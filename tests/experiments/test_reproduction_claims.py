@@ -1,0 +1,128 @@
+"""Claims judged on tables whose answer is known."""
+
+import pandas as pd
+import pytest
+
+from ciplearn.experiments.reproduction import gamma_choice, table1, veitch
+from ciplearn.experiments.reproduction.fig2_left import claims as trade_off
+from ciplearn.experiments.reproduction.methods import DEFAULT, METHODS, PAPER
+from ciplearn.experiments.reproduction.statistics import agreement, apart, plus_minus, spearman, trend
+
+
+def frontier(vcf, mse=None, method=PAPER, gammas=(0.0, 0.1, 1.0, 10.0), **more):
+    """A frontier with two seeds, one slightly above the other."""
+    mse = mse or [0.001 * (place + 1) for place in range(len(gammas))]
+    return pd.DataFrame(
+        [
+            {"method": method, "gamma": gamma, "seed": seed, "mse": m, "vcf": v * (1 + 0.01 * seed), **more}
+            for gamma, m, v in zip(gammas, mse, vcf, strict=True)
+            for seed in (0, 1)
+        ]
+    )
+
+
+def test_spearman_is_that_of_ranks_and_undefined_for_constants():
+    assert spearman([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(0.8)
+    assert spearman([1, 2, 3], [5, 5, 5]) != spearman([1, 2, 3], [5, 5, 5])  # NaN
+
+
+@pytest.mark.parametrize(
+    ("vcf", "holds"), [([4, 3, 2, 1], True), ([1, 2, 3, 4], False), ([4, 3, 1, 2], False), ([1, 1, 1, 1], False)]
+)
+def test_falling_is_judged_by_rank_correlation(vcf, holds):
+    table = frontier(vcf).assign(vcf=lambda t: t["vcf"].round(0))
+    assert trend(table, "vcf", "VCF falls", PAPER, rises=False).holds is holds
+
+
+def test_trade_off_names_both_methods():
+    table = pd.concat([frontier([4, 3, 2, 1]), frontier([1, 2, 3, 4], method=DEFAULT)])
+    judged = {(claim.claim, claim.method): claim.holds for claim in trade_off(table)}
+    assert judged["VCF falls with gamma", PAPER] is True
+    assert judged["VCF falls with gamma", DEFAULT] is False
+    assert judged["MSE rises with gamma", PAPER] is True
+
+
+def test_agreement_counts_every_network():
+    table = frontier([4, 3, 2, 1]).assign(hscic=lambda t: t["vcf"] ** 2)
+    claim = agreement(table, "hscic", "vcf", "agree", PAPER)
+    assert claim.holds
+    assert "8 networks 1.00" in claim.statistic
+    assert not agreement(table.assign(hscic=-table["hscic"]), "hscic", "vcf", "agree", PAPER).holds
+
+
+def scenario_table(cf2=(0.0025, 2.5), cf1=(0.01, 0.0), naive=(0.0005, 5.0)):
+    rivals = {"CF1": cf1, "CF2": cf2, "naive": naive}
+    parts = [frontier([4, 3, 2, 0.1], method=method) for method in METHODS]
+    parts += [
+        pd.DataFrame([{"method": name, "seed": 0, "mse": mse, "vcf": vcf}]) for name, (mse, vcf) in rivals.items()
+    ]
+    whole = pd.concat(parts, ignore_index=True).assign(hscic=0.01)
+    return pd.concat([whole.assign(scenario=name) for name in table1.PAPER], ignore_index=True)
+
+
+def outcome(table, start, method=PAPER):
+    return next(claim for claim in table1.claims(table) if claim.claim.startswith(start) and claim.method == method)
+
+
+def test_rival_is_beaten_only_where_both_are_lower():
+    # At gamma 1: MSE 0.003, VCF 2; at gamma 0.1: MSE 0.002, VCF 3.
+    assert not outcome(scenario_table(cf2=(0.0025, 2.5)), "Some gamma beats CF2").holds
+    beaten = outcome(scenario_table(cf2=(0.0031, 2.5)), "Some gamma beats CF2")
+    assert beaten.holds
+    assert "both means lower: 1 (" in beaten.statistic
+    assert not outcome(scenario_table(), "Some gamma beats the naive predictor").holds
+
+
+def test_cf1_is_compared_with_the_best_error_near_zero():
+    # Only gamma 10, with MSE 0.004, has at most 5 % of the VCF at gamma 0.
+    assert outcome(scenario_table(cf1=(0.0041, 0.0)), "CIP near VCF 0").holds
+    assert not outcome(scenario_table(cf1=(0.0039, 0.0)), "CIP near VCF 0").holds
+    far = scenario_table().assign(vcf=lambda t: t["vcf"] + 1)
+    claim = outcome(far, "CIP near VCF 0")
+    assert not claim.holds
+    assert "no gamma brings VCF to 5%" in claim.statistic
+
+
+def test_vcf_of_cf1_must_be_zero():
+    assert outcome(scenario_table(), "CF1 has VCF 0", method="").holds
+    assert not outcome(scenario_table(cf1=(0.01, 1e-6)), "CF1 has VCF 0", method="").holds
+
+
+def test_table_one_has_the_papers_number_beside_ours():
+    comparison = table1.comparisons(scenario_table())[0].table.set_index("")
+    assert comparison.loc["γ = 1", "MSE, printed"] == "3.472 ± 0.422"
+    assert comparison.loc["γ = 1", f"MSE, {PAPER}"] == "3.00 ± 0.00"
+    assert comparison.loc["CF1", "VCF, printed"] == "0 ± 0"
+    assert comparison.loc["γ = 10", "VCF, printed"] == "—"
+
+
+def test_choice_is_the_largest_gamma_that_keeps_the_share():
+    table = pd.concat([frontier([4, 3, 2, 1], hscic=0.1, method=method) for method in METHODS])
+    table["r2"] = table["gamma"].map({0.0: 1.0, 0.1: 0.95, 1.0: 0.75, 10.0: 0.2})
+    chosen = gamma_choice.choices(table)
+    first = chosen[(chosen["method"] == PAPER) & (chosen["seed"] == 0)]
+    assert first.set_index("threshold")["gamma"].to_dict() == {0.9: 0.1, 0.7: 1.0, 0.01: 10.0}
+    assert gamma_choice._lower_at_laxer(first, PAPER).holds
+    assert not gamma_choice._lower_at_laxer(first.assign(vcf=[1.0, 2.0, 3.0]), PAPER).holds
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(1.4, True), (1.6, False), (0.2, True)])
+def test_on_par_allows_half_more_in_error_and_variance(factor, holds):
+    rival = frontier([2, 1], mse=[0.01, 0.02], gammas=(0.5, 1.0), method=veitch.RIVAL)
+    ours = [frontier([2 * factor, factor], mse=[0.01, 0.02], gammas=(0.5, 1.0), method=method) for method in METHODS]
+    table = pd.concat([rival, *ours], ignore_index=True).assign(direction="causal")
+    assert [claim.holds for claim in veitch._claims(table)] == [holds, holds]
+
+
+def test_numbers_are_short():
+    assert plus_minus([0.001, 0.003], 1e3) == "2.00 ± 1.41"
+    assert plus_minus([28.72, 28.72]) == "28.7 ± 0.0"
+    assert plus_minus([0.0, 0.0]) == "0 ± 0"
+    assert plus_minus([]) == "—"
+    assert plus_minus([-0.5, -0.5], digits=1) == "−0.5 ± 0.0"
+
+
+def test_only_numbers_that_are_apart_are_listed():
+    assert apart("MSE", 1e-3, 1.2e-3, "another sample") == ()
+    (entry,) = apart("MSE", 1e-3, 1.6e-3, "another scale")
+    assert (entry.paper, entry.ours, entry.reason) == ("1", "1.6", "another scale")
