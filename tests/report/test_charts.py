@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ciplearn.report.charts import Dot, agreement, curve, over_gamma
-from ciplearn.report.scales import Scale, short
+from ciplearn.report.scales import Scale
+from ciplearn.report.wording import short
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 

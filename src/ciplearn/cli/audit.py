@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ciplearn.report import Report
 
 # Points, interventions a point, draws of open noise, rows for the causal model.
-_PRESETS = {"quick": (200, 50, 10, 3000), "standard": (500, 100, 20, 8000), "thorough": (1000, 500, 100, 50_000)}
+_PRESETS = {"quick": (200, 50, 10, 3000), "standard": (500, 100, 10, 5000), "thorough": (1000, 500, 100, 50_000)}
 
 _EFFORT = "Effort"
 

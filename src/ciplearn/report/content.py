@@ -15,7 +15,7 @@ from ciplearn.evaluation import Audit
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
 from ciplearn.report.groups import Affected, Group, most_affected, scores_by_group
-from ciplearn.report.scales import short
+from ciplearn.report.wording import listed, short
 
 # Columns of a row that are shown beside the protected ones.
 _SHOWN_COLUMNS = 5
@@ -97,7 +97,7 @@ class Report:
     def summary(self) -> list[str]:
         """Say in a few sentences what was found."""
         vcf, verdict = self.audit.vcf, self.audit.verdict
-        who = " and ".join(vcf.protected)
+        who = listed(vcf.protected)
         typical = float(np.sqrt(vcf.value))
         source = "by an estimated causal model" if vcf.model_based else "under the causal model given"
         said = [
@@ -108,11 +108,10 @@ class Report:
         name, value = next(iter(self.scores().items()))
         said.append(f"On the audited rows the predictor's {name} is {value}.")
         tells = "still tells of" if self.audit.test.rejects else "shows no sign of telling of"
-        said.append(
-            f"The prediction {tells} {_and(verdict.independence.right)}"
-            f"{f' beyond what {_and(verdict.independence.given)} says' if verdict.independence.given else ''} "
-            f"(p = {short(self.audit.test.p_value)})."
-        )
+        given = verdict.independence.given
+        beyond = f" once {listed(given)} {'are' if len(given) > 1 else 'is'} known" if given else ""
+        right, p_value = listed(verdict.independence.right), short(self.audit.test.p_value)
+        said.append(f"The prediction {tells} {right}{beyond} (p = {p_value}).")
         return said
 
     def _against_free(self) -> list[str]:
@@ -175,8 +174,3 @@ class Report:
 
     def _columns(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
         return [column for column in self.audit.scm.columns(tuple(nodes)) if column in self.rows.columns]
-
-
-def _and(names: Sequence[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last

@@ -12,7 +12,7 @@ from markupsafe import Markup
 import ciplearn
 from ciplearn.report.charts import agreement, curve, over_gamma
 from ciplearn.report.groups import FEW_ROWS, Affected
-from ciplearn.report.scales import short
+from ciplearn.report.wording import listed, short
 
 if TYPE_CHECKING:
     from ciplearn.report.content import Report
@@ -39,7 +39,7 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"short": short, "percent": lambda value: f"{100 * value:.1f} %"}
+    environment.filters |= {"short": short, "listed": listed}
     # Our own drawing, which escapes every name in it.
     graph = Markup(report.audit.verdict.graph.to_svg(report.audit.verdict))
     return environment.get_template("report.html").render(

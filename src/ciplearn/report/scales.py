@@ -66,13 +66,3 @@ class Scale:
             return decades[:: math.ceil(len(decades) / wanted)]
         powers = range(first - 1, last + 1)
         return [v for power in powers for f in (1, 2, 5) if self.low <= (v := f * 10.0**power) <= self.high]
-
-
-def short(value: float) -> str:
-    """Write a number with three digits, without noise."""
-    if value == 0:
-        return "0"
-    if 1e-3 <= abs(value) < 1e5:
-        return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}".replace(",", " ")
-    mantissa, exponent = f"{value:.2e}".split("e")
-    return f"{float(mantissa):g}e{int(exponent)}"
