@@ -20,7 +20,7 @@ SYNTHETIC: dict[str, str] = {
 }
 
 # Studies with pictures or outside data, run by their own name only.
-OTHERS: dict[str, str] = {"adult": "adult"}
+OTHERS: dict[str, str] = {"dsprites": "dsprites", "adult": "adult"}
 
 # The paper's other name for the same result.
 _ALIASES = {"table1": "fig2-right"}

@@ -1,0 +1,51 @@
+"""An epoch of the image network with a prepared penalty against one without, batch 512, on one CPU thread.
+
+Run: python benchmarks/image_epoch.py
+"""
+
+import torch
+
+from ciplearn.datasets import dsprites
+from ciplearn.experiments.image_network import ImageNetwork
+from ciplearn.experiments.reproduction.dsprites_trainings import BY_VARIABLE, ImageCase, penalty_of
+from ciplearn.experiments.reproduction.methods import PAPER
+from ciplearn.experiments.timing import interleaved
+from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
+from ciplearn.penalties import ResidualHSCIC
+
+RIGHT, GIVEN = ["color", "orientation", "scale", "x_pos"], ["shape", "y_pos"]
+
+
+def columns(table, names):
+    """Columns scaled to [0, 1]."""
+    values = torch.from_numpy(table[names].to_numpy()).float()
+    low, high = values.aminmax(dim=0)
+    return (values - low) / (high - low).clamp_min(1)
+
+
+def main(n=2048, batch=512):
+    """Print one line a penalty; preparing it, once a training, is not counted."""
+    torch.set_num_threads(1)
+    case = ImageCase.draw(n * 5 // 4, seed=0)
+    table, pictures = columns(case.train, list(dsprites.FACTORS)), torch.from_numpy(case.train_pictures)
+    target = columns(case.train, ["Y"])
+    rows = TrainingRows((table, pictures), target, columns(case.train, RIGHT), columns(case.train, GIVEN))
+
+    def epoch(operator):
+        network = ImageNetwork(table.shape[1])
+        settings = TrainingSettings(gamma=0.0 if operator is None else 1.0, epochs=1, batch_size=batch)
+        return lambda: train(network, rows, SquaredError(), settings, operator)
+
+    penalties = {"default": ResidualHSCIC(), BY_VARIABLE: penalty_of(BY_VARIABLE), PAPER: penalty_of(PAPER)}
+    operators = [penalty.prepare(rows.right, rows.given) for penalty in penalties.values()]
+    without, *others = interleaved(epoch(None), *map(epoch, operators), rounds=5, repeats=1)
+    for name, seconds in zip(penalties, others, strict=True):
+        print(
+            f"{name}: epoch of {n} pictures, batch {batch}: {seconds:.2f} s with, {without:.2f} s without, "
+            f"{seconds / without:.3f} ×",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ciplearn.datasets import dsprites
+from ciplearn.experiments.reproduction import dsprites as study
+from ciplearn.experiments.reproduction import dsprites_trainings as trainings
+from ciplearn.experiments.reproduction.dsprites_trainings import BY_VARIABLE, METHODS, ImageCase, penalty_of
+from ciplearn.experiments.reproduction.study import Conditions
+from ciplearn.kernels import Gaussian
+from ciplearn.penalties import ResidualHSCIC
+
+RIGHT = ["color", "orientation", "scale", "x_pos"]
+
+TINY = replace(
+    study.PRESETS["quick"],
+    rows=150,
+    seeds=2,
+    paper_gammas=(1.0,),
+    by_variable_gammas=(1.0,),
+    epochs=1,
+    points=5,
+    interventions=5,
+)
+
+
+@pytest.fixture(scope="module")
+def conditions(tmp_path_factory):
+    return Conditions(0, "cpu", tmp_path_factory.mktemp("work"))
+
+
+@pytest.fixture(scope="module")
+def findings(conditions):
+    return study.run(TINY, conditions)
+
+
+def test_every_network_of_every_seed_is_measured(findings):
+    table = findings.tables["trainings"]
+    assert len(table) == 2 * 3
+    assert set(table["seed"]) == {0, 1}
+    assert (table[["mse", "vcf"]] > 0).all(axis=None)
+    assert {claim.method for claim in findings.claims} == set(METHODS)
+    assert len(findings.claims) == 6
+    assert findings.figure is not None
+
+
+def test_the_gallery_shows_one_sprite_at_every_place(findings):
+    moved = findings.tables["moved_sideways"]
+    one = moved[(moved["seed"] == 1) & (moved["method"] == BY_VARIABLE)]
+    np.testing.assert_array_equal(one["x_pos"], np.arange(32))
+    assert one[["shape", "y_pos", "orientation", "factual"]].nunique().tolist() == [1, 1, 1, 1]
+    assert one["shape"].iloc[0] == 3
+    assert one["prediction"].nunique() > 1
+
+
+def test_a_finished_seed_is_not_trained_again(findings, conditions, monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(study, "one_seed", refuse)
+    again = study.run(TINY, conditions)
+    np.testing.assert_allclose(again.tables["trainings"]["mse"], findings.tables["trainings"]["mse"])
+
+
+def test_vcf_and_error_are_those_of_the_network(conditions):
+    settings = replace(TINY, paper_gammas=(), by_variable_gammas=(), points=1000, interventions=2000)
+    case = ImageCase.draw(settings.rows, 0)
+    model = trainings._trained(case, BY_VARIABLE, 0.0, settings, 0, "cpu")
+    measures, _ = trainings.one_seed(settings, 0, 0, "cpu")
+    inputs = list(dsprites.FACTORS)
+    said = model.predict(case.test[inputs], tensors=(case.test_pictures,))
+    error = np.mean((said - case.test["Y"]) ** 2) / case.outcome_range**2
+    np.testing.assert_allclose(measures["mse"], error, rtol=1e-4)
+    # Each position weighs as much as it is frequent among the rows.
+    weights = np.bincount(case.test["x_pos"].astype(int), minlength=32) / len(case.test)
+    worlds = [case.scm.counterfactual(case.test_units, {"x_pos": float(x)}) for x in range(32)]
+    answers = np.stack([model.predict(world[inputs], tensors=(dsprites.pictures(world),)) for world in worlds], axis=1)
+    means = answers @ weights
+    variance = (np.square(answers - means[:, None]) @ weights).mean()
+    np.testing.assert_allclose(measures["vcf"], variance / case.outcome_range**2, rtol=0.1)
+
+
+def test_a_kernel_for_each_variable_tells_the_outcome_from_its_mean_by_shape_and_y():
+    rows = ImageCase.draw(1200, 0).train
+    scaled = (rows - rows.min()) / (rows.max() - rows.min()).replace(0, 1)
+    outcome = scaled[["Y"]].to_numpy()
+    mean = scaled.groupby(["shape", "y_pos"])[["Y"]].transform("mean").to_numpy()
+    right, given = (scaled[names].to_numpy() for names in (RIGHT, ["shape", "y_pos"]))
+
+    def contrast(penalty):
+        operator = penalty.prepare(right, given)
+        floor = float(operator(np.zeros_like(outcome)))
+        return (float(operator(outcome)) - floor) / (float(operator(mean)) - floor)
+
+    assert contrast(penalty_of(BY_VARIABLE)) > 3 * contrast(ResidualHSCIC(kernel=Gaussian(0.1)))
+
+
+def test_the_mean_by_shape_and_y_survives_cells_without_training_rows():
+    case = ImageCase.draw(60, 0)
+    assert np.isfinite(case.cell_means()).all()
+    assert case.error(case.test["Y"].to_numpy()) == 0
