@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
-from ciplearn import HSCIC, CIPRegressor, Independence, datasets, variance_of_counterfactuals
+from ciplearn import HSCIC, CIPRegressor, Independence, datasets, frontier, variance_of_counterfactuals
+from ciplearn.estimators import sweep
+from ciplearn.estimators.stacking import fit_stacked
 from ciplearn.experiments.reproduction import Conditions, trainings
 from ciplearn.experiments.reproduction.cases import Case, Judge, counterfactual_rows
 from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC, hscic_matrix
@@ -99,6 +101,28 @@ def test_operator_of_a_batch_is_the_exact_one():
     y_hat = torch.rand(30, 1, generator=generator).double()
     whole = InBatchHSCIC.paper().prepare(right, given)(y_hat)
     torch.testing.assert_close(whole, HSCIC.paper()(y_hat, right, given))
+
+
+def test_stack_trains_like_one_network_with_the_papers_penalty(case):
+    """What runs on a GPU, stacked, is what runs on a CPU, one network at a time."""
+    common = {"independence": case.independence(), "inputs": case.inputs, "epochs": 3, "batch_size": 60, "gamma": 10.0}
+    X, y = case.train[case.inputs], case.train["Y"]
+    alone = CIPRegressor(**common, penalty=HSCIC.paper(), prepare_once=False, random_state=5).fit(X, y)
+    stacked = fit_stacked(CIPRegressor(**common, penalty=InBatchHSCIC.paper(), device="cpu"), X, y, [(10.0, 5)])[0]
+    free = CIPRegressor(**{**common, "gamma": 0.0}, random_state=5).fit(X, y)
+    np.testing.assert_allclose(stacked.predict(X), alone.predict(X), atol=1e-4)
+    assert np.abs(free.predict(X) - alone.predict(X)).max() > 1e-2
+    assert stacked.penalty_value(X) == pytest.approx(alone.penalty_value(X), rel=1e-2)
+
+
+def test_frontier_of_a_stack_judges_its_networks(case, monkeypatch):
+    monkeypatch.setattr(sweep, "can_stack", lambda model: True)
+    model = CIPRegressor(independence=case.independence(), epochs=1, penalty=InBatchHSCIC.paper(), device="cpu")
+    judge = Judge(case, points=5, interventions=4, seed=0)
+    measures = {"hscic": judge.hscic, "vcf": judge.vcf}
+    test = case.test[case.inputs], case.test["Y"]
+    found = frontier(model, case.train[case.inputs], case.train["Y"], [0.0, 1.0], [0], test=test, measures=measures)
+    np.testing.assert_allclose(found.table["penalty"], found.table["hscic"], rtol=0.2)
 
 
 def test_trainings_are_kept_and_continued(case, tmp_path, monkeypatch):
