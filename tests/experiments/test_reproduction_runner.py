@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import ciplearn
 from ciplearn._core.errors import InputError
 from ciplearn.cli import app as application
 from ciplearn.experiments.reproduction import Claim, Comparison, Findings, Study, Unmatched, fingerprints, registry
@@ -109,6 +111,13 @@ def test_changed_code_makes_old_results_old(study, counter, tmp_path, monkeypatc
     assert before != counter.conditions.file("x", Settings())
     reproduce(study, "quick", tmp_path, device="cpu")
     assert counter.calls == 2
+
+
+def test_everything_that_results_depend_on_is_there():
+    root = Path(ciplearn.__file__).parent
+    assert all((root / place).exists() for place in fingerprints._COMPUTATIONS)
+    assert fingerprints.of_computation(1) != fingerprints.of_computation(2)
+    assert fingerprints.of_computation(1) != fingerprints.of_result(1)
 
 
 def test_interrupted_study_leaves_no_result_and_runs_again(study, counter, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import ciplearn
 
-# Rooms and files that a training or a measurement can depend on.
+# Rooms, and files of this package, that a training or a measurement can depend on.
 _COMPUTATIONS = (
     "_core",
     "baselines",
@@ -20,6 +20,15 @@ _COMPUTATIONS = (
     "learning",
     "penalties",
     "scm",
+    "experiments/image_network.py",
+    "experiments/speed.py",
+    "experiments/reproduction/adult_counterfactuals.py",
+    "experiments/reproduction/adult_models.py",
+    "experiments/reproduction/cases.py",
+    "experiments/reproduction/dsprites_trainings.py",
+    "experiments/reproduction/in_batch.py",
+    "experiments/reproduction/methods.py",
+    "experiments/reproduction/trainings.py",
 )
 
 # What a study makes of its trainings: claims, tables, figures.
@@ -50,7 +59,8 @@ def _code(places: tuple[str, ...]) -> str:
     root = Path(ciplearn.__file__).parent
     digest = hashlib.sha256()
     for place in places:
-        for path in sorted((root / place).rglob("*.py")):
+        files = sorted((root / place).rglob("*.py")) if (root / place).is_dir() else [root / place]
+        for path in files:
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
