@@ -24,7 +24,7 @@ CONTEXTS = {
     "+ education": [*ROOTS, "marital-status", "education"],
     "+ work (everything)": None,
 }
-GAMMAS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+GAMMAS = (0.0, 100.0, 300.0, 1000.0, 3000.0)
 PROTECTED = ["age", "sex"]
 
 
@@ -54,19 +54,24 @@ def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", help="the folder with adult.data and adult.test")
-    parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--rows", type=int, default=6000)
+    parser.add_argument("--epochs", type=int, default=200)
     asked = parser.parse_args()
     torch.set_num_threads(1)
     adult = load_adult(asked.data)
     train = adult.train.sample(asked.rows, random_state=0)
     X, y = train.drop(columns="income"), train["income"]
-    scm = fit_scm(graphs.adult_columns(), train, mechanisms={"H_r": VariationalLatent(epochs=asked.epochs)})
+    scm = fit_scm(graphs.adult_columns(), train, mechanisms={"H_r": VariationalLatent(epochs=50)})
     imagined = Imagined(scm, adult.test, n_points=1000, n_interventions=20, n_draws=10)
     for name, context in CONTEXTS.items():
         for gamma in GAMMAS:
             model = CIPClassifier(
-                graph=graphs.adult_columns(), context=context, gamma=gamma, epochs=asked.epochs, random_state=0
+                graph=graphs.adult_columns(),
+                context=context,
+                gamma=gamma,
+                epochs=asked.epochs,
+                learning_rate=3e-3,
+                random_state=0,
             ).fit(X, y)
             person, cell = imagined.vcf(model, context)
             score = model.score(adult.test.drop(columns="income"), adult.test["income"])
