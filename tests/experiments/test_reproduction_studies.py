@@ -3,10 +3,17 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from ciplearn import CIPRegressor
+from ciplearn.datasets import first_synthetic
+from ciplearn.estimators.stacking import fit_stacked
 from ciplearn.experiments.reproduction import registry
+from ciplearn.experiments.reproduction.cases import Case
+from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC
 from ciplearn.experiments.reproduction.methods import METHODS
 from ciplearn.experiments.reproduction.page import assemble
 from ciplearn.experiments.reproduction.runner import reproduce
@@ -56,3 +63,31 @@ def test_page_holds_all_of_them(out):
     assert assemble(out, page) == len(registry.SYNTHETIC)
     text = page.read_text()
     assert all(f"({name}/figure.png)" in text for name in registry.SYNTHETIC)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("name", ["fig2-left", "fig2-right", "fig3", "runtime", "veitch", "heuristics"])
+def test_study_runs_on_a_device(name, tmp_path):
+    result = reproduce(small(name), "quick", tmp_path, device="cuda", jobs=2)
+    assert result["claims"]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_recorded_steps_with_the_papers_penalty_equal_steps_on_the_cpu():
+    case = Case.draw(first_synthetic(), rows=300, seed=0)
+    X, y = case.train[case.inputs], case.train["Y"]
+    trained = []
+    for device in ("cpu", "cuda"):
+        model = CIPRegressor(
+            independence=case.independence(),
+            inputs=case.inputs,
+            epochs=5,
+            batch_size=60,
+            penalty=InBatchHSCIC.paper(),
+            device=device,
+        )
+        trained.append([one.predict(X) for one in fit_stacked(model, X, y, [(0.0, 1), (10.0, 2)])])
+    for on_cpu, on_gpu in zip(*trained, strict=True):
+        np.testing.assert_allclose(on_gpu, on_cpu, atol=1e-3)
