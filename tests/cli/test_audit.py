@@ -1,4 +1,6 @@
 import json
+import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -119,3 +121,16 @@ def test_audit_of_the_training_rows_themselves_says_so(tmp_path, capsys):
     people(150, seed=1).to_csv(tmp_path / "t.csv", index=False)
     assert audited(tmp_path, capsys)[0] == 0
     assert "which is not the training table" in (tmp_path / "r.html").read_text()
+
+
+def test_settings_on_the_page_repeat_the_audit(known, capsys, tmp_path):
+    scm = known / "scm.yaml"
+    _, answer = audited(known, capsys, "--scm", str(scm), "--seed=3")
+    blocks = re.findall(r"<pre>(.*?)</pre>", (known / "r.html").read_text(), re.DOTALL)
+    config = tmp_path / "audit.yaml"
+    config.write_text(unescape(blocks[1]).replace('"scm.yaml"', json.dumps(str(scm))))
+    arguments = ["audit", str(known / "m"), str(known / "t.csv"), "--config", str(config), "--json"]
+    assert _run([*arguments, "--out", str(tmp_path / "again.html")]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["vcf"] == answer["vcf"]
+    assert again["test"] == answer["test"]

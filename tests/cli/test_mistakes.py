@@ -80,6 +80,7 @@ MISTAKES = {
     "predictions inside a file": (["predict", MODEL, TABLE, "--out", "good.csv/p.csv"], "cannot be written"),
     "json without a file": (["predict", MODEL, TABLE, "--json"], "pass --out too"),
     "disk full": (["predict", MODEL, TABLE, "--out", "/dev/full"], "No space left"),
+    "no permission": (["predict", MODEL, TABLE, "--out", "/sys/p.csv"], "/sys/p.csv cannot be written"),
     "report inside a file": (["audit", MODEL, TABLE, "--out", "good.csv/r.html"], "cannot be written"),
     "audit of other columns": (["audit", MODEL, "less.csv", "--out", OUT], "lacks the column 'hours'"),
     "no causal model": (["audit", MODEL, TABLE, "--scm=nothing.yaml", "--out", OUT], "There is no file"),

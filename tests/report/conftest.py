@@ -37,7 +37,7 @@ def make_report():
             "frontier": Frontier(tuple(points)),
             "chosen": 0.5,
             "rivals": {name: (0.0, 2.0)},
-            "settings": {"graph": graph.to_dagitty(), "note": name},
+            "settings": {f"ciplearn fit {name}": {"graph": graph.to_dagitty(), "note": name}},
         }
         return Report(audit=found, model=model, rows=rows, **{**settings, **changes})
 

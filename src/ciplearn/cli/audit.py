@@ -79,19 +79,30 @@ def audit(
     if preset not in _PRESETS:
         raise InputError(f"--preset must be one of {', '.join(_PRESETS)}, got {preset!r}; name one of these.")
     asked = (points, interventions, draws, scm_rows)
-    effort = Effort(*(own or default for own, default in zip(asked, _PRESETS[preset], strict=True)))
+    effort = Effort(*(given or default for given, default in zip(asked, _PRESETS[preset], strict=True)))
     folder = ModelFolder.read(model)
     source = options.table_file(table, separator, columns, skip, na)
-    settings: dict[str, Any] = {
-        "# ciplearn fit": folder.training["table"]["name"],
-        **folder.training["settings"],
-        "# ciplearn audit": table.name,
+    own: dict[str, Any] = {
         "points": effort.n_points,
         "interventions": effort.n_interventions,
         "draws": effort.n_draws,
-        "scm": None if scm is None else scm.name,
         "scm_rows": effort.scm_rows,
-        "audit_seed": seed,
+        "scm": None if scm is None else scm.name,
+        "run_code": run_code or None,
+        "groups": groups,
+        "seed": seed,
+        "separator": separator,
+        "columns": columns,
+        "skip": skip or None,
+        "na": na,
+    }
+    settings = {
+        f"ciplearn fit {folder.training['table']['name']} --config fit.yaml --out {model.name}": folder.training[
+            "settings"
+        ],
+        f"ciplearn audit {model.name} {table.name} --config audit.yaml --out {out.name}": {
+            name: value for name, value in own.items() if value is not None
+        },
     }
     # Opened first: a place that cannot be written to is found out before the work is done.
     with whole_file(out) as stream:

@@ -46,7 +46,7 @@ def audited(
     effort: Effort,
     groups: Sequence[str] | None,
     seed: int,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, Mapping[str, Any]],
 ) -> Report:
     """Measure a saved model on a table."""
     torch.set_num_threads(1)

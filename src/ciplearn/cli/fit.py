@@ -26,7 +26,10 @@ _CHOICE, _NETWORK = "Penalty and gamma", "Network"
 def fit(
     table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file.", metavar="TABLE")],
     graph: Annotated[
-        str, typer.Option(help="A graph file, or the graph itself: 'S -> A, A -> Y'.", rich_help_panel="Roles")
+        str,
+        typer.Option(
+            help="A graph file, or the graph itself: 'S -> A, A -> Y'.", metavar="GRAPH", rich_help_panel="Roles"
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The model folder to write.", metavar="FOLDER")],
     outcome: options.Outcome = None,

@@ -145,7 +145,7 @@ def run_demo(
         rule=f"It is the largest gamma tried that loses at most {TOLERANCE:g} of R² on validation rows.",
         penalty="ResidualHSCIC",
         about_rows=f"Audited on: {len(case.test)} test rows, drawn from the known model; columns are scaled to [0, 1].",
-        settings={"# ciplearn demo": "", "rows": rows, "epochs": epochs, "gammas": GAMMAS, "seeds": SEEDS},
+        settings={"ciplearn demo": {"rows": rows, "epochs": epochs, "gammas": GAMMAS, "seeds": SEEDS}},
     )
     return Demo(verdict, measured, chosen, rivals, found, _written(folder, report, measured, chosen, rivals))
 

@@ -47,7 +47,7 @@ class Report:
         Columns by which scores are shown; the protected ones by default.
     about_rows : str
         Which rows these are.
-    settings : mapping
+    settings : mapping of command to options
         What to repeat it with.
     """
 
@@ -62,7 +62,7 @@ class Report:
     penalty: str = "penalty"
     groups: Sequence[str] | None = None
     about_rows: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         absent = [name for name in self.groups or () if name not in self.rows.columns]

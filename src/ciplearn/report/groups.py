@@ -83,11 +83,16 @@ def scores_by_group(
                     n_rows=int(inside.sum()),
                     prediction=float(answers[inside, 0].mean()) if answers.shape[1] == 1 else None,
                     observed=None if truth is None else float(truth[inside].mean()),
-                    scores=predictive_scores(predictor, rows.loc[inside, inputs], rows.loc[inside, outcome]),
+                    scores=_scores(predictor, rows.loc[inside, inputs], rows.loc[inside, outcome]),
                     vcf=float(here.mean()) if len(here) else None,
                 )
             )
     return found
+
+
+def _scores(predictor: Predictor, rows: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
+    # R² compares with the spread inside the group, which differs from group to group.
+    return {name: value for name, value in predictive_scores(predictor, rows, truth).items() if name != "r2"}
 
 
 def most_affected(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -57,11 +58,14 @@ def render(report: Report) -> str:
         few_rows=FEW_ROWS,
         limits=[*([_ESTIMATED] if report.audit.model_based else []), *_LIMITS],
         fit_report=getattr(report.audit.scm, "report", None),
-        settings="\n".join(
-            f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in report.settings.items()
-        ),
+        settings={command: _as_yaml(options) for command, options in report.settings.items()},
         version=ciplearn.__version__,
     )
+
+
+def _as_yaml(options: Mapping[str, Any]) -> str:
+    """Options as lines of YAML; JSON values are YAML, too."""
+    return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in options.items())
 
 
 def _width(drawing: str) -> float:

@@ -1,0 +1,47 @@
+"""What the page about the command line shows is what the commands take."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from ciplearn.causal import CausalGraph
+from ciplearn.cli.app import _COMMANDS, app
+from ciplearn.cli.config import read_mapping
+from ciplearn.cli.scm_file import read_scm
+
+PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside the tests")
+
+
+def block(name, folder):
+    text = next(part for part in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL) if name in part)
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_causal_model_of_the_page_can_be_sampled(tmp_path):
+    graph = CausalGraph.from_edges('S -> A, A -> L, "years at school" -> L, L -> Y, A -> Y')
+    scm = read_scm(block("known.yaml", tmp_path), graph, run_code=False)
+    assert len(scm.sample(20, random_state=0)) == 20
+
+
+def test_options_of_the_page_exist(tmp_path):
+    commands = typer.main.get_command(app).commands
+    known = {parameter.name for parameter in commands["fit"].params}
+    assert set(read_mapping(block("fit.yaml", tmp_path))) <= known
+    flags = {flag for command in commands.values() for parameter in command.params for flag in parameter.opts}
+    flags |= {
+        flag for command in commands.values() for parameter in command.params for flag in parameter.secondary_opts
+    }
+    mentioned = set(re.findall(r"--[a-z][a-z-]+", PAGE.read_text())) - {"--help", "--install-completion"}
+    assert mentioned - flags == set()
+
+
+def test_every_command_is_in_the_table_and_takes_json():
+    commands = typer.main.get_command(app).commands
+    for name in _COMMANDS:
+        assert f"| `{name}` |" in PAGE.read_text()
+        assert any("--json" in parameter.opts for parameter in commands[name].params), name
