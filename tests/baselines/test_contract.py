@@ -70,6 +70,16 @@ def test_only_training_rows_are_learnt_from(name, X, y, roles):
 
 
 @every_rival
+def test_rows_are_answered_in_blocks_and_none_is_no_answer(name, X, y, roles, monkeypatch):
+    model = made(name, roles).fit(X, y)
+    at_once = model.predict(X)
+    monkeypatch.setattr("ciplearn.baselines.base._ROWS_AT_ONCE", 70)
+    np.testing.assert_allclose(model.predict(X), at_once, rtol=1e-12)
+    with pytest.raises(InputError, match="no rows to predict"):
+        model.predict(X[:0])
+
+
+@every_rival
 def test_missing_values_are_refused_dropped_or_imputed(name, X, y, roles):
     gaps = X.copy()
     gaps.loc[:9, ["Z", "L"]] = np.nan

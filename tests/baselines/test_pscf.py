@@ -43,11 +43,14 @@ def test_all_paths_closed_leave_little_variation_and_the_row_s_own_part(fair, mo
     naive = baselines.NaivePredictor(protected=["A"], epochs=40, learning_rate=1e-2, random_state=0)
     naive.fit(rows.drop(columns="Y"), rows["Y"])
     assert vcf(fair, model, rows) < 0.02 * vcf(naive, model, rows)
-    # What Y would be with A = 0, its commonest value: the row's own part of M and D is kept.
+    # What Y would be with A = 0, its commonest value.
     had_been = model.counterfactual(rows, {"A": 0.0})["Y"]
-    error = np.mean((fair.predict(rows) - had_been) ** 2)
-    assert error < 0.35 * np.mean((had_been - had_been.mean()) ** 2)
     assert np.corrcoef(fair.predict(rows), had_been)[0, 1] > 0.9
+    # Beside 2C that is the noise of M and of D, which latents carry over.
+    said, own = (
+        part - np.polyval(np.polyfit(rows["C"], part, 3), rows["C"]) for part in (fair.predict(rows), had_been)
+    )
+    assert np.mean((said - own) ** 2) < 0.2 * np.mean(own**2)
 
 
 def test_fair_paths_stay_open(fair, model, rows):

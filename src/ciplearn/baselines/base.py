@@ -30,6 +30,9 @@ from ciplearn.estimators.tables import read_table
 from ciplearn.learning import TrainingSettings
 from ciplearn.learning.settings import chosen_device
 
+# Rows whose views are held at a time.
+_ROWS_AT_ONCE = 65_536
+
 
 @dataclass(eq=False, repr=False)
 class Baseline(BaseEstimator, ABC):
@@ -196,6 +199,8 @@ patience, device, verbose, random_state
 
     def _mean_answer(self, X: Any, ask: Callable[[pd.DataFrame], np.ndarray]) -> np.ndarray:
         table = read_table(self, X, reset=False)
+        if table.empty:
+            raise InputError(f"X has no rows to predict, got shape {table.shape}; pass at least one row.")
         absent = [name for name in self.inputs_ if name not in table.columns]
         if absent:
             raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
@@ -205,8 +210,12 @@ patience, device, verbose, random_state
         # Rows that agree in all that is read get the same answer, to the last bit, and are asked once.
         same = table.groupby(list(self.inputs_), sort=False, dropna=False, observed=True).ngroup().to_numpy()
         _, first, place = np.unique(same, return_index=True, return_inverse=True)
-        answers = [ask(view) for view in self._views(table.iloc[first].reset_index(drop=True))]
-        return np.mean(answers, axis=0)[place]
+        asked = table.iloc[first].reset_index(drop=True)
+        answers = [
+            np.mean([ask(view) for view in self._views(asked[start : start + _ROWS_AT_ONCE])], axis=0)
+            for start in range(0, len(asked), _ROWS_AT_ONCE)
+        ]
+        return np.concatenate(answers)[place]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

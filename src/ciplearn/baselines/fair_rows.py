@@ -37,10 +37,10 @@ class Correction:
 
     def value(self, rows: Tensor, baseline: Tensor, latent: Tensor, gumbel: Tensor) -> Tensor:
         """The node's value with its causes as in ``rows`` and A at the baseline where its effect is unfair."""
-        shown = rows.clone()
-        shown[:, self.replaced] = baseline[self.replaced]
+        causes = rows[:, self.causes]
+        causes[:, [self.causes.index(place) for place in self.replaced]] = baseline[self.replaced]
         with torch.no_grad():
-            return self.node.decoded(shown[:, self.causes], latent, gumbel)
+            return self.node.decoded(causes, latent, gumbel)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from ciplearn.learning import Objective
 # On columns scaled to [0, 1]: a decoder that is surer than this models rounding, not the column.
 _LEAST_LOG_SCALE = -4.0
 
+# Sure enough from the start that what the causes leave unexplained is worth a place in the latent.
+_FIRST_LOG_SCALE = -3.0
+
 
 @dataclass(frozen=True)
 class Part:
@@ -49,7 +52,7 @@ class LatentNode(nn.Module):
         self.divergence_weight = divergence_weight
         self.encoder = _two_layers(n_causes + width, n_hidden, 2 * n_latents)
         self.decoder = _two_layers(n_causes + n_latents, n_hidden, width)
-        self.log_scale = nn.Parameter(torch.full((width,), -1.0))
+        self.log_scale = nn.Parameter(torch.full((width,), _FIRST_LOG_SCALE))
 
     def forward(self, causes: Tensor, value: Tensor) -> Tensor:  # (b, c), (b, w) -> (b, 1 + n_latents)
         """Return the negative evidence bound of each row, and beside it a draw from its posterior."""
