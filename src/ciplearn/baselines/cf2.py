@@ -46,42 +46,50 @@ class CF2(Baseline):
             raise InputError(
                 f"regress_on must be 'protected' or 'parents', got {self.regress_on!r}; pass one of these."
             )
-        self.causes_ = {
-            column: columns.of(self._causes(node, columns), self.regress_on)
-            for node in columns.descendants()
-            if node in columns.inputs
-            for column in columns.of([node])
-        }
-        changed = {*columns.protected, *columns.descendants()}
-        self.unchanged_ = columns.of(node for node in columns.inputs if node not in changed)
-        if not self.causes_ and not self.unchanged_:
+        unchanged, regressed = self._unchanged(columns), self._regressed(columns)
+        if not unchanged and not regressed:
             raise InputError(
                 f"CF2 has nothing to predict from: the only inputs are {listed(columns.inputs)}, which are protected; "
                 f"name more inputs."
             )
-        regressors = (name for causes in self.causes_.values() for name in causes)
-        return tuple(dict.fromkeys((*self.unchanged_, *self.causes_, *regressors)))
+        causes = (name for names in regressed.values() for name in names)
+        return tuple(dict.fromkeys((*unchanged, *regressed, *causes)))
 
     def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
         return self.inputs_
 
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
         seed = self._seed()
-        self.regressions_ = {
-            column: self._regression(table, column, seed + number) for number, column in enumerate(self.causes_)
-        }
+        self.unchanged_ = self._unchanged(columns)
+        self.residuals_ = [
+            self._residual(table, column, causes, seed + number)
+            for number, (column, causes) in enumerate(self._regressed(columns).items())
+        ]
         return self._network().fit(self._residual_table(table), y, weights)
 
     def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
         yield self._residual_table(table)
+
+    def _unchanged(self, columns: NodeColumns) -> tuple[str, ...]:
+        changed = {*columns.protected, *columns.descendants()}
+        return columns.of(node for node in columns.inputs if node not in changed)
+
+    def _regressed(self, columns: NodeColumns) -> dict[str, tuple[str, ...]]:
+        """Columns of the inputs that descend from A, each with the columns it is regressed on."""
+        return {
+            column: columns.of(self._causes(node, columns), self.regress_on)
+            for node in columns.descendants()
+            if node in columns.inputs
+            for column in columns.of([node])
+        }
 
     def _causes(self, node: str, columns: NodeColumns) -> tuple[str, ...]:
         if self.regress_on == "protected":
             return columns.protected
         return tuple(cause for cause in columns.causes(node) if cause != columns.outcome)
 
-    def _regression(self, table: pd.DataFrame, column: str, seed: int) -> _Residual:
-        causes, value = TableEncoding.of(table, self.causes_[column]), TableEncoding.of(table, (column,))
+    def _residual(self, table: pd.DataFrame, column: str, names: tuple[str, ...], seed: int) -> _Residual:
+        causes, value = TableEncoding.of(table, names), TableEncoding.of(table, (column,))
         inputs, target = causes.features(table), value.features(table)
         if self.regressor is not None:
             return _Residual(causes, value, estimator_regression(self.regressor, inputs, target))
@@ -90,7 +98,7 @@ class CF2(Baseline):
         return _Residual(causes, value, learnt)
 
     def _residual_table(self, table: pd.DataFrame) -> pd.DataFrame:
-        parts = [table[list(self.unchanged_)], *(residual(table) for residual in self.regressions_.values())]
+        parts = [table[list(self.unchanged_)], *(residual(table) for residual in self.residuals_)]
         return pd.concat(parts, axis=1)
 
 
