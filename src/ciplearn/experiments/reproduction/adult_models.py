@@ -31,10 +31,13 @@ NAIVE, FIRST_LEVEL, SECOND_LEVEL, PATHS = "naive", "CF1", "CF2", "PSCF"
 RIVALS = (NAIVE, FIRST_LEVEL, SECOND_LEVEL, PATHS)
 
 # The paper gives the predictor one tanh layer; its width, which is not printed, is taken from the autoencoders.
-_PAPER_HIDDEN = (20,)
+PAPER_HIDDEN = (20,)
 
 # Rivals whose answer to a row takes many networks are asked about fewer draws.
 _SLOW = (SECOND_LEVEL, PATHS)
+
+# Draws of PSCF's own latents that each of its answers averages over.
+PATH_DRAWS = 10
 
 # Where networks are trained that no stack can hold: small ones are quicker on processes than one by one on a device.
 _BESIDE = "cpu"
@@ -159,17 +162,17 @@ def _ours(method: str, training: Training, device: str) -> CIPClassifier:
     model.set_params(**vars(training))
     if method == DEFAULT:
         return model
-    return model.set_params(hidden=_PAPER_HIDDEN, penalty=HSCIC.paper(), prepare_once=False, device=_BESIDE)
+    return model.set_params(hidden=PAPER_HIDDEN, penalty=HSCIC.paper(), prepare_once=False, device=_BESIDE)
 
 
 def _rivals(training: Training, seed: int) -> dict[str, Any]:
     roles: dict[str, Any] = {"graph": graphs.adult_columns(), "outcome": OUTCOME, "protected": list(PROTECTED)}
-    common = {**roles, **vars(training), "hidden": _PAPER_HIDDEN, "device": _BESIDE, "random_state": seed}
+    common = {**roles, **vars(training), "hidden": PAPER_HIDDEN, "device": _BESIDE, "random_state": seed}
     return {
         NAIVE: NaivePredictor(**common),
         FIRST_LEVEL: CF1(**common),
         SECOND_LEVEL: CF2(**common),
-        PATHS: PSCF(**common),
+        PATHS: PSCF(**common, n_draws=PATH_DRAWS),
     }
 
 
