@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.names import listed, natural_key, nearest
+from ciplearn.causal.entries import columns_of, node_of, nodes_of
+from ciplearn.causal.names import listed, nearest
 from ciplearn.causal.roles import resolve_roles
-
-# The columns of a node that is a vector: A[0], A[1], ...
-_ENTRY = re.compile(r"(.+)\[\d+\]")
 
 
 @dataclass(frozen=True)
@@ -60,12 +57,10 @@ class NodeColumns:
         return tuple(dict.fromkeys([*found, *(self.protected if through_latent else ())]))
 
     def _of_node(self, node: str, role: str) -> tuple[str, ...]:
-        if node in self.names:
-            return (node,)
-        entries = [name for name in self.names if (found := _ENTRY.fullmatch(name)) and found[1] == node]
-        if not entries:
+        found = columns_of(node, self.names)
+        if not found:
             raise InputError(f"The {role} column {node!r} is not in X; {nearest(node, self.names, 'columns')}")
-        return tuple(sorted(entries, key=natural_key))
+        return found
 
     def _known_graph(self) -> CausalGraph:
         if self.graph is None:
@@ -98,7 +93,8 @@ def settle_columns(
             raise InputError(
                 f"No protected column was named, got protected={protected!r}; name the columns to be invariant in."
             )
-        every = tuple(dict.fromkeys(_node_of(name, names, asked["protected"]) for name in names))
+        unheld = [node for node in asked["protected"] if node not in names]
+        every = tuple(dict.fromkeys(node_of(name, unheld) for name in names))
         columns = NodeColumns(names, asked["protected"], every if asked["inputs"] is None else asked["inputs"], outcome)
     else:
         roles = resolve_roles(graph, outcome, asked["protected"], asked["context"], asked["inputs"], None)
@@ -110,12 +106,6 @@ def settle_columns(
     return columns
 
 
-def _node_of(name: str, names: Sequence[str], nodes: Iterable[str]) -> str:
-    """Return the node that a column is an entry of, if that is one of the nodes, else the column."""
-    found = _ENTRY.fullmatch(name)
-    return found[1] if found and found[1] in nodes and found[1] not in names else name
-
-
 def _nodes(named: Any, names: tuple[str, ...], graph: CausalGraph | None, role: str) -> tuple[str, ...] | None:
     if named is None:
         return None
@@ -124,15 +114,7 @@ def _nodes(named: Any, names: tuple[str, ...], graph: CausalGraph | None, role: 
     columns = [_as_name(entry, names, role) for entry in named]
     if graph is None:
         return tuple(dict.fromkeys(columns))
-    nodes = [column if column in graph.index else _node_of(column, (), graph.index) for column in columns]
-    for column, node in zip(columns, nodes, strict=True):
-        entries = [name for name in names if _node_of(name, names, (node,)) == node and name != node]
-        left_out = [entry for entry in entries if entry not in columns]
-        if column != node and left_out:
-            raise InputError(
-                f"{role} names {column!r}, one of {len(entries)} columns of the node {node!r}, and leaves out "
-                f"{left_out[0]!r}; name the node, or all its columns."
-            )
+    nodes = nodes_of(columns, graph.nodes, names, role)
     try:
         return graph.known(nodes, role)
     except GraphError as error:

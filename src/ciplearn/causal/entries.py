@@ -28,10 +28,11 @@ def nodes_of(named: Sequence[str], nodes: Collection[str], columns: Sequence[str
     """Return the nodes that names of nodes or columns stand for; a vector counts only if all its entries are named."""
     found = tuple(node_of(name, nodes) for name in named)
     for name, node in zip(named, found, strict=True):
-        left_out = [entry for entry in columns_of(node, columns) if name != node and entry not in named]
+        entries = columns_of(node, columns)
+        left_out = [entry for entry in entries if name != node and entry not in named]
         if left_out:
             raise InputError(
-                f"{role} names {name!r}, an entry of the node {node!r}, and leaves out {left_out[0]!r}; name the node, "
-                f"or all its columns."
+                f"{role} names {name!r}, one of {len(entries)} columns of the node {node!r}, and leaves out "
+                f"{left_out[0]!r}; name the node, or all its columns."
             )
     return tuple(dict.fromkeys(found))
