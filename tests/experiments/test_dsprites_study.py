@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ciplearn._core.errors import InputError
 from ciplearn.datasets import dsprites
 from ciplearn.experiments.reproduction import dsprites as study
 from ciplearn.experiments.reproduction import dsprites_trainings as trainings
@@ -100,3 +101,22 @@ def test_the_mean_by_shape_and_y_survives_cells_without_training_rows():
     case = ImageCase.draw(60, 0)
     assert np.isfinite(case.cell_means()).all()
     assert case.error(case.test["Y"].to_numpy()) == 0
+
+
+def test_pictures_come_from_the_original_file_where_there_is_one(monkeypatch):
+    class Original:
+        def __init__(self, path):
+            assert path == "original.npz"
+
+        def images(self, latents):
+            return 1 - dsprites.render(latents)
+
+    monkeypatch.setattr(trainings, "Archive", Original)
+    rendered, original = ImageCase.draw(50, 0), ImageCase.draw(50, 0, "original.npz")
+    np.testing.assert_array_equal(original.train_pictures, 1 - rendered.train_pictures)
+    np.testing.assert_array_equal(original.test_pictures, 1 - rendered.test_pictures)
+
+
+def test_a_file_that_is_not_there_is_one_sentence(conditions):
+    with pytest.raises(InputError, match=r"absent\.npz is no file"):
+        study.run(TINY, replace(conditions, options={"data": "absent.npz"}))

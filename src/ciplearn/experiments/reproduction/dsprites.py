@@ -85,12 +85,11 @@ def run(settings: ImageSettings, conditions: Conditions) -> Findings:
 
 def _all_seeds(settings: ImageSettings, conditions: Conditions) -> tuple[pd.DataFrame, pd.DataFrame]:
     names = ("dsprites-measures", "dsprites-moved")
-    files = {
-        s: [conditions.file(f"{name}-{s}", (settings, s)) for name in names] for s in conditions.seeds(settings.seeds)
-    }
+    seeds, data = conditions.seeds(settings.seeds), conditions.options.get("data")
+    files = {seed: [conditions.file(f"{name}-{seed}", (settings, seed, data)) for name in names] for seed in seeds}
     missing = [seed for seed, paths in files.items() if not all(path.exists() for path in paths)]
     jobs = Parallel(n_jobs=conditions.jobs if conditions.device == "cpu" else 1, return_as="generator")(
-        delayed(one_seed)(settings, conditions.seed, seed, conditions.device) for seed in missing
+        delayed(one_seed)(settings, conditions.seed, seed, conditions.device, data) for seed in missing
     )
     bar = tqdm(zip(missing, jobs, strict=True), total=len(missing), disable=not conditions.progress, unit="seed")
     for seed, found in bar:
@@ -131,8 +130,8 @@ def _summary(by_method: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _notes(settings: ImageSettings) -> tuple[str, ...]:
     return (
-        "Pictures are rendered, not downloaded. Rows follow the printed equations, with x_pos and scale clipped to "
-        "what pictures can show; counterfactuals keep each row's own noise and are rendered too.",
+        "Pictures are rendered, or read from the original file with --data. Rows follow the printed equations, with "
+        "x_pos and scale clipped to what pictures can show; counterfactuals keep the noise of their row and are rendered.",
         "The paper does not print the number of pictures, the gammas, the rate of dropout or the length of training; "
         f"here {settings.rows} pictures, {settings.epochs} epochs, batches of {settings.batch_size}, learning rate "
         f"{settings.learning_rate:g} and dropout {settings.dropout:g}. The network is the paper's for both penalties.",

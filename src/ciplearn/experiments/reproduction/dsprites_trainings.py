@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ciplearn.datasets.dsprites import FACTORS, SIZES, PicturePredictor, image_latents, pictures
+from ciplearn.datasets.dsprites import (
+    FACTORS,
+    SIZES,
+    Archive,
+    PicturePredictor,
+    image_latents,
+    matched_latents,
+    render,
+)
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.experiments.image_network import ImageNetwork
@@ -89,13 +97,14 @@ class ImageCase:
     test_units: Units
 
     @classmethod
-    def draw(cls, rows: int, seed: int) -> ImageCase:
-        """Sample the model and render its rows."""
+    def draw(cls, rows: int, seed: int, data: str | None = None) -> ImageCase:
+        """Sample the model and match its rows with pictures: of the original file ``data``, or rendered."""
         scm = image_latents()
         units, cut = scm.sample_units(rows, random_state=seed), int(_TRAIN_SHARE * rows)
+        table, images = scm.frame(units), render if data is None else Archive(data).images
+        seen = images(matched_latents(table))
         held_out = units.take(np.arange(cut, rows))
-        train, test = scm.frame(units.take(np.arange(cut))), scm.frame(held_out)
-        return cls(scm, train, test, pictures(train), pictures(test), held_out)
+        return cls(scm, table.iloc[:cut], table.iloc[cut:], seen[:cut], seen[cut:], held_out)
 
     @property
     def outcome_range(self) -> float:
@@ -137,12 +146,14 @@ def penalty_of(method: str) -> Penalty:
     )
 
 
-def one_seed(settings: ImageSettings, data_seed: int, seed: int, device: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def one_seed(
+    settings: ImageSettings, data_seed: int, seed: int, device: str, data: str | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Train all networks of a seed; return their measures, and what they say about one sprite moved sideways."""
     if device == "cpu":
         # Two threads on two busy cores are many times slower than one.
         torch.set_num_threads(1)
-    case = ImageCase.draw(settings.rows, data_seed)
+    case = ImageCase.draw(settings.rows, data_seed, data)
     trainings = settings.trainings()
     models = [_trained(case, method, gamma, settings, seed, device) for method, gamma in trainings]
     spread = variance_of_counterfactuals(
