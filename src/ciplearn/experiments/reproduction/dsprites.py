@@ -131,7 +131,7 @@ def _summary(by_method: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def _notes(settings: ImageSettings) -> tuple[str, ...]:
     return (
         "Pictures are rendered, or read from the original file with --data. Rows follow the printed equations, with "
-        "x_pos and scale clipped to what pictures can show; counterfactuals keep the noise of their row and are rendered.",
+        "x_pos and scale clipped to what pictures can show; counterfactuals keep their noise and are rendered.",
         "The paper does not print the number of pictures, the gammas, the rate of dropout or the length of training; "
         f"here {settings.rows} pictures, {settings.epochs} epochs, batches of {settings.batch_size}, learning rate "
         f"{settings.learning_rate:g} and dropout {settings.dropout:g}. The network is the paper's for both penalties.",
