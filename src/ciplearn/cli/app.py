@@ -35,6 +35,9 @@ _COMMANDS: dict[str, Callable[..., int | None]] = {
     "reproduce": reproduce,
 }
 
+# Small matrices on several threads of a busy machine are many times slower than on one. Set these to overrule.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
 _MISTAKE = 2
 _INTERRUPTED = 130
 _TERMINATED = 143
@@ -71,6 +74,8 @@ def main() -> None:
     # A polite kill cleans up like Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     warnings.showwarning = _note
+    for name in _THREADS:
+        os.environ.setdefault(name, "1")
     sys.exit(_run(sys.argv[1:]))
 
 

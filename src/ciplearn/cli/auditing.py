@@ -61,7 +61,7 @@ def audited(
         else:
             scm = read_scm(scm_file, folder.model.graph, run_code=run_code)
         bar.update()
-        bar.set_description("counterfactuals")
+        bar.set_description_str("counterfactuals")
         found = audit(
             folder.model,
             scm,
@@ -72,7 +72,7 @@ def audited(
             random_state=seed,
         )
         bar.update()
-        bar.set_description("the gammas tried")
+        bar.set_description_str("gammas tried")
         trace = _with_vcf(folder, scm, judge, found.verdict.protected, seed)
         bar.update()
     training = folder.training

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from ciplearn.cli.problem import Problem
     from ciplearn.cli.training import Trained
 
-# Epochs of a training, gammas to try.
-_PRESETS = {"quick": (20, 6), "standard": (60, 9), "thorough": (200, 12)}
+# Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them an epoch.
+_PRESETS = {"quick": (20, 500, 6), "standard": (60, 2000, 9), "thorough": (200, 6000, 12)}
 
 _CHOICE, _NETWORK = "Penalty and gamma", "Network"
 
@@ -150,16 +151,15 @@ def fit(
         holdout=holdout,
         seed=seed,
     )
-    default_epochs, trials = _PRESETS[preset]
+    problem = Problem.of(source.read(codes), wishes)
     network = {
-        "epochs": epochs or default_epochs,
+        "epochs": epochs or _epochs(preset, len(problem.training()[0]), batch_size),
         "batch_size": batch_size,
         "learning_rate": learning_rate,
         "hidden": _widths(hidden),
         "device": device,
     }
-    recipe = Recipe(gamma, tolerance, measure, penalty, on_violation, compare, refit, trials, network)
-    problem = Problem.of(source.read(codes), wishes)
+    recipe = Recipe(gamma, tolerance, measure, penalty, on_violation, compare, refit, _PRESETS[preset][2], network)
     if not as_json:
         _describe(problem)
     estimator(problem, recipe)
@@ -205,7 +205,12 @@ def fit(
     if as_json:
         say(json.dumps(_result(problem, trained, out), indent=2, ensure_ascii=False))
     else:
-        _conclude(problem, trained, out)
+        _conclude(problem, trained, table, out)
+
+
+def _epochs(preset: str, rows: int, batch_size: int) -> int:
+    epochs, steps, _ = _PRESETS[preset]
+    return max(epochs, math.ceil(steps / math.ceil(rows / batch_size)))
 
 
 def _widths(hidden: str) -> tuple[int, ...]:
@@ -265,15 +270,15 @@ def _result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]:
     }
 
 
-def _conclude(problem: Problem, trained: Trained, out: Path) -> None:
+def _conclude(problem: Problem, trained: Trained, table: Path, out: Path) -> None:
     score = "accuracy" if problem.task == "classification" else "R²"
     if trained.trace.points:
-        table = trained.trace.table.set_index("gamma")
-        free = table.loc[0.0]
+        known = trained.trace.table.set_index("gamma")
+        free = known.loc[0.0]
         say(f"Without a penalty: {score} {free['score']:.3f}, penalty {free['penalty']:.2e} (on rows that judge).")
-        if trained.model.gamma_ in table.index and trained.model.gamma_ > 0:
-            used = table.loc[trained.model.gamma_]
+        if trained.model.gamma_ in known.index and trained.model.gamma_ > 0:
+            used = known.loc[trained.model.gamma_]
             say(f"At gamma = {trained.model.gamma_:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
     if trained.scores:
         say(f"On rows kept for the audit: {score} {trained.scores['score']:.3f}.")
-    say(f"Written: {out}. Next: ciplearn audit {out} TABLE --out report.html")
+    say(f"Written: {out}. Next: ciplearn audit {out} {table} --out report.html")

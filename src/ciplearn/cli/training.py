@@ -233,7 +233,7 @@ class _Trials:
         self.models[gamma] = model
         self.points.append(Point(gamma, 0, found))
         self._bar.update()
-        self._bar.set_postfix(gamma=f"{gamma:.3g}", **{name: f"{value:.3g}" for name, value in found.items()})
+        self._bar.set_postfix(gamma=f"{gamma:.3g}", score=f"{found['score']:.3g}")
         return found
 
 
