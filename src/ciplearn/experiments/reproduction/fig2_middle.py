@@ -52,7 +52,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(table: pd.DataFrame) -> Figure:
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, axes = drawing.panels(2, width=4.8, height=4.0)
     for ax, (measure, name) in zip(axes[0], _CRITERIA.items(), strict=True):
@@ -69,6 +69,7 @@ def _figure(table: pd.DataFrame) -> Figure:
             )
         ax.set_xscale("log")
         ax.set_yscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlabel(f"{name} on test rows")
     axes[0][0].set_ylabel("variance of counterfactuals (VCF)")

@@ -227,20 +227,26 @@ def _figure_table(figure: pd.DataFrame) -> pd.DataFrame:
 
 
 def _duration(value: float) -> str:
+    if value < 1:
+        return f"{value * 1e3:.1f} ms"
     if value < 120:
         return f"{value:.1f} s"
     return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.0f} h"
 
 
 def _figure(epochs: pd.DataFrame, figure: pd.DataFrame) -> Figure:
+    from matplotlib.ticker import NullFormatter
+
     drawn, axes = drawing.panels(1, 2, width=7.6, height=1.9)
-    titles = ("seconds an epoch", "seconds for all trainings of the first figure")
+    titles = ("an epoch, seconds", "all trainings of the first figure, seconds")
     for ax, table, title in zip((axes[0][0], axes[1][0]), (epochs, figure), titles, strict=True):
-        colours = [
-            {DEFAULT: "#2f6f9f", ONCE: "#2f6f9f", LITERAL: "#8a8f98"}.get(name, "#c8553d") for name in table["method"]
-        ]
-        ax.barh(table["method"], table["seconds"], color=colours, height=0.6)
+        colours = [_COLOURS[name] for name in table["method"]]
+        bars = ax.barh(table["method"], table["seconds"], color=colours, height=0.6)
+        ax.bar_label(bars, [_duration(value) for value in table["seconds"]], padding=4, fontsize=9)
         ax.set_xscale("log")
+        # From a decade below the shortest, with room for the longest bar's label.
+        ax.set_xlim(table["seconds"].min() / 10, table["seconds"].max() * 8)
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.invert_yaxis()
         ax.set_title(title, loc="left", fontsize=10)
     return drawn
