@@ -148,7 +148,7 @@ def test_page_lists_results_and_links_their_files(registered, tmp_path):
     page = tmp_path / "docs" / "page.md"
     assert assemble(tmp_path / "docs" / "results", page) == 1
     text = page.read_text()
-    assert "| `toy` | [A toy](#a-toy) | 1 of 2 |" in text
+    assert "| `toy` | [A toy](#a-toy) | quick | 1 of 2 |" in text
     assert "(results/toy/figure.png)" in text
     assert "Claims that do not hold:" in text
 

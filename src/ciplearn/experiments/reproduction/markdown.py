@@ -47,7 +47,7 @@ def claims_table(claims: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _where(result: Result) -> str:
-    return f"seed {result['seed']}, {result['seconds']:.0f} s on {result['device']}"
+    return f"{result['seconds']:.0f} s on {result['device']}"
 
 
 def _line(cells: Iterable[object]) -> str:

@@ -52,8 +52,9 @@ def _overview(results: list[dict[str, Any]]) -> str:
     for result in results:
         held = sum(claim["holds"] for claim in result["claims"])
         link = f"[{result['title']}](#{_anchor(result['title'])})"
-        rows.append((f"`{result['study']}`", link, f"{held} of {len(result['claims'])}", f"{result['seconds']:.0f} s"))
-    return table(["name", "result", "claims that hold", "time"], rows)
+        share, took = f"{held} of {len(result['claims'])}", f"{result['seconds']:.0f} s"
+        rows.append((f"`{result['study']}`", link, result["preset"], share, took))
+    return table(["name", "result", "preset", "claims that hold", "time"], rows)
 
 
 def _failures(results: list[dict[str, Any]]) -> str:
