@@ -124,7 +124,7 @@ def test_no_permission_at_write_is_one_line(ground, monkeypatch, capsys):
 def test_damaged_model_folders_are_refused(ground, tmp_path, capsys):
     folder, model = ground
     for name, damage in {
-        "training.json": lambda path: path.write_text("{"),
+        "training.json": lambda path: path.write_text('{"format": 1}'),
         "model.json": lambda path: path.write_text("{}"),
         "weights.safetensors": lambda path: path.write_bytes(path.read_bytes()[:-4]),
     }.items():

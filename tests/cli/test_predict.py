@@ -100,3 +100,16 @@ def test_impute_answers_every_row(tmp_path):
     arguments = ["fit", str(tmp_path / "p.csv"), "--graph", GRAPH, "--missing=impute", "--gamma=0", "--epochs=2"]
     assert _run([*arguments, "--no-compare", "--out", str(tmp_path / "m")]) == 0
     assert predicted(tmp_path / "m", tmp_path / "p.csv", tmp_path)["prediction"].notna().all()
+
+
+def test_training_table_is_read_as_in_training(tmp_path, capsys):
+    bare = people(200).drop(columns="id")
+    path = tmp_path / "bare.txt"
+    path.write_text("a first line\n" + bare.to_csv(header=False, index=False, sep=";"))
+    reading = ["--skip=1", "--separator=;", "--columns", ",".join(bare.columns)]
+    arguments = ["fit", str(path), "--graph", GRAPH, *reading, "--gamma=1", "--no-compare", "--epochs=1"]
+    assert _run([*arguments, "--out", str(tmp_path / "m")]) == 0
+    assert len(predicted(tmp_path / "m", path, tmp_path)) == 200
+    path.write_text(path.read_text() + "\n")
+    assert _run(["predict", str(tmp_path / "m"), str(path)]) == 2, "another file needs to be described"
+    assert len(predicted(tmp_path / "m", path, tmp_path, *reading)) == 200

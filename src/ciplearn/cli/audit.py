@@ -64,7 +64,7 @@ def audit(
 ) -> int:
     """Measure a model and write a page about it: graph, cost of invariance, counterfactuals, test, groups, limits.
 
-    Where TABLE is the training table, only the rows that training never saw are judged.
+    Where TABLE is the training table, it is read as in training, and only rows that training never saw are judged.
 
     Example:
 
@@ -81,7 +81,7 @@ def audit(
     asked = (points, interventions, draws, scm_rows)
     effort = Effort(*(given or default for given, default in zip(asked, _PRESETS[preset], strict=True)))
     folder = ModelFolder.read(model)
-    source = options.table_file(table, separator, columns, skip, na)
+    source = folder.opened(options.table_file(table, separator, columns, skip, na))
     own: dict[str, Any] = {
         "points": effort.n_points,
         "interventions": effort.n_interventions,

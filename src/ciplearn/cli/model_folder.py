@@ -26,6 +26,24 @@ SIGN = "model.json"
 _TRAINING, _TRIALS = "training.json", "trials"
 _FORMAT = 1
 
+_ENTRIES = {
+    "task",
+    "outcome",
+    "schema",
+    "table",
+    "holdout",
+    "seed",
+    "gamma",
+    "tolerance",
+    "measure",
+    "remark",
+    "trials",
+}
+_TABLE_ENTRIES = {"name", "bytes", "sha256", "reading"}
+
+# What is said about how to read a table.
+_READING = ("separator", "columns", "skip", "missing")
+
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
@@ -52,7 +70,9 @@ class ModelFolder:
         try:
             training = json.loads((path / _TRAINING).read_text(encoding="utf-8"))
             known = training["format"] <= _FORMAT
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            if known and not (_ENTRIES <= training.keys() and _TABLE_ENTRIES <= training["table"].keys()):
+                raise KeyError(_TRAINING)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{path / _TRAINING} is missing or damaged; write the folder anew with ciplearn fit."
             ) from error
@@ -89,6 +109,17 @@ class ModelFolder:
         """Load the models of the trials."""
         return {trial["gamma"]: load_model(self.path / trial["folder"]) for trial in self.training["trials"]}
 
+    def opened(self, source: TableFile) -> TableFile:
+        """Return a table as it is described; the training table as it was in training, where nothing else is said."""
+        if source != TableFile(source.path) or not self._is_training_table(source):
+            return source
+        return TableFile(source.path, **_reading(self.training["table"]["reading"]))
+
+    def _is_training_table(self, source: TableFile) -> bool:
+        known = self.training["table"]
+        # The size first: a large file need not be read to see that it is another.
+        return source.path.stat().st_size == known["bytes"] and source.digest() == known["sha256"]
+
     def rows(self, source: TableFile) -> tuple[pd.DataFrame, pd.DataFrame, str]:
         """Read a table to judge the model on.
 
@@ -109,7 +140,7 @@ class ModelFolder:
                 f"{source.path} has {len(every)} rows without a missing value; an audit needs at least 20."
             )
         every = every.assign(**{self.outcome: as_target(every[self.outcome], self.training["task"])})
-        if source.digest() != self.training["table"]["sha256"]:
+        if not self._is_training_table(source):
             return (
                 every,
                 every,
@@ -121,6 +152,10 @@ class ModelFolder:
             warning = "The training rows themselves: scores and test are too kind. Audit on other rows."
             return every, every, warning
         return judge, every, f"{len(judge)} complete rows of the training table that training never saw."
+
+
+def _reading(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
 
 
 def write_folder(
@@ -138,7 +173,13 @@ def write_folder(
         "task": problem.task,
         "outcome": problem.outcome,
         "schema": dict(problem.schema.kinds),
-        "table": {"name": source.path.name, "sha256": source.digest(), "rows": problem.n_rows},
+        "table": {
+            "name": source.path.name,
+            "bytes": source.path.stat().st_size,
+            "sha256": source.digest(),
+            "rows": problem.n_rows,
+            "reading": {name: getattr(source, name) for name in _READING},
+        },
         "understood": problem.description(),
         "holdout": problem.wishes.holdout,
         "seed": problem.wishes.seed,

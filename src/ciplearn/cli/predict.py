@@ -49,7 +49,7 @@ def predict(
     if as_json and out is None:
         raise InputError("--json writes a summary to standard output, where the predictions would go; pass --out too.")
     folder = ModelFolder.read(model)
-    source = options.table_file(table, separator, columns, skip, na)
+    source = folder.opened(options.table_file(table, separator, columns, skip, na))
     done = predict_table(folder, source, out, identity, chunk_rows)
     if done.empty:
         complain(f"ciplearn: note: {done.empty} of {done.rows} rows miss an input and have no prediction.")
