@@ -70,7 +70,7 @@ class ModelFolder:
         try:
             training = json.loads((path / _TRAINING).read_text(encoding="utf-8"))
             known = training["format"] <= _FORMAT
-            if known and not (_ENTRIES <= training.keys() and _TABLE_ENTRIES <= training["table"].keys()):
+            if known and not (training.keys() >= _ENTRIES and training["table"].keys() >= _TABLE_ENTRIES):
                 raise KeyError(_TRAINING)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
