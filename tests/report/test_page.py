@@ -90,7 +90,7 @@ def test_numbers_of_the_audit_stand_on_the_page(make_report):
     assert f"{report.audit.vcf.value:.3g}" in text
     assert str(report.audit.vcf) in text
     assert str(report.audit.test) in text
-    assert "rank correlation is\n1.00." in text
+    assert "rank correlation of penalty and VCF is\n1.00." in text
     assert all(sentence in text for sentence in report.summary())
     assert all(sentence in text for sentence in report.audit.verdict.assumptions)
 

@@ -77,7 +77,7 @@ def over_gamma(dots: Sequence[Dot], y_label: str) -> Markup:
 def agreement(dots: Sequence[Dot], x_label: str, y_label: str) -> Markup:
     """Draw two measures of the same models against each other, both logarithmic."""
     positive = [dot for dot in dots if dot.x > 0 and dot.y > 0]
-    if len(positive) < 2:
+    if len(positive) < 3:
         return Markup("")
     # A constant predictor is at zero but for rounding: it must not stretch the axes over twenty decades.
     x_floor, y_floor = (_DEPTH * max(getattr(dot, axis) for dot in positive) for axis in ("x", "y"))
