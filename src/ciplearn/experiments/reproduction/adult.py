@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -102,12 +101,12 @@ def run(settings: AdultSettings, conditions: Conditions) -> Findings:
     split = draw_split(data.train, data.test, settings.rows, conditions.seed)
     key = (settings, PAPER_HIDDEN, PATH_DRAWS, _digest(split))
     trial = _Once(lambda: _trial(split, settings, conditions))
-    gammas = {PAPER: settings.paper_gammas, DEFAULT: settings.default_gammas}
     fit = _kept(conditions.file("adult-fit", key), lambda: _node_table(trial().scm))
-    parts = [_kept(conditions.file("adult-rivals", key), lambda: trial().rivals())]
-    for method, chosen in gammas.items():
-        name = f"adult-{method.removesuffix(chr(39) + 's')}"
-        parts.append(_kept(conditions.file(name, key), partial(_ours, trial, method, chosen)))
+    parts = [
+        _kept(conditions.file("adult-rivals", key), lambda: trial().rivals()),
+        _kept(conditions.file("adult-paper", key), lambda: trial().ours(PAPER, settings.paper_gammas)),
+        _kept(conditions.file("adult-default", key), lambda: trial().ours(DEFAULT, settings.default_gammas)),
+    ]
     table = pd.concat(parts, ignore_index=True)
     return Findings(
         tables={"predictors": table, "fit": fit},
@@ -136,10 +135,6 @@ def _trial(split: Split, settings: AdultSettings, conditions: Conditions) -> Tri
         conditions.seeds(settings.seeds),
         conditions,
     )
-
-
-def _ours(trial: _Once, method: str, gammas: Sequence[float]) -> pd.DataFrame:
-    return trial().ours(method, gammas)
 
 
 class _Once:
