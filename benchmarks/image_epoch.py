@@ -18,7 +18,7 @@ RIGHT, GIVEN = ["color", "orientation", "scale", "x_pos"], ["shape", "y_pos"]
 
 def columns(table, names):
     """Columns scaled to [0, 1]."""
-    values = torch.from_numpy(table[names].to_numpy()).float()
+    values = torch.tensor(table[names].to_numpy(dtype="float32"))
     low, high = values.aminmax(dim=0)
     return (values - low) / (high - low).clamp_min(1)
 

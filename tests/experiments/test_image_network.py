@@ -43,10 +43,20 @@ def test_sizes_are_the_papers():
 
 def test_bytes_and_numbers_give_the_same_answer():
     network, table = ImageNetwork().eval(), torch.rand(3, 6)
+    nn.init.ones_(network.head[-1].weight)
     pictures = torch.from_numpy(dsprites.render(dsprites.latents_of([5, 99_999, 700_000])))
     expected = network(table, pictures.float().unsqueeze(1))
+    assert expected.std() > 0
     torch.testing.assert_close(network(table, pictures), expected)
     torch.testing.assert_close(network(table, pictures.bool()), expected)
+
+
+def test_it_starts_at_zero_and_can_leave_it():
+    torch.manual_seed(0)
+    network, table, pictures = ImageNetwork(), torch.rand(64, 6), torch.rand(64, 64, 64)
+    assert network(table, pictures).abs().max() == 0
+    nn.functional.mse_loss(network(table, pictures), torch.rand(64, 1)).backward()
+    assert network.head[-1].weight.grad.abs().max() > 0
 
 
 @pytest.mark.parametrize(

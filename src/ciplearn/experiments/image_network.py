@@ -43,7 +43,11 @@ class ImageNetwork(nn.Module):
         )
         widths = (16 * 4 * 4 + 8, 8, 8, 16)
         layers = [nn.Sequential(nn.Linear(width, units), nn.ReLU()) for width, units in pairwise(widths)]
-        self.head = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
+        last = nn.Linear(widths[-1], 1)
+        self.head = nn.Sequential(*layers, last)
+        self.apply(_start)
+        # An output of zero at first: otherwise the narrow layers of some seeds die in the first steps.
+        nn.init.zeros_(last.weight)
         # Channels last is the faster order for these sizes, on processors and on devices.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -71,3 +75,10 @@ def as_channels(pictures: Tensor, dtype: torch.dtype) -> Tensor:  # (n, 64, 64) 
 def _group(convolution: nn.Module, pooling: nn.Module, dropout: float) -> list[nn.Module]:
     # Pooling before ReLU gives the same as after it, on fewer numbers.
     return [convolution, pooling, nn.ReLU(), nn.Dropout(dropout)]
+
+
+def _start(part: nn.Module) -> None:
+    if isinstance(part, nn.Conv2d | nn.Linear):
+        nn.init.kaiming_normal_(part.weight, nonlinearity="relu")
+        if part.bias is not None:
+            nn.init.zeros_(part.bias)

@@ -35,7 +35,7 @@ PRESETS = {
         paper_gammas=(1.0, 3.0, 10.0),
         by_variable_gammas=(0.1, 1.0, 10.0),
         epochs=24,
-        batch_size=128,
+        batch_size=64,
         points=200,
         interventions=100,
     ),
