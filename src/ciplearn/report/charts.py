@@ -11,7 +11,7 @@ from ciplearn.report.scales import Scale
 from ciplearn.report.wording import short
 
 _WIDTH, _HEIGHT = 460.0, 320.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 18.0, 16.0, 52.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 18.0, 16.0, 52.0
 
 # Room that a label takes.
 _LABEL_WIDTH, _LABEL_HEIGHT = 78.0, 17.0
@@ -154,7 +154,7 @@ class _Frame:
         middle = (_LEFT + side) / 2
         labels = (
             f'<text class="axis" x="{middle}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(x_label)}</text>'
-            f'<text class="axis" transform="translate(14 {(_TOP + floor) / 2}) rotate(-90)" text-anchor="middle">'
+            f'<text class="axis" transform="translate(13 {(_TOP + floor) / 2}) rotate(-90)" text-anchor="middle">'
             f"{escape(y_label)}</text>"
         )
         name = escape(f"{y_label} against {x_label}")
