@@ -18,7 +18,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
-def section(result: Result, base: str = "", level: int = 1) -> str:
+def section(result: Result, remarks: Iterable[str] = (), base: str = "", level: int = 1) -> str:
     """One study's results; ``base`` is the path from the page to the study's folder, with a slash at its end."""
     heading = "#" * level
     parts = [f"{heading} {result['title']}", f"`{result['command']}`, {_where(result)}."]
@@ -34,7 +34,7 @@ def section(result: Result, base: str = "", level: int = 1) -> str:
         rows = ([entry["what"], entry["paper"], entry["ours"], entry["reason"]] for entry in result["unmatched"])
         parts.append("Numbers of the paper that do not come out:")
         parts.append(table(["number", "paper", "ours", "most likely reason"], rows))
-    parts += [f"* {note}" for note in result["notes"]]
+    parts += [f"* {note}" for note in (*result["notes"], *remarks)]
     files = [*result["tables"], "result.json"]
     parts.append("Files: " + " · ".join(f"[{name}]({base}{name})" for name in files))
     return _joined(parts)

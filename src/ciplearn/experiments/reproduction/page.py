@@ -9,7 +9,7 @@ from typing import Any
 
 from ciplearn._core.errors import InputError
 from ciplearn.experiments.reproduction.markdown import claims_table, section, table
-from ciplearn.experiments.reproduction.registry import order
+from ciplearn.experiments.reproduction.registry import find, order
 from ciplearn.experiments.reproduction.writing import make_folder, write
 
 _INTRODUCTION = """# The paper's tables and figures
@@ -33,7 +33,9 @@ def assemble(folder: Path, page: Path) -> int:
     make_folder(page.parent)
     base = Path(os.path.relpath(folder, page.parent))
     blocks = [_INTRODUCTION, "## Overview", _overview(results), _failures(results)]
-    blocks += [section(result, f"{(base / result['study']).as_posix()}/", level=2) for result in results]
+    for result in results:
+        remarks = find(result["study"])[0].remarks
+        blocks.append(section(result, remarks, f"{(base / result['study']).as_posix()}/", level=2))
     write(page, "\n\n".join(block.strip() for block in blocks if block) + "\n")
     return len(results)
 

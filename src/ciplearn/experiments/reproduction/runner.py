@@ -105,7 +105,7 @@ def reproduce(
             **_write_parts(folder, findings),
         }
     )
-    write(folder / "result.md", section(result))
+    write(folder / "result.md", section(result, study.remarks))
     # Last: a folder with this file in it is whole.
     write(folder / "result.json", json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return result

@@ -144,6 +144,8 @@ class Study:
         ``run(settings, conditions) -> Findings``.
     paper : mapping
         The paper's values, ready for JSON.
+    remarks : tuple of str
+        Sentences that help to read any run of it; what belongs to one run is a note of its `Findings`.
     """
 
     name: str
@@ -151,3 +153,4 @@ class Study:
     presets: Mapping[str, Any]
     run: Callable[[Any, Conditions], Findings]
     paper: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
