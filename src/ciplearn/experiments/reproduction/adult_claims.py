@@ -86,7 +86,7 @@ def _beats_paths(ours: pd.DataFrame, rival: pd.Series, free: float, method: str)
     # PSCF's own VCF is zero in the paper, by design; by an estimated model it is small.
     allowed = max(float(rival["vcf"]), NEAR_ZERO * free)
     kept = ours[ours["vcf"] <= allowed]
-    claim = "CIP is more accurate than PSCF at VCF ≈ 0"
+    claim = "CIP is more accurate than PSCF, at no more VCF"
     if kept.empty:
         return Claim(claim, f"no gamma has a VCF of at most {allowed:.2e}", False, method)
     gap = float(kept["accuracy"].max() - rival["accuracy"])
