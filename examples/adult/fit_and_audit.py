@@ -29,6 +29,7 @@ print(search.frontier_.table.drop(columns="seed").to_string(index=False, float_f
 scm = fit_scm(graph, train)  # H_r, which three columns share, becomes an autoencoder
 print(f"\n{scm.report}")
 
-for name, fitted in {"without a penalty": model.set_params(gamma=0.0).fit(X, y), "chosen": search}.items():
+free = model.set_params(gamma=0.0).fit(X, y)
+for name, fitted in {"without a penalty": free, "chosen": search.best_estimator_}.items():
     print(f"\n{name}")
     print(audit(fitted, scm, test, "income", ["age", "sex"], n_points=200, n_interventions=30, n_draws=10))

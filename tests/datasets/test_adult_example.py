@@ -1,6 +1,7 @@
 """The user's own path on raw files: graph file, configuration, command and script, on made-up rows."""
 
 import json
+import re
 import runpy
 import sys
 import warnings
@@ -86,3 +87,6 @@ def test_the_script_goes_from_the_files_to_an_audit(folder, monkeypatch, capsys)
     assert "Largest gamma that costs at most two points of accuracy" in said
     assert "H_r is a latent law learned with hours-per-week, occupation, workclass" in said
     assert said.count("VCF = ") == 2
+    accuracies = [float(found) for found in re.findall(r"predictor has accuracy ([\d.]+)", said)]
+    assert len(accuracies) == 2
+    assert min(accuracies) > 0.5
