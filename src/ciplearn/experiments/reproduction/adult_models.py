@@ -104,6 +104,9 @@ class Trial:
         if can_stack(model):
             seen, outcome = self.split.seen(self.split.train), self.split.train[OUTCOME]
             fitted: list[Any] = list(fit_stacked(model, seen, outcome, pairs, progress=self.conditions.progress))
+            for one in fitted:
+                # Processes ask them next, and what lies on a device cannot travel.
+                one.module_ = one.module_.cpu()
         else:
             fitted = self._fitted([clone(model).set_params(gamma=gamma, random_state=seed) for gamma, seed in pairs])
         return self._measured(names, fitted, self.imagining)
