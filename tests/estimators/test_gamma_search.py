@@ -22,6 +22,13 @@ def test_search_keeps_to_the_tolerance_and_keeps_its_trace(scm, X, y):
     assert search.predict(X).shape == (600,)
 
 
+def test_models_of_the_trace_are_kept_and_the_best_is_one_of_them_without_refit(scm, X, y):
+    search = GammaSearch(quick(scm), tolerance=5.0, max_trials=3, refit=False, random_state=0).fit(X, y)
+    assert sorted(search.models_) == search.frontier_.table["gamma"].tolist()
+    assert all(model.gamma_ == gamma for gamma, model in search.models_.items())
+    assert search.best_estimator_ is search.models_[search.best_gamma_]
+
+
 def test_relative_loss_is_the_default_for_regression_and_accuracy_for_classes(scm, X, y):
     search = GammaSearch(quick(scm), tolerance=5.0, max_trials=3, refit=False, random_state=0).fit(X, y)
     assert search.base_score_ == search.frontier_.table["loss"].iloc[0]
@@ -47,6 +54,23 @@ def test_bound_on_the_penalty_takes_the_smallest_gamma_that_meets_it(scm, X, y):
     table = search.fit(X, y).frontier_.table.set_index("gamma")
     assert table.loc[search.best_gamma_, "penalty"] <= 0.2 * base
     assert (table[table.index < search.best_gamma_]["penalty"] > 0.2 * base).all()
+
+
+def test_bound_that_is_met_without_a_penalty_asks_for_none(scm, X, y):
+    search = GammaSearch(quick(scm), tolerance=10.0, measure="penalty", max_trials=2, refit=False, random_state=0)
+    assert search.fit(X, y).best_gamma_ == 0.0
+
+
+def test_bound_on_a_penalty_needs_something_to_protect(X, y):
+    free = CIPRegressor(epochs=1, random_state=0)
+    with pytest.raises(InputError, match="There is no penalty to bound"):
+        GammaSearch(free, tolerance=0.1, measure="penalty", random_state=0).fit(X, y)
+
+
+def test_rows_that_cannot_be_split_are_an_error_that_says_so(X, y):
+    labels = np.where(np.arange(600) == 0, "rare", "common")
+    with pytest.raises(InputError, match="600 training rows cannot be split"):
+        GammaSearch(CIPClassifier(protected=["A"], epochs=1), random_state=0).fit(X, labels)
 
 
 def test_bad_settings_are_refused(scm, X, y):

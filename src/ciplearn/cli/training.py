@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 from tqdm import tqdm
 
 from ciplearn._core.errors import GraphError, InputError
@@ -19,12 +17,10 @@ from ciplearn._core.numbers import non_negative
 from ciplearn.cli.problem import Problem
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.gamma_search import measures_of
+from ciplearn.estimators.trials import Trials, measures_of
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import Frontier
-from ciplearn.learning.frontier import Point
-from ciplearn.learning.gamma import largest_allowed_gamma
-from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Operator, Penalty, ResidualHSCIC
+from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Penalty, ResidualHSCIC
 
 # Ends of the search for gamma.
 _LOW, _HIGH = 1e-3, 1e4
@@ -45,8 +41,6 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "hsic": lambda: HSIC(kernel=_PREDICTION),
     "mmd": lambda: MMD(kernel=_PREDICTION),
 }
-
-_Rows = tuple[pd.DataFrame, pd.Series]
 
 
 @dataclass(frozen=True)
@@ -152,89 +146,45 @@ def train(problem: Problem, recipe: Recipe) -> Trained:
     tolerance = recipe.tolerance
     if recipe.gamma is None and tolerance is None:
         tolerance = DEFAULT_TOLERANCE[problem.task] if measure != "loss" else DEFAULT_TOLERANCE["regression"]
+    _check_outcome(problem, y)
+    planned = recipe.trials + 1 if recipe.gamma is None else 2 * recipe.compare
     with warnings.catch_warnings():
         # Said once, before training, in one line.
         warnings.filterwarnings("ignore", message="The graph does not certify")
-        trials = _Trials.on(base, X, y, recipe, problem)
-        gamma, remark = trials.chosen(recipe, measure, tolerance)
+        # disable=None: quiet where nobody watches.
+        with tqdm(total=planned, desc="choosing gamma", unit="training", disable=None) as bar:
+            trials = Trials(base, X, y, validation_fraction=_JUDGES, random_state=problem.wishes.seed, bar=bar)
+            gamma, remark = _chosen_gamma(trials, recipe, measure, tolerance)
         model = trials.models.get(gamma)
         if model is None or recipe.refit:
-            model = clone(base).set_params(gamma=gamma, verbose=trials.watched).fit(X, y)
+            model = clone(base).set_params(gamma=gamma, verbose=not bar.disable).fit(X, y)
             model.verbose = False
     held_X, held_y = problem.held_out()
     scores = measures_of(model, *_known(model, held_X, held_y)) if len(held_X) >= 20 else {}
-    return Trained(model, trials.models, Frontier(tuple(trials.points)), tolerance, measure, remark, scores)
+    return Trained(model, trials.models, trials.frontier, tolerance, measure, remark, scores)
 
 
-class _Trials:
-    """Trainings on one split of the rows, at one gamma after the other."""
-
-    def __init__(self, base: CIPEstimator, fit_rows: _Rows, judge_rows: _Rows, planned: int) -> None:
-        self.base, self.fit_rows, self.judge_rows, self.planned = base, fit_rows, judge_rows, planned
-        self.models: dict[float, CIPEstimator] = {}
-        self.points: list[Point] = []
-        self._judge: Operator | None = None
-        self._bar: Any = None
-
-    @classmethod
-    def on(cls, base: CIPEstimator, X: pd.DataFrame, y: pd.Series, recipe: Recipe, problem: Problem) -> _Trials:
-        labels = None
-        if problem.task == "classification":
-            counts = y.value_counts()
-            if counts.min() < 2:
-                raise InputError(
-                    f"The outcome {problem.outcome!r} is {counts.idxmin()!r} in a single training row; group rare "
-                    "labels, or pass more rows."
-                )
-            labels = y
-        elif y.nunique() < 2:
-            raise InputError(f"The outcome {problem.outcome!r} is constant among the training rows; pass more rows.")
-        try:
-            fit, judge = train_test_split(
-                np.arange(len(X)), test_size=_JUDGES, random_state=problem.wishes.seed, stratify=labels
+def _check_outcome(problem: Problem, y: pd.Series) -> None:
+    if problem.task == "classification":
+        counts = y.value_counts()
+        if counts.min() < 2:
+            raise InputError(
+                f"The outcome {problem.outcome!r} is {counts.idxmin()!r} in a single training row; group rare "
+                "labels, or pass more rows."
             )
-        except ValueError as error:
-            raise InputError(f"{len(X)} training rows cannot be split: {error} Pass more rows.") from error
-        planned = recipe.trials + 1 if recipe.gamma is None else 2 * recipe.compare
-        return cls(base, (X.iloc[fit], y.iloc[fit]), (X.iloc[judge], y.iloc[judge]), planned)
+    elif y.nunique() < 2:
+        raise InputError(f"The outcome {problem.outcome!r} is constant among the training rows; pass more rows.")
 
-    @property
-    def watched(self) -> bool:
-        """Whether a person sees the progress bars."""
-        return bool(self._bar is not None and not self._bar.disable)
 
-    def chosen(self, recipe: Recipe, measure: str, tolerance: float | None) -> tuple[float, str]:
-        """Return the gamma to train with, and what to know about it."""
-        # disable=None: quiet where nobody watches.
-        with tqdm(total=self.planned, desc="choosing gamma", unit="training", disable=None) as self._bar:
-            if recipe.gamma is not None:
-                gamma = non_negative(recipe.gamma, "gamma")
-                for other in sorted({0.0, gamma}) if recipe.compare else ():
-                    self.measured(other)
-                return gamma, ""
-            allowance = non_negative(tolerance, "tolerance")
-            free = self.measured(0.0)[measure]
-            limit = free * (1 + allowance) if measure == "loss" else free - allowance
-
-            def allowed(value: float) -> bool:
-                return value <= limit if measure == "loss" else value >= limit
-
-            choice = largest_allowed_gamma(
-                lambda gamma: self.measured(gamma)[measure], allowed, _LOW, _HIGH, recipe.trials
-            )
-            return choice.gamma, choice.remark
-
-    def measured(self, gamma: float) -> dict[str, float]:
-        """Train at a gamma and judge."""
-        model = clone(self.base).set_params(gamma=gamma).fit(*self.fit_rows)
-        if self._judge is None:
-            self._judge = model.penalty_operator(self.judge_rows[0])
-        found = measures_of(model, *self.judge_rows, self._judge)
-        self.models[gamma] = model
-        self.points.append(Point(gamma, 0, found))
-        self._bar.update()
-        self._bar.set_postfix(gamma=f"{gamma:.3g}", score=f"{found['score']:.3g}")
-        return found
+def _chosen_gamma(trials: Trials, recipe: Recipe, measure: str, tolerance: float | None) -> tuple[float, str]:
+    """Return the gamma to train with, and what to know about it."""
+    if tolerance is not None and recipe.gamma is None:
+        choice = trials.search(measure, tolerance, _LOW, _HIGH, recipe.trials)
+        return choice.gamma, choice.remark
+    gamma = non_negative(recipe.gamma, "gamma")
+    for other in sorted({0.0, gamma}) if recipe.compare else ():
+        trials.measured(other)
+    return gamma, ""
 
 
 def _known(model: CIPEstimator, X: pd.DataFrame, y: pd.Series) -> tuple[pd.DataFrame, pd.Series]:

@@ -7,18 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.metrics import mean_squared_error
-from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing as take
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative, positive
-from ciplearn.learning.frontier import Frontier, Point
-from ciplearn.learning.gamma import largest_allowed_gamma
-from ciplearn.penalties import Operator
+from ciplearn.estimators.trials import Trials
 
 _MEASURES = ("loss", "score", "penalty")
 
@@ -57,6 +51,8 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         The measure without a penalty.
     frontier_ : Frontier
         Every gamma that was tried, 0 included: loss, score and penalty on the validation rows.
+    models_ : mapping from gamma to estimator
+        The models of ``frontier_``, trained without the validation rows.
     remark_ : str
         What to know about the ends of the interval; empty if nothing.
     """
@@ -88,52 +84,23 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search on a split of the rows, then train on all of them."""
         measure = self._settled_measure()
-        tolerance = (
-            positive(self.tolerance, "tolerance") if measure == "penalty" else non_negative(self.tolerance, "tolerance")
-        )
-        labels = y if is_classifier(self.estimator) else None
-        fit_rows, judge_rows = train_test_split(
-            np.arange(len(X)), test_size=self.validation_fraction, random_state=self.random_state, stratify=labels
-        )
-        judge_X, judge_y = take(X, judge_rows), take(y, judge_rows)
-        judges: list[Operator] = []  # at most one: all trials share rows, roles and encoding
-        points: list[Point] = []
-        models: dict[float, Any] = {}
         with tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="fit") as bar:
-
-            def measured(gamma: float) -> Point:
-                model = clone(self.estimator).set_params(gamma=gamma)
-                model.fit(take(X, fit_rows), take(y, fit_rows), _maybe(sample_weight, fit_rows))
-                models[gamma] = model
-                if model.independence_ is not None and not judges:
-                    judges.append(model.penalty_operator(judge_X))
-                points.append(Point(gamma, 0, measures_of(model, judge_X, judge_y, *judges)))
-                bar.update()
-                bar.set_postfix(gamma=f"{gamma:.3g}", **{name: f"{v:.3g}" for name, v in points[-1].measures.items()})
-                return points[-1]
-
-            base = measured(0.0).measures[measure]
-            choice = largest_allowed_gamma(
-                lambda gamma: measured(gamma).measures[measure],
-                _rule(measure, base, tolerance),
-                self.low,
-                self.high,
-                self.max_trials,
+            trials = Trials(
+                self.estimator,
+                X,
+                y,
+                sample_weight,
+                validation_fraction=self.validation_fraction,
+                random_state=self.random_state,
+                bar=bar,
             )
-        self.base_score_ = base
-        self.best_gamma_ = choice.gamma
-        self.remark_ = choice.remark
-        if measure == "penalty":
-            # Here larger gammas are the allowed ones, and the smallest of them costs least.
-            meeting = [trial.gamma for trial in choice.trials if not trial.allowed]
-            self.best_gamma_ = min(meeting) if meeting else self.high
-            self.remark_ = (
-                "" if meeting else f"Even gamma {self.high:g} does not meet the bound {tolerance:g}; raise high."
-            )
-        if self.remark_:
-            warnings.warn(self.remark_, UserWarning, stacklevel=2)
-        self.frontier_ = Frontier(tuple(points))
-        self.best_estimator_ = models[self.best_gamma_]
+            choice = trials.search(measure, self.tolerance, self.low, self.high, self.max_trials)
+        if choice.remark:
+            warnings.warn(choice.remark, UserWarning, stacklevel=2)
+        self.best_gamma_, self.remark_ = choice.gamma, choice.remark
+        self.frontier_, self.models_ = trials.frontier, trials.models
+        self.base_score_ = trials.points[0].measures[measure]
+        self.best_estimator_ = self.models_[self.best_gamma_]
         if self.refit:
             self.best_estimator_ = clone(self.estimator).set_params(gamma=self.best_gamma_)
             self.best_estimator_.fit(X, y, sample_weight)
@@ -169,28 +136,3 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
         return tags
-
-
-def measures_of(model: Any, X: Any, y: Any, operator: Operator | None = None) -> dict[str, float]:
-    """Loss, score and penalty of a fitted model on held-out rows, by an operator on them if one is at hand."""
-    if is_classifier(model):
-        seen = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, np.asarray(y))]
-        loss = float(-np.log(np.clip(seen, 1e-12, None)).mean())
-    else:
-        loss = float(mean_squared_error(y, model.predict(X)))
-    measures = {"loss": loss, "score": float(model.score(X, y))}
-    if model.independence_ is not None:
-        measures["penalty"] = model.penalty_value(X, operator=operator)
-    return measures
-
-
-def _rule(measure: str, base: float, tolerance: float) -> Any:
-    if measure == "loss":
-        return lambda value: value <= base * (1 + tolerance)
-    if measure == "score":
-        return lambda value: value >= base - tolerance
-    return lambda value: value > tolerance
-
-
-def _maybe(weights: Any, rows: np.ndarray) -> Any:
-    return None if weights is None else take(weights, rows)

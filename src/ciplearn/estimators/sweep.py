@@ -16,8 +16,8 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative
-from ciplearn.estimators.gamma_search import measures_of
 from ciplearn.estimators.stacking import can_stack, fit_stacked
+from ciplearn.estimators.trials import measures_of
 from ciplearn.learning.frontier import Frontier, Point, append_points, read_points
 from ciplearn.penalties import Operator
 
