@@ -101,6 +101,9 @@ class NegativeEvidence(Objective):
         """The draws of H."""
         return output[:, 1:]
 
+    def columns(self, target: Tensor) -> None:
+        """The bound and the draws of H, however many."""
+
 
 def _two_layers(n_inputs: int, n_hidden: int, n_outputs: int) -> nn.Module:
     return nn.Sequential(nn.Linear(n_inputs, n_hidden), nn.Tanh(), nn.Linear(n_hidden, n_outputs))

@@ -14,18 +14,19 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import Tensor, nn
 
 from ciplearn._core.errors import GraphError, InputError, InputTypeError, NumericalError
-from ciplearn._core.numbers import non_negative
+from ciplearn._core.numbers import non_negative, positive
 from ciplearn.causal import CausalGraph, Independence
+from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.estimators.further_inputs import FurtherInputs
 from ciplearn.estimators.missing import without_missing
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
+from ciplearn.estimators.seeds import drawn_seed
 from ciplearn.estimators.tables import read_table
 from ciplearn.kernels import Kernel
 from ciplearn.learning import DatasetRows, Objective, Rows, TrainingRows, TrainingSettings, Validation, train
@@ -182,13 +183,11 @@ class CIPEstimator(BaseEstimator, ABC):
                 f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
                 f"{len(target)}; pass the same rows to both."
             )
-        weights = (
-            None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
-        )
+        weights = None if sample_weight is None else _read_weights(sample_weight, table)
         roles = self._settled_roles(table)
         table, kept = without_missing(table, roles.used, self.missing)
         target, weights = target[kept], None if weights is None else weights[kept]
-        extra = FurtherInputs.of(tensors).take(kept)
+        extra = FurtherInputs.of(tensors, len(kept)).take(kept)
         self._learn_target(target)
         self.encoding_ = TableEncoding.of(table, roles.inputs)
         return self._training_rows(table, target, weights, extra, roles), roles
@@ -290,7 +289,7 @@ class CIPEstimator(BaseEstimator, ABC):
             weight_decay=self.weight_decay,
             patience=self.patience if self.early_stopping else None,
             mixed_precision=bool(self.mixed_precision),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=drawn_seed(self.random_state),
         )
 
     def _effective_gamma(self, roles: Roles) -> float:
@@ -305,7 +304,13 @@ class CIPEstimator(BaseEstimator, ABC):
             torch.manual_seed(seed)
             if self.module is None:
                 return self._fresh_perceptron(rows.inputs[0].shape[1])
-            made = self.module() if callable(self.module) else self.module
+            try:
+                made = self.module() if callable(self.module) else self.module
+            except TypeError as error:
+                raise InputTypeError(
+                    f"module must be a network or a function without arguments, got {self.module!r}: {error}; pass an "
+                    f"instance, or a lambda."
+                ) from error
         if not isinstance(made, nn.Module):
             raise InputTypeError(
                 f"module must be a torch.nn.Module, or a function that returns one, got {made!r}; pass an instance."
@@ -313,12 +318,11 @@ class CIPEstimator(BaseEstimator, ABC):
         return made
 
     def _split(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
-        if not 0 < self.validation_fraction < 1:
-            raise InputError(
-                f"validation_fraction must lie between 0 and 1, got {self.validation_fraction!r}; pass for example 0.1."
-            )
+        share = positive(self.validation_fraction, "validation_fraction")
+        if share >= 1:
+            raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")
         order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
-        held = max(2, round(self.validation_fraction * len(rows)))
+        held = max(2, round(share * len(rows)))
         return rows.take(order[held:]), rows.take(order[:held])
 
     def _bound_penalty(self) -> Penalty:
@@ -352,7 +356,7 @@ class CIPEstimator(BaseEstimator, ABC):
             raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
         table, _ = without_missing(table, self.encoding_.names, "impute" if self.missing == "impute" else "error")
         device = next(self.module_.parameters()).device
-        features, further = self.encoding_.features(table), FurtherInputs.of(tensors)
+        features, further = self.encoding_.features(table), FurtherInputs.of(tensors, len(table))
         module, at_once = self.module_, _ROWS_AT_ONCE if further.is_empty else _ROWS_WITH_TENSORS_AT_ONCE
         if isinstance(module, Perceptron):
             # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
@@ -363,3 +367,10 @@ class CIPEstimator(BaseEstimator, ABC):
                 inputs = (features[part], *further.read(part))
                 pieces.append(module(*(one.to(device) for one in inputs)))
         return torch.cat(pieces)
+
+
+def _read_weights(weights: Any, table: pd.DataFrame) -> np.ndarray:  # (n,)
+    with one_sentence("sample_weight cannot be used", "pass one number a row, none negative, not all zero"):
+        checked = _check_sample_weight(weights, table, ensure_non_negative=True)
+        # Only ratios count; what single precision cannot hold would not be one.
+        return checked / checked.max()

@@ -14,6 +14,8 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.complaints import one_sentence
+from ciplearn.estimators.labels import plain_labels
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
@@ -42,8 +44,9 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
     def _read_target(self, y: Any) -> np.ndarray:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        target = column_or_1d(y, warn=True)
-        check_classification_targets(target)
+        with one_sentence("The target cannot be used", "pass one label a row, or use CIPRegressor for numbers"):
+            target = column_or_1d(plain_labels(y), warn=True)
+            check_classification_targets(target)
         return target
 
     def _learn_target(self, target: np.ndarray) -> None:
@@ -65,4 +68,4 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         return Gaussian(0.1)
 
     def _objective(self) -> Objective:
-        return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy()
+        return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy(len(self.classes_))

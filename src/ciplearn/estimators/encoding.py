@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -19,6 +20,11 @@ _SEVERAL_CATEGORIES_MISMATCH = 0.5
 
 # A column with more levels is no category that a model could learn from.
 _MOST_LEVELS = 1000
+
+# Networks compute in single precision.
+_LARGEST = float(np.finfo(np.float32).max)
+
+_KINDS_OF_TIME = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,10 @@ class NumberColumn:
             raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
         if np.isinf(known).any():
             raise InputError(f"Column {column.name!r} holds infinity; replace or drop those rows.")
-        return cls(str(column.name), float(known.min()), float(known.max()), float(np.median(known)))
+        low, high = float(known.min()), float(known.max())
+        if math.isinf(high - low):
+            raise InputError(f"Column {column.name!r} spans {low:g} to {high:g}, too far to be scaled; rescale it.")
+        return cls(str(column.name), low, high, float(np.median(known)))
 
     def numbers(self, column: pd.Series) -> np.ndarray:  # (n,)
         """Scale the values."""
@@ -57,7 +66,15 @@ class NumberColumn:
         if np.isinf(values).any():
             raise InputError(f"Column {self.name!r} holds infinity; replace or drop those rows.")
         values = np.where(np.isnan(values), self.median, values)
-        return (values - self.low) / (self.high - self.low or 1.0)
+        with np.errstate(over="ignore"):
+            scaled = (values - self.low) / (self.high - self.low or 1.0)
+        beyond = np.abs(scaled) > _LARGEST
+        if beyond.any():
+            raise InputError(
+                f"Column {self.name!r} holds {values[beyond][0]:g}, too far from the training rows' {self.low:g} to "
+                f"{self.high:g} for single precision; check its units."
+            )
+        return scaled
 
     def features(self, column: pd.Series) -> np.ndarray:  # (n, 1)
         """The scaled values, for a network."""
@@ -84,10 +101,12 @@ class CategoryColumn:
     @classmethod
     def of(cls, column: pd.Series) -> Self:
         """Read the levels off training rows; missing is a level where it occurs."""
-        if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        if pd.api.types.infer_dtype(column, skipna=True) in _KINDS_OF_TIME:
             raise InputError(
                 f"Column {column.name!r} holds dates; convert it to numbers, days since a start for example."
             )
+        if column.isna().all():
+            raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
         levels = tuple(sorted(set(_labels(column))))
         if len(levels) > _MOST_LEVELS:
             raise InputError(
@@ -157,19 +176,43 @@ class TableEncoding:
 
     def _kind_checked(self, column: Column, table: pd.DataFrame) -> pd.Series:
         values = table[column.name]
-        if not column.is_category and not is_number(values):
+        if values.isna().all():
+            return values
+        if isinstance(column, NumberColumn) and not is_number(values):
             raise InputError(
                 f"Column {column.name!r} held numbers in training, got {values.dtype} with values like "
-                f"{values.iloc[0]!r}; convert it to numbers."
+                f"{values.dropna().iloc[0]!r}; convert it to numbers."
+            )
+        if isinstance(column, CategoryColumn) and is_number(values) and not any(map(_reads_as_number, column.levels)):
+            raise InputError(
+                f"Column {column.name!r} held categories such as {column.levels[0]!r} in training, got {values.dtype}; "
+                f"convert it to these categories."
             )
         return values
 
 
 def is_number(column: pd.Series) -> bool:
     """Whether a column holds numbers; booleans, text and categories are kinds of their own."""
-    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    kind = column.dtype
+    if pd.api.types.is_complex_dtype(kind):
+        raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
+    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
 
 def _labels(column: pd.Series) -> list[str]:
-    # Text is what survives a round trip through a file; missing has a name that no level can have.
-    return ["\0missing" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)]
+    # Missing has a name that no level can have.
+    return ["\0missing" if missing else _label(value) for value, missing in zip(column, column.isna(), strict=True)]
+
+
+def _label(value: Any) -> str:
+    # Text is what survives a round trip through a file. A whole number reads the same where a gap in the column made
+    # it a float.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _reads_as_number(level: str) -> bool:
+    try:
+        float(level)
+    except ValueError:
+        return False
+    return True

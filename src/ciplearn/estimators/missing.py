@@ -32,7 +32,7 @@ def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> 
         columns = gaps.columns[gaps.any()].tolist()
         raise InputError(
             f"Input contains NaN: {int(gaps.any(axis=1).sum())} of {len(table)} rows miss a value in {columns}; "
-            f'drop or fill them, or pass missing="drop" or missing="impute".'
+            f'drop or fill them, or pass missing="impute", or missing="drop" to leave out such rows in training.'
         )
     kept = ~gaps.any(axis=1).to_numpy()
     if kept.sum() < 2:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
+
+from ciplearn._core.errors import InputTypeError
+from ciplearn._core.numbers import whole
 
 
 class Perceptron(nn.Module):
@@ -41,12 +44,14 @@ class Perceptron(nn.Module):
     ) -> None:
         super().__init__()
         self.n_inputs = n_inputs
-        self.hidden: tuple[int, ...] = tuple(hidden)
+        if not isinstance(hidden, Iterable):
+            raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
+        self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in hidden)
         self.n_outputs = n_outputs
         self.register_buffer("centre", torch.zeros(n_outputs) if centre is None else torch.tensor(list(centre)).float())
         self.register_buffer("spread", torch.ones(n_outputs) if spread is None else torch.tensor(list(spread)).float())
         layers: list[nn.Module] = []
-        for width in hidden:
+        for width in self.hidden:
             layers += [nn.Linear(n_inputs, width), nn.Tanh()]
             n_inputs = width
         self.layers = nn.Sequential(*layers, nn.Linear(n_inputs, n_outputs))

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.learning import Objective, SquaredError
@@ -87,18 +88,21 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _read_target(self, y: Any) -> np.ndarray:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        try:
+        with one_sentence("The target cannot be used", "pass finite numbers, or use CIPClassifier"):
+            if np.asarray(y).dtype.kind in "mM":
+                raise InputError("The target holds dates; convert it to numbers, days since a start for example.")
             target = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=self), dtype=float)
-        except ValueError as error:
-            raise InputError(
-                f"The target cannot be used: {error}; pass finite numbers, or use CIPClassifier."
-            ) from error
         self.target_is_flat_ = target.ndim == 1
         return target.reshape(len(target), -1)
 
     def _learn_target(self, target: np.ndarray) -> None:
         self.target_low_ = target.min(axis=0)
-        self.target_range_ = target.max(axis=0) - self.target_low_
+        with np.errstate(over="ignore"):
+            self.target_range_ = target.max(axis=0) - self.target_low_
+        if np.isinf(self.target_range_).any():
+            raise InputError(
+                f"The target spans {target.min():g} to {target.max():g}, too far to be scaled; rescale it."
+            )
         if (self.target_range_ == 0).any():
             constant = target[0, self.target_range_ == 0][0]
             raise InputError(

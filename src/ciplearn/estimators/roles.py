@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ciplearn._core.errors import GraphError, InputError
+from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.entries import columns_of, nodes_of
 
@@ -55,6 +56,8 @@ def settle_roles(
     names = tuple(table.columns)
     chosen = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
     named = {role: _named(columns, names, role) for role, columns in chosen.items()}
+    if named["inputs"] == ():
+        raise InputError("The predictor would see nothing, got inputs=[]; name columns, or leave inputs out for all.")
     if outcome is not None and outcome in names:
         raise InputError(f"X holds the outcome {outcome!r}; drop that column from X and pass it as y.")
     if graph is not None:
@@ -72,6 +75,10 @@ def settle_roles(
     elif protected is not None and not named["protected"]:
         raise InputError("No protected column was named, got protected=[]; name the columns to be invariant in.")
     if independence is not None:
+        if not isinstance(independence, Independence):
+            raise InputTypeError(
+                f"independence must be an Independence, got {independence!r}; pass Independence(right=[...])."
+            )
         _require(independence.right, names, "right")
         _require(independence.given, names, "given")
     return Roles(named["inputs"] or names, independence)
@@ -107,14 +114,19 @@ def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] |
     """Return column names for names or positions."""
     if columns is None:
         return None
-    if isinstance(columns, str | int) or not isinstance(columns, Iterable):
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
         columns = [columns]
     found = []
     for column in columns:
-        if isinstance(column, int) and not isinstance(column, bool):
+        if isinstance(column, int | np.integer) and not isinstance(column, bool):
             if not 0 <= column < len(names):
                 raise InputError(
                     f"{role} names column {column}, but X has columns 0 to {len(names) - 1}; count from 0."
+                )
+            if str(column) in names and names[column] != str(column):
+                raise InputError(
+                    f"{role} names {column}, which may be the column {str(column)!r} or the one at that position, "
+                    f"{names[column]!r}; name it as text."
                 )
             found.append(names[column])
         elif isinstance(column, str):

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
 
 # Written at the end of an epoch, but not more often than this: a kill costs at most so many seconds and one epoch.
 _SECONDS_BETWEEN = 2.0
@@ -29,6 +29,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise InputTypeError(f"checkpoint must be a path, got {path!r}; pass for example 'work.ckpt'.")
         self.path = Path(path)
         self.identity = identity
         self._written = time.monotonic()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from ciplearn._core.errors import InputError, InputTypeError
 
 
 class Objective(ABC):
@@ -21,10 +24,30 @@ class Objective(ABC):
     def prediction(self, output: Tensor) -> Tensor:  # (b, k) -> (b, d)
         """What the penalty's kernel compares."""
 
+    @abstractmethod
+    def columns(self, target: Tensor) -> int | None:
+        """How many columns the output must have; None where any number will do."""
+
     def loss(self, output: Tensor, target: Tensor, weights: Tensor | None) -> Tensor:
         """Mean loss, weighted where rows have weights."""
         losses = self.losses(output, target)
-        return losses.mean() if weights is None else (losses * weights).sum() / weights.sum()
+        if weights is None:
+            return losses.mean()
+        # A batch of rows without weight has nothing to say, and no 0/0 either.
+        return (losses * weights).sum() / weights.sum().clamp_min(torch.finfo(weights.dtype).tiny)
+
+    def check(self, output: Any, target: Tensor) -> None:
+        """Refuse an output that would be broadcast against the target, or is none."""
+        if not isinstance(output, Tensor):
+            raise InputTypeError(f"The network must return a tensor, got {type(output).__name__}; return one tensor.")
+        rows, columns = len(target), self.columns(target)
+        if output.dim() != 2 or len(output) != rows or columns not in (None, output.shape[1]):
+            raise InputError(
+                f"The network must return {rows} rows of {columns or 'some'} columns for this batch, got shape "
+                f"{tuple(output.shape)}; return one row a row of the inputs and one column an output."
+            )
+        if not output.is_floating_point():
+            raise InputTypeError(f"The network must return floating-point numbers, got {output.dtype}; convert them.")
 
 
 @dataclass(frozen=True)
@@ -33,7 +56,11 @@ class SquaredError(Objective):
 
     def losses(self, output: Tensor, target: Tensor) -> Tensor:
         """Mean over outputs of the squared error."""
-        return (output - target).square().mean(dim=1)
+        return (output - target.reshape(output.shape)).square().mean(dim=1)
+
+    def columns(self, target: Tensor) -> int:
+        """One an output."""
+        return target[0].numel()
 
     def prediction(self, output: Tensor) -> Tensor:
         """The output itself."""
@@ -48,6 +75,10 @@ class BinaryCrossEntropy(Objective):
         """Cross-entropy of one logit."""
         return binary_cross_entropy_with_logits(output[:, 0], target.to(output.dtype), reduction="none")
 
+    def columns(self, target: Tensor) -> int:
+        """One logit."""
+        return 1
+
     def prediction(self, output: Tensor) -> Tensor:
         """Probability of the second class."""
         return torch.sigmoid(output)
@@ -55,11 +86,23 @@ class BinaryCrossEntropy(Objective):
 
 @dataclass(frozen=True)
 class CrossEntropy(Objective):
-    """−log p of the right class, from a logit a class; the penalty sees all probabilities."""
+    """−log p of the right class, from a logit a class; the penalty sees all probabilities.
+
+    Attributes
+    ----------
+    classes : int, optional
+        How many there are, where that is known.
+    """
+
+    classes: int | None = None
 
     def losses(self, output: Tensor, target: Tensor) -> Tensor:
         """Cross-entropy of a logit a class."""
         return cross_entropy(output, target, reduction="none")
+
+    def columns(self, target: Tensor) -> int | None:
+        """One logit a class."""
+        return self.classes
 
     def prediction(self, output: Tensor) -> Tensor:
         """Probabilities of the classes."""

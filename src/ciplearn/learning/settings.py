@@ -52,10 +52,13 @@ def chosen_device(device: str | torch.device) -> torch.device:
     """Return the device that is asked for; ``"auto"`` takes a CUDA device where there is one."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    refusal = InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.")
     try:
         chosen = torch.device(device)
-    except RuntimeError as error:
-        raise InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.") from error
+    except (RuntimeError, TypeError) as error:
+        raise refusal from error
+    if chosen.type == "meta":
+        raise refusal
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
     return chosen

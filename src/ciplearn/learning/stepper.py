@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from ciplearn._core.errors import InputError
 from ciplearn.learning.dataset_rows import Rows
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
@@ -47,6 +48,8 @@ class Stepper:
         penalty: Penalty | Operator | None,
     ) -> None:
         self.module, self.rows, self.objective, self.settings, self.penalty = module, rows, objective, settings, penalty
+        if not any(part.requires_grad for part in module.parameters()):
+            raise InputError("The network has no weights to train; pass one with parameters that require gradients.")
         on_device = rows.device.type == "cuda"
         self.optimiser = torch.optim.Adam(
             module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=on_device
@@ -88,7 +91,7 @@ class Stepper:
             return self.module(*inputs)
         with torch.autocast(self.rows.device.type, dtype=torch.bfloat16):
             output: Tensor = self.module(*inputs)
-        return output.float()
+        return output.float() if isinstance(output, Tensor) else output
 
     def _watched(self, plan: Sequence[Tensor]) -> Tensor:  # (steps, 2)
         reached = []
@@ -101,6 +104,7 @@ class Stepper:
 
     def _step(self, index: Tensor, batch: TrainingRows) -> tuple[Tensor, Tensor]:
         output = self.output_of(batch.inputs)
+        self.objective.check(output, batch.target)
         loss = self.objective.loss(output, batch.target, batch.weights)
         penalty = loss.new_zeros(())
         # A penalty that looks refuses predictions that are not finite, in words that are not about training.
