@@ -55,6 +55,13 @@ def test_links_lead_somewhere(page):
     assert broken == []
 
 
+def test_references_are_those_of_the_code():
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    citations = re.findall(r"\[((?:[a-z]+[12]\d{3}(?:, )?)+)\]", sources)
+    page = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    assert {key for keys in citations for key in keys.split(", ")} == set(re.findall(r"^\* `(\w+)`", page, re.MULTILINE))
+
+
 def test_readme_leads_to_every_page():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [page.name for page in PAGES if page.name != "README.md" and f"{page.name})" not in readme] == []

@@ -49,7 +49,7 @@ def draw(graph: CausalGraph, verdict: Verdict | None, paths: Sequence[Path]) -> 
     # Open paths last, so that no other line covers them.
     ordered = [c for c, line in zip(curves, lines, strict=True) if not line.is_open]
     ordered += [c for c, line in zip(curves, lines, strict=True) if line.is_open]
-    return _document(layout, widths, [*ordered, *boxes], _legend(graph, lines, roles), identity)
+    return _document(layout, widths, [*ordered, *boxes], _legend(lines, roles), identity)
 
 
 def _role(graph: CausalGraph, verdict: Verdict | None, name: str, predictor: str | None) -> str:
@@ -152,7 +152,7 @@ def _box(name: str, centre: Point, width: float, role: str, latent: bool) -> str
     return f'<g class="node {"latent" if latent else role}"><rect {shape}/>{text}</g>'
 
 
-def _legend(graph: CausalGraph, lines: Sequence[_Line], roles: dict[str, str]) -> list[tuple[str, str]]:
+def _legend(lines: Sequence[_Line], roles: dict[str, str]) -> list[tuple[str, str]]:
     present = {*roles.values(), *(line.kind for line in lines)} | {"open" for line in lines if line.is_open}
     return [(key, words) for key, words in LEGEND if key in present]
 

@@ -37,7 +37,7 @@ def layered(order: Sequence[str], edges: Sequence[tuple[str, str]], widths: Mapp
     rows = _rows(order, columns, chains)
     _improve_order(rows, chains)
     heights = _heights(rows, chains)
-    places = _column_places(columns, rows, widths)
+    places = _column_places(rows, widths)
     centres = {name: (places[columns[name]], heights[name]) for name in order}
     bends = [
         [(places[slot[1]], heights[slot]) for slot in chain[1:-1] if not isinstance(slot, str)] for chain in chains
@@ -161,9 +161,7 @@ def _spread(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
     return [base + extra for base, extra in zip(offsets, slack, strict=True)]
 
 
-def _column_places(
-    columns: Mapping[str, int], rows: Sequence[Sequence[Slot]], widths: Mapping[str, float]
-) -> list[float]:
+def _column_places(rows: Sequence[Sequence[Slot]], widths: Mapping[str, float]) -> list[float]:
     widest = [max((widths[slot] for slot in row if isinstance(slot, str)), default=0.0) for row in rows]
     places: list[float] = []
     edge = 0.0

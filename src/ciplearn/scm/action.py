@@ -39,11 +39,6 @@ class Action:
         return self._function is not None
 
     @property
-    def is_random(self) -> bool:
-        """Whether two calls may differ."""
-        return _is_law(self.value) or (self._function is not None and _arity(self._function) == 2)
-
-    @property
     def _function(self) -> Callable[..., Any] | None:
         return self.value if callable(self.value) and not _is_law(self.value) else None
 

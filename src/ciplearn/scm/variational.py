@@ -21,9 +21,6 @@ from ciplearn.scm.networks import Scaler, Training, decoder_network, encoder_net
 from ciplearn.scm.regression import FittedAdditive
 from ciplearn.scm.specification import NodeSample, Score, label_frequencies, skill
 
-# How many draws of the latent nodes the paper averages predictions over.
-PAPER_DRAWS = 500
-
 # Draws from the prior that a score averages over.
 _SCORE_DRAWS = 50
 
@@ -73,7 +70,7 @@ class VariationalLatent:
         self, latent: str, children: Mapping[str, NodeSample], generator: Generator
     ) -> tuple[LatentMechanism, dict[str, Mechanism]]:
         """Fit encoder and decoders together; the samples' parents are the observed ones."""
-        problem = _Problem.of(latent, children, self)
+        problem = _Problem.of(children, self)
         networks = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
         encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
         draws = encoder.infer(problem.values, generator)
@@ -120,7 +117,7 @@ class _Problem:
     recipe: VariationalLatent
 
     @classmethod
-    def of(cls, latent: str, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> _Problem:
+    def of(cls, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> _Problem:
         nodes = tuple(
             dict.fromkeys([*children, *(parent for sample in children.values() for parent in sample.parents)])
         )

@@ -93,7 +93,7 @@ def _read_block(text: str, parts: GraphParts, block: Mapping[str, Any], *, direc
             name = _name(text, key)
             inside.append(name)
             parts.nodes.append(name)
-            read_marks(parts, name, _marks(name, attributes))
+            read_marks(parts, name, _marks(attributes))
     for statements in block["subgraphs"].values():
         for statement in statements:
             inside += _read_block(text, parts, statement, directed=directed)
@@ -138,7 +138,7 @@ def _arrow(text: str, attributes: Mapping[str, str], *, directed: bool) -> str:
     return _ARROWS[direction]
 
 
-def _marks(name: str, attributes: Mapping[str, str]) -> dict[str, Any]:
+def _marks(attributes: Mapping[str, str]) -> dict[str, Any]:
     marks: dict[str, Any] = {key: attributes[key] for key in ("latent", "observed", "roles") if key in attributes}
     if "pos" in attributes:
         marks["pos"] = attributes["pos"].rstrip("!").split(",")

@@ -33,14 +33,6 @@ def read_edge_text(text: str) -> GraphParts:
     return _Reader(text).bare()
 
 
-def is_dagitty(text: str) -> bool:
-    """Tell whether the text opens with the frame of a DAGitty model."""
-    try:
-        return _Reader(text).frame() is not None
-    except GraphSyntaxError:
-        return False
-
-
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
