@@ -1,5 +1,7 @@
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from ciplearn.cli.app import _run
@@ -59,6 +61,20 @@ def test_settings_of_a_folder_repeat_it(place, model, tmp_path):
     assert again["trials"] == first["trials"]
     assert again["gamma"] == first["gamma"]
     assert again["settings"] == first["settings"]
+
+
+def test_naming_the_default_penalty_changes_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    s = rng.normal(size=80)
+    a = s + rng.normal(size=80)
+    pd.DataFrame({"S": s, "A": a, "Y": a + s}).to_csv(tmp_path / "t.csv", index=False)
+    roles = ["--graph", "S -> {A Y}, A -> Y", "--outcome", "Y", "--protected", "A"]
+    weights = []
+    for more in ([], ["--penalty", "residual-hscic"], ["--penalty", "circe"]):
+        out = tmp_path / f"m{len(weights)}"
+        assert _run(["fit", str(tmp_path / "t.csv"), *roles, *TINY, *more, "--out", str(out)]) == 0
+        weights.append((out / "weights.safetensors").read_bytes())
+    assert weights[0] == weights[1] != weights[2]
 
 
 def test_chosen_gamma_is_the_largest_tried_within_the_tolerance(model):

@@ -1,7 +1,9 @@
 import pytest
+import torch
 
 from ciplearn import CIPRegressor, Frontier, frontier
 from ciplearn._core.errors import InputError
+from ciplearn.estimators import stacking
 
 
 def quick(scm):
@@ -55,3 +57,12 @@ def test_bad_input_is_refused(scm, X, y, tmp_path):
     found = frontier(quick(scm), X, y, gammas=[0])
     with pytest.raises(InputError, match="'vcf' was not measured"):
         found.pareto(violation="vcf")
+
+
+@pytest.mark.parametrize("setting", ["mixed_precision", "early_stopping"])
+def test_networks_are_stacked_on_a_device_unless_a_setting_needs_its_own_loop(setting, scm, monkeypatch):
+    assert not stacking.can_stack(quick(scm).set_params(device="cpu"))
+    monkeypatch.setattr(stacking, "chosen_device", torch.device)
+    model = quick(scm).set_params(device="cuda")
+    assert stacking.can_stack(model)
+    assert not stacking.can_stack(model.set_params(**{setting: True}))

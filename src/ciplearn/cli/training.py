@@ -124,7 +124,7 @@ def estimator(problem: Problem, recipe: Recipe) -> CIPEstimator:
         context=list(verdict.context),
         inputs=list(verdict.inputs),
         adjustment=list(verdict.adjustment),
-        penalty=None if recipe.penalty is None else PENALTIES[recipe.penalty](),
+        penalty=_penalty(recipe.penalty, conditional=bool(verdict.independence.given)),
         # The paper prepares its penalty batch by batch.
         prepare_once=recipe.penalty != "hscic-paper",
         on_violation=recipe.on_violation,
@@ -132,6 +132,12 @@ def estimator(problem: Problem, recipe: Recipe) -> CIPEstimator:
         random_state=wishes.seed,
         **recipe.network,
     )
+
+
+def _penalty(name: str | None, *, conditional: bool) -> Penalty | None:
+    """Return the penalty of a name, or None for the estimator's own choice, whose kernel knows the outcome's spread."""
+    own = "residual-hscic" if conditional else "hsic"
+    return None if name in (None, own) else PENALTIES[name]()
 
 
 def train(problem: Problem, recipe: Recipe) -> Trained:

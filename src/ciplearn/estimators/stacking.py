@@ -14,9 +14,10 @@ from ciplearn.learning.settings import chosen_device
 
 
 def can_stack(model: CIPEstimator) -> bool:
-    """Whether stacking pays and serves: on a CUDA device, one operator, no validation rows, no checkpoints."""
+    """Whether stacking pays and serves: on a CUDA device, in single precision, one operator, nothing but training."""
     on_device = chosen_device(model.device).type == "cuda"
-    return on_device and model.prepare_once and not model.early_stopping and model.checkpoint is None
+    alone = not model.early_stopping and model.checkpoint is None
+    return on_device and alone and model.prepare_once and not model.mixed_precision
 
 
 def fit_stacked(

@@ -16,9 +16,7 @@ from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
 from ciplearn.learning.settings import TrainingSettings
 from ciplearn.penalties import Operator, Penalty
-
-# Larger batches keep a device busy by themselves, and their penalty looks at the predictions anyway.
-_LARGEST_BATCH_WITHOUT_LOOKING = 2048
+from ciplearn.penalties.operator import BATCH_WITHOUT_LOOKING
 
 # A recording costs about as much as this many steps.
 _LEAST_STEPS_TO_RECORD = 50
@@ -54,8 +52,9 @@ class Stepper:
         self.optimiser = torch.optim.Adam(
             module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=on_device
         )
-        # Looking at a number on a device waits for all work before it.
-        self._looks = not on_device or settings.batch_size > _LARGEST_BATCH_WITHOUT_LOOKING
+        # Looking at a number on a device waits for all work before it. Larger batches keep a device busy by themselves, and
+        # their penalty looks at the predictions anyway.
+        self._looks = not on_device or settings.batch_size > BATCH_WITHOUT_LOOKING
         self._may_record = not self._looks and isinstance(rows, TrainingRows) and _can_be_recorded(penalty)
         self._replay: Callable[[], None] | None = None
         self._index = torch.zeros(0, dtype=torch.int64)

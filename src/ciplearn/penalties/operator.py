@@ -15,7 +15,7 @@ from ciplearn.penalties.forms import Dense, LowRank
 from ciplearn.penalties.inner import inner_product, stacked_inner_products
 
 # Up to this many rows, a CUDA device passes over a block faster than the host learns how many waves it would need.
-_BATCH_WITHOUT_LOOKING = 2048
+BATCH_WITHOUT_LOOKING = 2048
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Operator:
 
 def _spread(y_hat: Tensor) -> float | None:
     """Largest minus smallest prediction, after a check that all are finite; None where looking would cost too much."""
-    if y_hat.is_cuda and y_hat.shape[0] <= _BATCH_WITHOUT_LOOKING:
+    if y_hat.is_cuda and y_hat.shape[0] <= BATCH_WITHOUT_LOOKING:
         return None
     low, high = extremes(y_hat, "y_hat")
     return high - low
