@@ -52,8 +52,8 @@ class Stepper:
         self.optimiser = torch.optim.Adam(
             module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=on_device
         )
-        # Looking at a number on a device waits for all work before it. Larger batches keep a device busy by themselves, and
-        # their penalty looks at the predictions anyway.
+        # Looking at a number on a device waits for all work before it. Larger batches keep a device busy by themselves,
+        # and their penalty looks at the predictions anyway.
         self._looks = not on_device or settings.batch_size > BATCH_WITHOUT_LOOKING
         self._may_record = not self._looks and isinstance(rows, TrainingRows) and _can_be_recorded(penalty)
         self._replay: Callable[[], None] | None = None
