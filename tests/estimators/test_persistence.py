@@ -1,11 +1,14 @@
+import contextlib
+import copy
 import json
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 from ciplearn import HSCIC, Categorical, CIPClassifier, CIPRegressor, Gaussian, Product
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.estimators import load_model, save_model
 from tests.estimators.test_training import mixed_table
 
@@ -88,3 +91,65 @@ def test_saving_replaces_a_model_but_nothing_else(saved, tmp_path):
     assert (other / "thesis.txt").exists()
     with pytest.raises(InputError, match="fit it first"):
         save_model(CIPRegressor(), tmp_path / "unfitted")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"epochs": np.int64(1), "batch_size": np.int32(64)},
+        {"gamma": np.float32(0.5), "learning_rate": np.float32(1e-3)},
+        {"hidden": (np.int64(3),), "verbose": np.bool_(False)},
+        {"protected": {"A"}},
+        {"protected": np.array(["A"])},
+        {"device": torch.device("cpu")},
+    ],
+)
+def test_numbers_of_numpy_and_other_lists_are_saved_too(settings, X, y, tmp_path):
+    model = CIPRegressor(**{"protected": ["A"], "epochs": 1, "random_state": 0} | settings).fit(X, y)
+    save_model(model, tmp_path / "model", scores={"mse": np.float32(1)})
+    assert np.array_equal(load_model(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_what_cannot_be_saved_leaves_nothing_behind(X, y, tmp_path):
+    dates = np.array(["2020", "2021"] * 300, dtype="datetime64[D]")
+    with pytest.raises(InputError, match="cannot be saved"):
+        save_model(CIPClassifier(epochs=1).fit(X, dates), tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+    for place in (None, 5):
+        with pytest.raises(InputError, match="must be a path"):
+            save_model(CIPRegressor(epochs=1).fit(X, y), place)
+        with pytest.raises(InputError, match="must be a path"):
+            load_model(place)
+
+
+def entries(value, path=()):
+    """Yield the paths of all entries of JSON data, two of each list."""
+    places = value if isinstance(value, dict) else range(min(len(value), 2)) if isinstance(value, list) else ()
+    for place in places:
+        yield (*path, place)
+        yield from entries(value[place], (*path, place))
+
+
+@pytest.mark.parametrize("change", ["left out", None, "text", -1, [], {}])
+def test_changed_description_is_refused_or_still_predicts(change, saved, X):
+    _, folder = saved
+    description = folder / "model.json"
+    whole = json.loads(description.read_text())
+    for path in entries(whole):
+        broken = copy.deepcopy(whole)
+        around = broken
+        for place in path[:-1]:
+            around = around[place]
+        if change == "left out":
+            del around[path[-1]]
+        else:
+            around[path[-1]] = change
+        description.write_text(json.dumps(broken))
+        with contextlib.suppress(CiplearnError):
+            assert len(load_model(folder).predict(X)) == len(X), path
+
+
+def test_device_that_is_none_is_refused(saved):
+    _, folder = saved
+    with pytest.raises(InputError, match="device must be"):
+        load_model(folder, device="abacus")

@@ -24,7 +24,7 @@ from safetensors.torch import save as save_tensors
 from torch import nn
 
 import ciplearn
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.card import model_card
@@ -33,6 +33,7 @@ from ciplearn.estimators.networks import Perceptron
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.specs import from_spec, to_spec
+from ciplearn.learning.settings import chosen_device
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 1
@@ -54,20 +55,21 @@ def save_model(model: CIPEstimator, folder: str | os.PathLike[str], scores: dict
         What to say about the model on its card.
     """
     if type(model).__name__ not in _CLASSES or not hasattr(model, "module_"):
-        raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got {model!r}; fit it first.")
-    target = Path(folder)
+        kind = type(model).__name__
+        raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got a {kind}; fit it first.")
+    target = _as_path(folder)
     if target.exists() and not (target / _DESCRIPTION).exists() and (target.is_file() or any(target.iterdir())):
         raise InputError(f"{target} exists and holds no model; pass another folder.")
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
-    description = _described(model, weights, scores or {})
+    description = json.dumps(_described(model, weights, scores or {}), indent=2, ensure_ascii=False, default=_plain)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as place:
             part = Path(place) / "model"
             part.mkdir()
             (part / _WEIGHTS).write_bytes(weights)
-            (part / _DESCRIPTION).write_text(json.dumps(description, indent=2, ensure_ascii=False), encoding="utf-8")
-            (part / _CARD).write_text(model_card(description), encoding="utf-8")
+            (part / _DESCRIPTION).write_text(description, encoding="utf-8")
+            (part / _CARD).write_text(model_card(json.loads(description)), encoding="utf-8")
             if target.exists():
                 shutil.rmtree(target)
             part.rename(target)
@@ -88,7 +90,22 @@ def load_model(folder: str | os.PathLike[str], module: nn.Module | None = None, 
         A network of the same architecture, for a model that was trained with its own ``module``.
     device : str
     """
-    description, weights = _read(Path(folder))
+    place = chosen_device(device)
+    description, weights = _read(_as_path(folder))
+    try:
+        model = _restored(description)
+        model.module_ = _network(description["network"], module, weights, Path(folder)).to(place).eval()
+        _dry_run(model)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
+        if isinstance(error, CiplearnError):
+            raise
+        raise InputError(
+            f"{Path(folder) / _DESCRIPTION} was changed and fits no model; save the model anew."
+        ) from error
+    return model
+
+
+def _restored(description: dict[str, Any]) -> CIPEstimator:
     parameters = {name: _as_parameter(value) for name, value in description["parameters"].items()}
     model = _CLASSES[description["class"]](**parameters)
     model.penalty = from_spec(description["penalty"])
@@ -101,11 +118,12 @@ def load_model(folder: str | os.PathLike[str], module: nn.Module | None = None, 
     model.gamma_, model.n_iter_ = description["gamma"], description["epochs"]
     model.history_ = tuple(description["history"])
     model.n_features_in_ = len(description["columns"])
+    if not isinstance(description["array"], bool):
+        raise ValueError("array")
     if description["array"]:
         model.array_names_ = description["columns"]
     else:
         model.feature_names_in_ = np.asarray(description["columns"], dtype=object)
-    model.module_ = _network(description["network"], module, weights, Path(folder)).to(device).eval()
     return model
 
 
@@ -164,7 +182,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
         )
     if hashlib.sha256(weights).hexdigest() != description.get("weights_sha256"):
         raise InputError(f"{folder / _WEIGHTS} is truncated or was changed since it was saved; save the model anew.")
-    if description.get("class") not in _CLASSES:
+    if str(description.get("class")) not in _CLASSES:
         raise InputError(f"{folder} names an unknown model {description.get('class')!r}; it was changed or is too new.")
     return description, weights
 
@@ -173,7 +191,7 @@ def _roles(model: CIPEstimator, description: dict[str, Any]) -> Roles:
     said = description["independence"]
     if model.graph is None and model.protected is None and said is not None:
         model.independence = Independence(right=said["right"], given=said["given"])
-    return model._roles_of(pd.DataFrame(columns=description["columns"]))
+    return model._roles_of(pd.DataFrame(columns=[str(name) for name in description["columns"]]))
 
 
 def _target(model: CIPEstimator) -> dict[str, Any]:
@@ -193,9 +211,10 @@ def _restore_target(model: CIPEstimator, target: dict[str, Any]) -> None:
         kind = object if target["kind"] == "object" else None
         model.classes_ = np.array(target["classes"], dtype=kind)
     else:
-        model.target_low_ = np.array(target["low"])
-        model.target_range_ = np.array(target["range"])
-        model.target_centre_, model.target_spread_ = np.array(target["centre"]), np.array(target["spread"])
+        parts = [np.array(target[name], dtype=float) for name in ("low", "range", "centre", "spread")]
+        if not np.isfinite(np.stack(parts)).all():
+            raise ValueError("target")
+        model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = parts
         model.target_is_flat_ = target["flat"]
 
 
@@ -216,3 +235,29 @@ def _network(said: dict[str, Any], module: nn.Module | None, weights: bytes, fol
 
 def _as_parameter(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def _dry_run(model: CIPEstimator) -> None:
+    """Ask for one row of nothing: an entry of a wrong kind shows here and not in use."""
+    features = model.encoding_.features(pd.DataFrame(None, index=[0], columns=list(model.encoding_.names)))
+    if isinstance(model.module_, Perceptron):
+        answer = model.module_(features.to(next(model.module_.parameters()).device))
+        if not isinstance(model, CIPClassifier):
+            answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
+
+
+def _as_path(folder: Any) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise InputTypeError(f"folder must be a path, got {folder!r}; pass for example 'model'.")
+    return Path(folder)
+
+
+def _plain(value: Any) -> Any:
+    """JSON for what people pass as parameters beside plain numbers, text and lists."""
+    if isinstance(value, np.generic | np.ndarray | pd.Index):
+        return value.tolist()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, torch.device):
+        return str(value)
+    raise InputTypeError(f"A model with {value!r} among its parameters or classes cannot be saved; use plain values.")

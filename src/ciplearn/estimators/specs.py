@@ -52,7 +52,7 @@ def from_spec(spec: Any) -> Any:
     if not isinstance(spec, dict):
         return spec
     arguments = {name: from_spec(entry) for name, entry in spec.items() if name != "kind"}
-    kind = _KINDS.get(spec.get("kind", ""))
+    kind = _KINDS.get(str(spec.get("kind")))
     if kind is None:
         raise InputError(f"The model file names an unknown kind {spec.get('kind')!r}; it was changed or is too new.")
     try:
