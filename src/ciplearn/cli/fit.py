@@ -126,10 +126,10 @@ def fit(
 
       ciplearn fit --config fit.yaml --gamma 3
     """
+    from ciplearn._core.files import whole_folder
     from ciplearn.cli.model_folder import SIGN, write_folder
     from ciplearn.cli.problem import Problem, Wishes
     from ciplearn.cli.training import Recipe, estimator, train
-    from ciplearn.cli.writing import whole_folder
 
     if gamma is not None and tolerance is not None:
         raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")

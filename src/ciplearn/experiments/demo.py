@@ -14,9 +14,9 @@ import torch
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.files import whole_file, write_text
 from ciplearn.baselines import CF1, CF2, NaivePredictor
 from ciplearn.causal import Verdict
-from ciplearn.cli.writing import whole_file, write_text
 from ciplearn.datasets import MinMaxScaling, first_synthetic
 from ciplearn.display import FrontierDisplay
 from ciplearn.estimators import CIPRegressor, frontier

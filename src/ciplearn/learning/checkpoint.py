@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.files import whole_file
 
 # Written at the end of an epoch, but not more often than this: a kill costs at most so many seconds and one epoch.
 _SECONDS_BETWEEN = 2.0
@@ -57,15 +57,8 @@ class Checkpoint:
         """Write the state, if the last one is old enough; a kill while writing leaves the last one in place."""
         if time.monotonic() - self._written < _SECONDS_BETWEEN:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                torch.save({"identity": self.identity, **state}, file)
-            os.replace(name, self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with whole_file(self.path) as stream:
+            torch.save({"identity": self.identity, **state}, stream)
         self._written = time.monotonic()
 
     def remove(self) -> None:

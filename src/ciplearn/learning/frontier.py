@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.files import write_text
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Frontier:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table."""
-        self.table.to_csv(path, index=False)
+        write_text(Path(path), self.table.to_csv(index=False))
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> Self:

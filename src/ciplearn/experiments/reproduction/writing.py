@@ -1,12 +1,11 @@
-"""Files that are either whole or not there."""
+"""Folders and files of a study."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.files import whole_file
 
 
 def make_folder(folder: Path) -> None:
@@ -18,17 +17,6 @@ def make_folder(folder: Path) -> None:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file under another name first and move it into place when it is whole."""
-    data = content.encode() if isinstance(content, str) else content
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}; pass another place.") from error
+    """Write a file; it appears whole or not at all."""
+    with whole_file(path) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)

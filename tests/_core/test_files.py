@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ciplearn._core.errors import InputError
-from ciplearn.cli.writing import whole_file, whole_folder, write_text
+from ciplearn._core.files import whole_file, whole_folder, write_text
 
 
 @pytest.mark.parametrize("trouble", [RuntimeError, KeyboardInterrupt, SystemExit])
