@@ -125,7 +125,8 @@ def test_number_that_is_a_name_and_a_position_is_refused(X, y):
         (lambda y: y + 1j, "The target cannot be used: Complex data"),
         (lambda y: pd.date_range("2020", periods=N), "holds dates"),
         (lambda y: torch.tensor(y.to_numpy(), requires_grad=True), "The target cannot be used"),
-        (lambda y: np.r_[1.7e308, -1.7e308, np.zeros(N - 2)], "too far to be scaled"),
+        (lambda y: np.r_[1.7e308, -1.7e308, np.zeros(N - 2)], "too far for squared errors"),
+        (lambda y: y * 1e200, "too far for squared errors"),
     ],
 )
 def test_target_that_cannot_be_used_is_one_sentence(change, words, X, y):

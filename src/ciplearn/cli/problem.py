@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import pandas as pd
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
-from ciplearn.cli.schema import CATEGORY, NUMBER, Schema
+from ciplearn.cli.schema import CATEGORY, NUMBER, Schema, stray_text
 from ciplearn.estimators.missing import POLICIES
 from ciplearn.estimators.roles import Roles, settle_roles
 
@@ -73,6 +74,7 @@ class Problem:
         schema = Schema.of(table, wishes.categories).restricted(nodes)
         typed = schema.typed(table[nodes], "the table")
         outcome = _outcome(wishes)
+        _point_out_stray_text(table, schema, outcome, wishes)
         roles = settle_roles(
             typed.drop(columns=outcome),
             graph=wishes.graph,
@@ -168,6 +170,25 @@ def _columns_of(graph: CausalGraph, table: pd.DataFrame) -> list[str]:
                 "mark the node latent."
             )
     return [name for name in table.columns if name in graph.observed]
+
+
+def _point_out_stray_text(table: pd.DataFrame, schema: Schema, outcome: str, wishes: Wishes) -> None:
+    """One stray cell makes a category of each number in its column: for the outcome that is another task."""
+    for name, kind in schema.kinds.items():
+        cell = stray_text(table[name]) if kind == CATEGORY and name not in wishes.categories else None
+        if cell is None:
+            continue
+        if name == outcome and wishes.task is None:
+            raise InputError(
+                f"The outcome {name!r} holds mostly numbers, but also cells like {cell!r}; correct these, name them "
+                "with --na, or pass --task classification."
+            )
+        warnings.warn(
+            f"Column {name!r} is taken for categories because of cells like {cell!r}, though most of its values read "
+            "as numbers; correct these cells, name them with --na, or confirm with --categories.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _outcome(wishes: Wishes) -> str:

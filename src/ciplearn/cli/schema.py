@@ -12,6 +12,9 @@ from ciplearn._core.errors import InputError
 
 NUMBER, CATEGORY = "number", "category"
 
+# Thousands, units and blanks, as people and spreadsheets write them.
+_SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -60,6 +63,16 @@ def _kind(column: pd.Series) -> str:
     if known.empty:
         return NUMBER
     return CATEGORY if pd.to_numeric(known, errors="coerce").isna().any() else NUMBER
+
+
+def stray_text(column: pd.Series) -> str | None:
+    """Return a cell that keeps a column from being numbers, where most of its values are numbers or nearly so."""
+    values = pd.Series(column.dropna().unique()).astype(str)
+    bare = values.str.replace(_SIGNS_IN_NUMBERS, "", regex=True)
+    if not pd.to_numeric(bare, errors="coerce").notna().mean() > 0.5:
+        return None
+    stray = values[pd.to_numeric(values, errors="coerce").isna()]
+    return None if stray.empty else str(stray.iloc[0])
 
 
 def _numbers(column: pd.Series, where: str, first_row: int) -> pd.Series:

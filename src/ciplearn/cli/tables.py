@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import warnings
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,15 +98,15 @@ class TableFile:
         options: dict[str, Any] = self._text_options() | {
             "names": names,
             "header": 0 if self.columns is None else None,
-            "usecols": None if columns is None else list(columns),
             "na_values": [_MISSING, *self.missing],
             "index_col": False,
         }
         if rows is None:
             yield pd.read_csv(self.path, **options)
             return
+        # All columns are read even where few are asked for: only then does pandas notice a row of too many cells.
         with pd.read_csv(self.path, chunksize=rows, **options) as reader:
-            yield from reader
+            yield from (piece if columns is None else piece[list(columns)] for piece in reader)
 
     def _text_options(self) -> dict[str, Any]:
         tabs = self.path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
@@ -165,8 +168,9 @@ def _complaints(path: Path) -> Iterator[None]:
             yield
     except pd.errors.EmptyDataError:
         raise InputError(f"{path} is empty; pass a table with a header and rows.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}; pass another file.") from error
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} cannot be read: {reason}; pass another file.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text; save the table as UTF-8 or Parquet.") from error
     except pd.errors.ParserError as error:

@@ -99,9 +99,10 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         self.target_low_ = target.min(axis=0)
         with np.errstate(over="ignore"):
             self.target_range_ = target.max(axis=0) - self.target_low_
-        if np.isinf(self.target_range_).any():
+            has_squares = np.isfinite(self.target_range_**2).all()
+        if not has_squares:
             raise InputError(
-                f"The target spans {target.min():g} to {target.max():g}, too far to be scaled; rescale it."
+                f"The target spans {target.min():g} to {target.max():g}, too far for squared errors; rescale it."
             )
         if (self.target_range_ == 0).any():
             constant = target[0, self.target_range_ == 0][0]

@@ -1,0 +1,95 @@
+"""Tables as spreadsheets and people write them: read rightly, pointed out, or refused in one line."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ciplearn.cli.app import _run
+from ciplearn.cli.schema import stray_text
+
+GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
+
+
+@pytest.fixture
+def table():
+    draw = np.random.default_rng(0)
+    S, A, L = draw.normal(size=(3, 60))
+    return pd.DataFrame({"S": S, "A": A, "L": L, "Y": S + A + L})
+
+
+@pytest.fixture
+def place(tmp_path, table, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("good.csv", index=False)
+    assert fit("good.csv", "--out=model") == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+def fit(path, *more):
+    roles = ["--graph", GRAPH, "--outcome=Y", "--protected=A"]
+    return _run(["fit", path, *roles, "--gamma=1", "--epochs=1", "--no-compare", *more])
+
+
+def refusal(capsys, code):
+    assert code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
+@pytest.mark.parametrize("chunk", ["7", "1000"])
+def test_row_of_too_many_cells_is_refused_wherever_it_stands(place, capsys, chunk):
+    path = place / "ragged.csv"
+    path.write_text((place / "good.csv").read_text() + "1,2,3,4,5\n")
+    said = refusal(capsys, _run(["predict", "model", "ragged.csv", "--out=p.csv", f"--chunk-rows={chunk}"]))
+    assert "ragged.csv is no regular table" in said
+    assert "line 62" in said
+    assert not (place / "p.csv").exists()
+
+
+def test_compressed_file_that_is_cut_short_or_none_is_refused(place, capsys):
+    whole = gzip.compress((place / "good.csv").read_bytes())
+    for name, content in {"cut.csv.gz": whole[:-20], "none.csv.zip": b"abc", "none.csv.xz": b"abc"}.items():
+        (place / name).write_bytes(content)
+        assert f"{name} cannot be read" in refusal(capsys, fit(name, "--out=other"))
+
+
+@pytest.mark.parametrize("target", ["good.csv", "model/weights.safetensors", "model/../good.csv"])
+@pytest.mark.parametrize("command", ["predict", "audit"])
+def test_what_is_read_is_not_written_over(place, capsys, command, target):
+    before = (place / target).read_bytes()
+    said = refusal(capsys, _run([command, "model", "good.csv", "--out", target]))
+    assert "another file to write" in said
+    assert (place / target).read_bytes() == before
+
+
+def test_stray_text_is_found_among_numbers_only():
+    assert stray_text(pd.Series(["1", "2.5", "oops", None])) == "oops"
+    assert stray_text(pd.Series(["1,000", "2,500"])) == "1,000"
+    assert stray_text(pd.Series(["5 %", "$7"])) == "5 %"
+    assert stray_text(pd.Series(["1", "2"])) is None
+    assert stray_text(pd.Series(["cook", "nurse", "1"])) is None
+
+
+def test_outcome_with_stray_text_is_refused_until_it_is_missing(place, table, capsys):
+    table.astype({"Y": object}).replace({"Y": {table["Y"][0]: "many"}}).to_csv("stray.csv", index=False)
+    said = refusal(capsys, fit("stray.csv", "--out=other"))
+    assert "The outcome 'Y' holds mostly numbers, but also cells like 'many'" in said
+    assert fit("stray.csv", "--out=other", "--na=many") == 0
+    assert "Regression." in capsys.readouterr().out
+
+
+def test_column_with_stray_text_is_pointed_out(place, table):
+    table.astype({"A": object}).replace({"A": {table["A"][0]: "oops"}}).to_csv("stray.csv", index=False)
+    with pytest.warns(UserWarning, match="Column 'A' is taken for categories because of cells like 'oops'"):
+        assert fit("stray.csv", "--out=other") == 0
+    assert fit("stray.csv", "--out=other", "--categories=A") == 0
+    assert fit("stray.csv", "--out=other", "--na=oops") == 0
+
+
+def test_numbers_whose_squares_overflow_are_refused(place, table, capsys):
+    (table * 1e200).to_csv("huge.csv", index=False)
+    assert "too far for squared errors" in refusal(capsys, fit("huge.csv", "--out=other"))
