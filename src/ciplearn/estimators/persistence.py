@@ -9,8 +9,6 @@ import hashlib
 import json
 import os
 import platform
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from torch import nn
 
 import ciplearn
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
+from ciplearn._core.files import whole_folder
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.card import model_card
@@ -58,25 +57,12 @@ def save_model(model: CIPEstimator, folder: str | os.PathLike[str], scores: dict
         kind = type(model).__name__
         raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got a {kind}; fit it first.")
     target = _as_path(folder)
-    if target.exists() and not (target / _DESCRIPTION).exists() and (target.is_file() or any(target.iterdir())):
-        raise InputError(f"{target} exists and holds no model; pass another folder.")
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     description = json.dumps(_described(model, weights, scores or {}), indent=2, ensure_ascii=False, default=_plain)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as place:
-            part = Path(place) / "model"
-            part.mkdir()
-            (part / _WEIGHTS).write_bytes(weights)
-            (part / _DESCRIPTION).write_text(description, encoding="utf-8")
-            (part / _CARD).write_text(model_card(json.loads(description)), encoding="utf-8")
-            if target.exists():
-                shutil.rmtree(target)
-            part.rename(target)
-    except OSError as error:
-        raise InputError(
-            f"The model cannot be written to {target}: {error.strerror or error}; pass another folder."
-        ) from error
+    with whole_folder(target, _DESCRIPTION) as fresh:
+        (fresh / _WEIGHTS).write_bytes(weights)
+        (fresh / _DESCRIPTION).write_text(description, encoding="utf-8")
+        (fresh / _CARD).write_text(model_card(json.loads(description)), encoding="utf-8")
     return target
 
 
