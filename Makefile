@@ -5,17 +5,26 @@ BIN := $(VENV)/bin
 # torch pinned in the constraints file keeps pip from fetching gigabytes of CUDA packages.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types unit slow bench format clean
+# Small matrices on several threads of a busy machine are slower than on one; the tests keep the cores busy themselves.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit slow bench format clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable '.[dev]'
 	touch $@
 
-demo: $(VENV)/.ready
+demo: $(VENV)/.ready  ## the idea at work, with a report
 	$(BIN)/ciplearn demo --out demo-output
 
-test: lint types unit
+test: lint types unit  ## what continuous integration runs
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -27,15 +36,15 @@ types: $(VENV)/.ready
 unit: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -q
 
-slow: $(VENV)/.ready
+slow: $(VENV)/.ready  ## tests that take over a minute
 	$(BIN)/pytest -m slow
 
-bench: $(VENV)/.ready
+bench: $(VENV)/.ready  ## what a penalty costs, as ratios
 	$(BIN)/ciplearn bench
 
-format: $(VENV)/.ready
+format: $(VENV)/.ready  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:
+clean:  ## remove all that was made here
 	rm -rf $(VENV) build dist demo-output
