@@ -73,6 +73,7 @@ def main() -> None:
             graph=graphs.adult_columns(),
             context=context,
             gamma=gamma,
+            gamma_scale=1.0,
             hidden=(20,),
             epochs=asked.epochs,
             learning_rate=3e-3,

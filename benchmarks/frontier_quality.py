@@ -22,7 +22,7 @@ GAMMAS = (0.0, 0.1, 0.3, 0.6, 1.0, 1.8, 3.0, 6.0, 15.0, 50.0)
 def penalties(spread):
     """Name -> what differs from the default, and by how much gammas are stretched."""
     return {
-        "default": ({}, 1),
+        "default": ({"gamma_scale": 1.0}, 1),
         "length scale halved": ({"penalty": ResidualHSCIC(kernel=Gaussian(0.7 * spread))}, 0.3),
         "length scale doubled": ({"penalty": ResidualHSCIC(kernel=Gaussian(2.8 * spread))}, 3),
         "ridge 1e-2": ({"penalty": ResidualHSCIC(kernel=Gaussian(2**0.5 * spread), ridge=1e-2)}, 1),

@@ -23,6 +23,7 @@ from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.estimators.further_inputs import FurtherInputs
+from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.missing import without_missing
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
@@ -53,6 +54,7 @@ class CIPEstimator(BaseEstimator, ABC):
         adjustment: Columns = None,
         independence: Independence | None = None,
         gamma: float | None = None,
+        gamma_scale: float | str = "auto",
         penalty: Penalty | None = None,
         prepare_once: bool = True,
         on_violation: str = "raise",
@@ -81,6 +83,7 @@ class CIPEstimator(BaseEstimator, ABC):
         self.adjustment = adjustment
         self.independence = independence
         self.gamma = gamma
+        self.gamma_scale = gamma_scale
         self.penalty = penalty
         self.prepare_once = prepare_once
         self.on_violation = on_violation
@@ -161,6 +164,10 @@ class CIPEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _encode_target(self, target: np.ndarray) -> Tensor:
         """The target as the loss takes it."""
+
+    @abstractmethod
+    def _outcome(self, target: Tensor) -> tuple[Tensor, float]:
+        """The prediction that is always right, shape (n, d), and the loss of the best constant one."""
 
     @abstractmethod
     def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
@@ -256,6 +263,7 @@ class CIPEstimator(BaseEstimator, ABC):
         operator: Penalty | Operator | None = penalty
         if penalty is not None and self.prepare_once:
             operator = penalty.prepare(rows.right, rows.given)
+        settings = self._scaled(settings, rows, operator)
         validation = None
         if held_out is not None:
             judge = None if penalty is None else penalty.prepare(held_out.right, held_out.given)
@@ -291,6 +299,17 @@ class CIPEstimator(BaseEstimator, ABC):
             mixed_precision=bool(self.mixed_precision),
             seed=drawn_seed(self.random_state),
         )
+
+    def _scaled(self, settings: TrainingSettings, rows: Rows, penalty: Penalty | Operator | None) -> TrainingSettings:
+        """Settle what a gamma of 1 weighs."""
+        if not is_relative(self.gamma_scale, self.penalty is None):
+            self.gamma_scale_ = fixed_scale(self.gamma_scale)
+        elif penalty is None:
+            self.gamma_scale_ = 1.0
+        else:
+            operator = penalty if isinstance(penalty, Operator) else penalty.prepare(rows.right, rows.given)
+            self.gamma_scale_ = outcome_scale(operator, *self._outcome(rows.target))
+        return replace(settings, gamma_scale=self.gamma_scale_)
 
     def _effective_gamma(self, roles: Roles) -> float:
         if roles.independence is None:

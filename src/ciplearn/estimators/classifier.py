@@ -24,8 +24,8 @@ from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
 class CIPClassifier(ClassifierMixin, CIPEstimator):
     """Classification that would have said the same had the protected variables been different.
 
-    Minimises cross-entropy + gamma · penalty(p̂, right | given), where p̂ are the class probabilities. Parameters and
-    attributes: see `CIPRegressor`; also ``classes_``.
+    Minimises cross-entropy + gamma · scale · penalty(p̂, right | given), where p̂ are the class probabilities. Parameters
+    and attributes: see `CIPRegressor`; also ``classes_``.
     """
 
     def predict_proba(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:
@@ -59,6 +59,12 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
 
     def _encode_target(self, target: np.ndarray) -> Tensor:
         return torch.from_numpy(np.searchsorted(self.classes_, target))
+
+    def _outcome(self, target: Tensor) -> tuple[Tensor, float]:
+        shares = target.bincount(minlength=len(self.classes_)) / len(target)
+        entropy = float(-torch.xlogy(shares, shares).sum())
+        certain = torch.nn.functional.one_hot(target, len(self.classes_)).float()
+        return certain[:, 1:] if len(self.classes_) == 2 else certain, entropy
 
     def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
         return Perceptron(n_inputs, self.hidden, 1 if len(self.classes_) == 2 else len(self.classes_))

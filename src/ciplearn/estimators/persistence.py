@@ -101,7 +101,8 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
         if name in description:
             setattr(model, name, from_spec(description[name]))
     _restore_target(model, description["target"])
-    model.gamma_, model.n_iter_ = description["gamma"], description["epochs"]
+    model.gamma_, model.gamma_scale_ = description["gamma"], description["gamma_scale"]
+    model.n_iter_ = description["epochs"]
     model.history_ = tuple(description["history"])
     model.n_features_in_ = len(description["columns"])
     if not isinstance(description["array"], bool):
@@ -137,6 +138,7 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "array": hasattr(model, "array_names_"),
         "target": _target(model),
         "gamma": model.gamma_,
+        "gamma_scale": model.gamma_scale_,
         "epochs": model.n_iter_,
         "history": list(model.history_),
         "network": own,

@@ -22,7 +22,7 @@ from ciplearn.learning import Objective, SquaredError
 class CIPRegressor(RegressorMixin, CIPEstimator):
     """Regression that would have said the same had the protected variables been different.
 
-    Minimises mean squared error + gamma · penalty(Ŷ, right | given) on outcomes scaled to [0, 1].
+    Minimises mean squared error + gamma · scale · penalty(Ŷ, right | given) on outcomes scaled to [0, 1].
 
     Parameters
     ----------
@@ -37,6 +37,10 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         The statement to enforce, for people who bring their own.
     gamma : float, optional
         Weight of the penalty; 1 where there is an independence and no gamma is named.
+    gamma_scale : "auto", "outcome" or float
+        What a gamma of 1 weighs. ``"outcome"`` makes gamma relative: loss / loss of a constant prediction + gamma ·
+        penalty / penalty of the outcome itself, up to a factor. ``"auto"`` is that for the default penalty, and plain
+        loss + gamma · penalty for a ``penalty`` that is passed; a number is the factor itself.
     penalty : Penalty, optional
         By default `ResidualHSCIC` with leave-one-out ridge, or `HSIC` where nothing is conditioned on;
         ``HSCIC.paper()`` with ``prepare_once=False`` is the paper's.
@@ -75,8 +79,8 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Inputs, independence and verdict.
     history_ : tuple of dict
         Loss and penalty of each epoch.
-    gamma_ : float
-        The weight that was used.
+    gamma_, gamma_scale_ : float
+        What was used; the penalty's weight is their product.
     """
 
     def predict(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:
@@ -114,6 +118,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
 
     def _encode_target(self, target: np.ndarray) -> Tensor:
         return torch.from_numpy((target - self.target_low_) / self.target_range_).float()
+
+    def _outcome(self, target: Tensor) -> tuple[Tensor, float]:
+        return target, float(target.var(dim=0, correction=0).mean())
 
     def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
         return Perceptron(n_inputs, self.hidden, len(self.target_low_), self.target_centre_, self.target_spread_)

@@ -44,11 +44,11 @@ def fit_stacked(
         [one.gamma_ for one in fitted],
         rows,
         prototype._objective(),
-        fitted[0]._settings(roles),
+        prototype._scaled(fitted[0]._settings(roles), rows, operator),
         operator,
         progress=progress,
     )
     for one, module, loss in zip(fitted, trained.modules, trained.losses, strict=True):
-        one.module_, one.n_iter_ = module, one.epochs
+        one.module_, one.n_iter_, one.gamma_scale_ = module, one.epochs, prototype.gamma_scale_
         one.history_ = ({"loss": loss},)
     return fitted

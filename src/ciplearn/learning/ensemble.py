@@ -84,7 +84,7 @@ class _Stack:
         self.modules, self.rows, self.objective, self.operator = moved, rows, objective, operator
         self.parameters, self.buffers = stack_module_state(moved)
         self.skeleton = copy.deepcopy(moved[0]).to("meta")
-        self.gammas = torch.tensor(list(gammas), dtype=torch.float32, device=device)
+        self.gammas = settings.gamma_scale * torch.tensor(list(gammas), dtype=torch.float32, device=device)
         graphed = device.type == "cuda"
         self.optimiser = torch.optim.Adam(
             self.parameters.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=graphed

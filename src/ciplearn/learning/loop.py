@@ -199,7 +199,7 @@ class _Run:
             output = torch.cat(outputs)
             total = float(self.stepper.objective.loss(output, rows.target, rows.weights))
             if validation.operator is not None:
-                total += self.settings.gamma * float(validation.operator(self.stepper.objective.prediction(output)))
+                total += self.settings.weight * float(validation.operator(self.stepper.objective.prediction(output)))
         self.module.train()
         return total
 

@@ -17,7 +17,7 @@ class TrainingSettings:
     Attributes
     ----------
     gamma : float
-        Weight of the penalty.
+        Weight of the penalty, in units of ``gamma_scale``.
     epochs, batch_size : int
     learning_rate, weight_decay : float
     patience : int or None
@@ -25,6 +25,8 @@ class TrainingSettings:
         trains all epochs.
     mixed_precision : bool
         Run the network in bfloat16 where torch deems it safe; loss, penalty and weights stay in single precision.
+    gamma_scale : float
+        What a gamma of 1 weighs.
     seed : int
         Of initial weights, shuffles and dropout.
     """
@@ -36,16 +38,23 @@ class TrainingSettings:
     weight_decay: float = 0.0
     patience: int | None = None
     mixed_precision: bool = False
+    gamma_scale: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         non_negative(self.gamma, "gamma")
+        positive(self.gamma_scale, "gamma_scale")
         whole(self.epochs, "epochs", minimum=1)
         whole(self.batch_size, "batch_size", minimum=2)
         positive(self.learning_rate, "learning_rate")
         non_negative(self.weight_decay, "weight_decay")
         if self.patience is not None:
             whole(self.patience, "patience", minimum=1)
+
+    @property
+    def weight(self) -> float:
+        """What the penalty is multiplied with."""
+        return self.gamma * self.gamma_scale
 
 
 def chosen_device(device: str | torch.device) -> torch.device:

@@ -110,7 +110,7 @@ class Stepper:
         if self.penalty is not None and not (self._looks and not math.isfinite(loss.detach())):
             penalty = self._penalty_of(self.objective.prediction(output), index, batch)
         self.optimiser.zero_grad()
-        (loss + self.settings.gamma * penalty).backward()
+        (loss + self.settings.weight * penalty).backward()
         self.optimiser.step()
         return loss.detach(), penalty.detach()
 

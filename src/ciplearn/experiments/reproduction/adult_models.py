@@ -164,7 +164,7 @@ def _ours(method: str, training: Training, device: str) -> CIPClassifier:
     model = CIPClassifier(graph=graphs.adult_columns(), outcome=OUTCOME, protected=PROTECTED, device=device)
     model.set_params(**vars(training))
     if method == DEFAULT:
-        return model
+        return model.set_params(gamma_scale=1.0)  # gammas are plain weights of the penalty in both methods
     return model.set_params(hidden=PAPER_HIDDEN, penalty=HSCIC.paper(), prepare_once=False, device=_BESIDE)
 
 

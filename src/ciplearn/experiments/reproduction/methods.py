@@ -33,7 +33,7 @@ def predictor(
     """Return the untrained predictor of a method, for rows with the columns ``inputs``.
 
     The paper's: its kernels and ridge, solved anew on every batch, and its network. The default: nothing but the
-    independence and the length of training is said.
+    independence and the length of training is said. Gammas are plain weights of the penalty in both.
     """
     common: dict[str, Any] = {
         "independence": independence,
@@ -44,7 +44,7 @@ def predictor(
         "device": device,
     }
     if method == DEFAULT:
-        return CIPRegressor(**common)
+        return CIPRegressor(**common, gamma_scale=1.0)
     network = partial(paper_network, len(inputs))
     if not independence.given:
         return CIPRegressor(**common, module=network, penalty=PAPER_HSIC)
