@@ -19,8 +19,8 @@ def model_card(description: dict[str, Any]) -> str:
     else:
         given = f" given {', '.join(said['given'])}" if said["given"] else ""
         lines.append(
-            f"Trained with a penalty of weight gamma = {description['gamma']:g} on dependence of the prediction on "
-            f"{', '.join(said['right'])}{given}."
+            f"Trained with a penalty on dependence of the prediction on {', '.join(said['right'])}{given}, at gamma = "
+            f"{description['gamma']:g} (a plain weight of {description['gamma'] * description['gamma_scale']:.3g})."
         )
         lines.append("")
         lines.append(
