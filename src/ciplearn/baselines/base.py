@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags, check_random_state
+from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils import _safe_indexing as take
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -26,6 +26,7 @@ from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.missing import without_missing
 from ciplearn.estimators.roles import Columns
+from ciplearn.estimators.seeds import drawn_seed
 from ciplearn.estimators.tables import read_table
 from ciplearn.learning import TrainingSettings
 from ciplearn.learning.settings import chosen_device
@@ -195,7 +196,7 @@ patience, device, verbose, random_state
         return NetworkSettings(self.hidden, training, chosen_device(self.device), progress=bool(self.verbose))
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return drawn_seed(self.random_state)
 
     def _mean_answer(self, X: Any, ask: Callable[[pd.DataFrame], np.ndarray]) -> np.ndarray:
         table = read_table(self, X, reset=False)

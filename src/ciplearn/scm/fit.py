@@ -28,6 +28,9 @@ from ciplearn.scm.variational import VariationalLatent
 
 _MIN_ROWS = 20
 
+# One row in so many scores mechanisms that were fitted to the others.
+_SCORED = 5
+
 # Rows that the model samples for the report.
 _REPORT_ROWS = 5000
 
@@ -90,7 +93,7 @@ def fit_scm(
     for latent in plan.learned:
         kinds[latent] = recipes.latent[latent].kind
     rows = np.arange(table.n)
-    held_out = np.sort(generator.permutation(rows)[: max(1, table.n // 5)])
+    held_out = np.sort(generator.permutation(rows)[: max(1, table.n // _SCORED)])
     trial = recipes.fit(table.take(np.setdiff1d(rows, held_out)), generator)
     scores = recipes.scores(trial, table.take(held_out), generator)
     fitted = recipes.fit(table, generator)
@@ -177,7 +180,10 @@ def _column_kind(column: Any, node: str) -> Kind:
     if isinstance(column, pd.DataFrame):
         raise InputError(f"df has two columns named {node!r}; drop or rename one of them.")
     dtype = column.dtype
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+    held = pd.api.types.infer_dtype(column, skipna=True)
+    if held in _NO_VALUES_OF_A_NODE:
+        raise InputError(f"Column {node!r} holds {held} values; convert them to numbers or to labels.")
+    if held in _NUMBERS_AS_OBJECTS or pd.api.types.is_numeric_dtype(dtype) and held != "boolean":
         return Scalar()
     seen = (
         column.cat.categories if isinstance(dtype, pd.CategoricalDtype) else sorted(column.dropna().unique(), key=str)

@@ -13,9 +13,6 @@ from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array, Categories, Kind
 from ciplearn.scm.mechanism import Mechanism
 
-# Share of rows that scores are computed on, by a fit to the others.
-HELD_OUT = 0.2
-
 
 @dataclass(frozen=True)
 class NodeSample:
@@ -55,17 +52,6 @@ class NodeSample:
     def matrix(self) -> Array:  # (n, width)
         """The parents as numbers."""
         return self.design(self.values)
-
-    def take(self, rows: Array) -> NodeSample:
-        """Return some rows."""
-        values = {name: self.values[name][rows] for name in (self.node, *self.parents)}
-        return NodeSample(self.node, self.kind, self.parents, values, self.kinds)
-
-    def split(self, generator: Generator) -> tuple[NodeSample, NodeSample]:
-        """Return rows to fit on and rows to score on."""
-        order = generator.permutation(self.n)
-        cut = max(1, int(self.n * HELD_OUT))
-        return self.take(np.sort(order[cut:])), self.take(np.sort(order[:cut]))
 
 
 @dataclass(frozen=True)
