@@ -96,10 +96,10 @@ def test_table_without_rows_is_refused(content, model, tmp_path, capsys):
 
 
 def test_impute_answers_every_row(tmp_path):
-    people(300).to_csv(tmp_path / "p.csv", index=False)
-    arguments = ["fit", str(tmp_path / "p.csv"), "--graph", GRAPH, "--missing=impute", "--gamma=0", "--epochs=2"]
+    people(300).to_csv(tmp_path / "people.csv", index=False)
+    arguments = ["fit", str(tmp_path / "people.csv"), "--graph", GRAPH, "--missing=impute", "--gamma=0", "--epochs=2"]
     assert _run([*arguments, "--no-compare", "--out", str(tmp_path / "m")]) == 0
-    assert predicted(tmp_path / "m", tmp_path / "p.csv", tmp_path)["prediction"].notna().all()
+    assert predicted(tmp_path / "m", tmp_path / "people.csv", tmp_path)["prediction"].notna().all()
 
 
 def test_training_table_is_read_as_in_training(tmp_path, capsys):

@@ -175,3 +175,21 @@ def test_a_model_that_cannot_be_fitted_says_why(graph, df, mechanisms, message):
 def test_additive_noise_refuses_labels(mixed_rows):
     with pytest.raises(InputError, match="job holds labels"):
         fit_scm(models.labels().graph, mixed_rows, {"job": AdditiveNoise()})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda column: column.astype(object), "must hold numbers"),
+        (lambda column: column + 1j, "holds complex values"),
+        (lambda column: pd.to_timedelta(column, unit="D"), "holds timedelta"),
+        (lambda column: pd.Timestamp("2020") + pd.to_timedelta(column, unit="D"), "holds datetime"),
+        (lambda column: [[value] for value in column], "lists or the like"),
+        (lambda column: column * 1e300, "whose square overflows"),
+    ],
+)
+def test_column_that_is_neither_numbers_nor_labels_is_refused(change, words):
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame({"A": draw.normal(size=40), "Y": draw.normal(size=40)})
+    with pytest.raises(InputError, match=words):
+        fit_scm(CausalGraph.from_edges(directed=[("A", "Y")]), table.assign(A=change(table["A"])))

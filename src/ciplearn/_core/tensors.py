@@ -92,6 +92,9 @@ def same_device(first: torch.device, first_name: str, second: torch.device, seco
 
 def _as_tensor(value: Any, name: str) -> Tensor:
     if isinstance(value, Tensor):
+        if value.layout != torch.strided or value.is_meta:
+            kind = "without values" if value.is_meta else "that is sparse"
+            raise InputTypeError(f"{name} must be a plain tensor, got one {kind}; pass {name}.to_dense() with values.")
         return value
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()

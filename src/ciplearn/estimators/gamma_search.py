@@ -11,7 +11,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import whole
+from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.trials import Trials
 
 _MEASURES = ("loss", "score", "penalty")
@@ -83,7 +85,11 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search on a split of the rows, then train on all of them."""
+        if not isinstance(self.estimator, CIPEstimator):
+            kind = type(self.estimator).__name__
+            raise InputTypeError(f"The search is over a CIPRegressor or CIPClassifier, got {kind}; pass one.")
         measure = self._settled_measure()
+        whole(self.max_trials, "max_trials", minimum=2)
         with tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="fit") as bar:
             trials = Trials(
                 self.estimator,

@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing as take
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import non_negative, whole
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.splitting import split_rows
 from ciplearn.estimators.stacking import can_stack, fit_stacked
 from ciplearn.estimators.trials import measures_of
 from ciplearn.learning.frontier import Frontier, Point, append_points, read_points
@@ -62,14 +62,23 @@ def frontier(
     progress : bool
         Show a progress bar.
     """
+    for name, several in (("gammas", gammas), ("seeds", seeds)):
+        if isinstance(several, str) or not isinstance(several, Iterable):
+            raise InputTypeError(f"{name} must be several numbers, got {several!r}; pass a list.")
+    if not isinstance(model, CIPEstimator):
+        raise InputTypeError(f"A frontier is of a CIPRegressor or CIPClassifier, got {type(model).__name__}; pass one.")
     gamma_list = [non_negative(gamma, "gamma") for gamma in gammas]
-    seed_list = list(seeds)
+    seed_list = [whole(seed, "Each seed", minimum=0) for seed in seeds]
     if not gamma_list or not seed_list:
         raise InputError(f"A frontier needs gammas and seeds, got {len(gamma_list)} and {len(seed_list)}; name some.")
     if test is None:
-        fit_rows, test_rows = train_test_split(np.arange(len(X)), test_size=test_fraction, random_state=0)
+        fit_rows, test_rows = split_rows(X, y, test_fraction, 0)
         test = take(X, test_rows), take(y, test_rows)
         X, y = take(X, fit_rows), take(y, fit_rows)
+    elif not isinstance(test, tuple | list) or len(test) != 2:
+        raise InputTypeError(f"test must be a pair (X, y), got {type(test).__name__}; pass both.")
+    if not all(callable(measure) for measure in dict(measures or {}).values()):
+        raise InputTypeError("measures must map names to functions of a fitted model; pass for example {'vcf': ...}.")
     done = {(point.gamma, point.seed): point for point in (read_points(file) if file is not None else [])}
     wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
     missing = [pair for pair in wanted if pair not in done]

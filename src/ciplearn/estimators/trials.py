@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import mean_squared_error
-from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing as take
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, positive
+from ciplearn.estimators.splitting import split_rows
 from ciplearn.learning.frontier import Frontier, Point
 from ciplearn.learning.gamma import Choice, largest_allowed_gamma
 from ciplearn.penalties import Operator
@@ -53,15 +53,15 @@ class Trials:
         bar: Any,
     ) -> None:
         labels = y if is_classifier(estimator) else None
-        try:
-            train, judge = train_test_split(
-                np.arange(len(X)), test_size=validation_fraction, random_state=random_state, stratify=labels
-            )
-        except ValueError as error:
-            raise InputError(f"{len(X)} training rows cannot be split: {error} Pass more rows.") from error
+        train, judge = split_rows(X, y, validation_fraction, random_state, labels)
         self.models: dict[float, Any] = {}
         self.points: list[Point] = []
         self._estimator, self._bar = estimator, bar
+        if sample_weight is not None and np.shape(sample_weight) != (len(train) + len(judge),):
+            raise InputError(
+                f"sample_weight must have one number a row, got shape {np.shape(sample_weight)} for "
+                f"{len(train) + len(judge)} rows; pass one weight a row."
+            )
         weights = None if sample_weight is None else take(sample_weight, train)
         self._training = take(X, train), take(y, train), weights
         self._judging = take(X, judge), take(y, judge)
@@ -117,7 +117,10 @@ class Trials:
 def measures_of(model: Any, X: Any, y: Any, operator: Operator | None = None) -> dict[str, float]:
     """Loss, score and penalty of a fitted model on held-out rows, by an operator on them if one is at hand."""
     if is_classifier(model):
-        seen = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, np.asarray(y))]
+        labels = np.asarray(y)
+        places = np.searchsorted(model.classes_, labels).clip(max=len(model.classes_) - 1)
+        # A class that training has not seen has no probability.
+        seen = model.predict_proba(X)[np.arange(len(labels)), places] * (model.classes_[places] == labels)
         loss = float(-np.log(np.clip(seen, 1e-12, None)).mean())
     else:
         loss = float(mean_squared_error(y, model.predict(X)))

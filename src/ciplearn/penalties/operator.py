@@ -129,7 +129,12 @@ class Operator:
                     f"pass rows= with the index of each prediction's row."
                 )
             return None
-        index = torch.as_tensor(rows)
+        try:
+            index = torch.as_tensor(rows)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise InputTypeError(
+                f"rows must hold whole numbers, got {type(rows).__name__}; pass the index of each row."
+            ) from error
         if index.dtype == torch.bool or index.is_floating_point() or index.is_complex():
             raise InputTypeError(f"rows must hold whole numbers, got {index.dtype}; pass the index of each row.")
         index = index.to(torch.int64)

@@ -28,6 +28,13 @@ from ciplearn.scm.variational import VariationalLatent
 
 _MIN_ROWS = 20
 
+# What pandas infers of columns that are numbers, and of those that are neither numbers nor labels.
+_NUMBERS = ("floating", "integer", "mixed-integer-float", "decimal")
+_NO_VALUES_OF_A_NODE = ("complex", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
+
+# Variances of larger numbers overflow.
+_LARGEST = 1e150
+
 # One row in so many scores mechanisms that were fitted to the others.
 _SCORED = 5
 
@@ -182,12 +189,16 @@ def _column_kind(column: Any, node: str) -> Kind:
     dtype = column.dtype
     held = pd.api.types.infer_dtype(column, skipna=True)
     if held in _NO_VALUES_OF_A_NODE:
-        raise InputError(f"Column {node!r} holds {held} values; convert them to numbers or to labels.")
-    if held in _NUMBERS_AS_OBJECTS or pd.api.types.is_numeric_dtype(dtype) and held != "boolean":
+        raise InputError(f"Column {node!r} holds {held} values; convert them to numbers or labels.")
+    if held in _NUMBERS:
+        if pd.api.types.is_numeric_dtype(dtype) and column.abs().max() > _LARGEST:
+            raise InputError(f"Column {node!r} holds {column.abs().max():g}, whose square overflows; rescale it.")
         return Scalar()
-    seen = (
-        column.cat.categories if isinstance(dtype, pd.CategoricalDtype) else sorted(column.dropna().unique(), key=str)
-    )
+    try:
+        labels = column.cat.categories if isinstance(dtype, pd.CategoricalDtype) else column.dropna().unique()
+    except TypeError as error:
+        raise InputError(f"Column {node!r} holds lists or the like; convert them to numbers or labels.") from error
+    seen = labels if isinstance(dtype, pd.CategoricalDtype) else sorted(labels, key=str)
     if len(seen) < 2:
         raise InputError(f"Column {node!r} holds {len(seen)} distinct labels; a mechanism of labels needs at least 2.")
     return Categories(seen)

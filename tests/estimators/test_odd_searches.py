@@ -1,0 +1,53 @@
+"""Searches and frontiers: bad calls are refused in one sentence, and unseen classes count as what they are."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, frontier
+from ciplearn._core.errors import InputError
+from ciplearn.estimators.trials import measures_of
+
+MODEL = CIPRegressor(protected=["A"], epochs=1, random_state=0)
+
+SEARCHES = {
+    "no model": (lambda X, y: GammaSearch(None).fit(X, y), "got NoneType"),
+    "a model of another kind": (lambda X, y: GammaSearch(LinearRegression()).fit(X, y), "got LinearRegression"),
+    "trials as text": (lambda X, y: GammaSearch(MODEL, max_trials="a").fit(X, y), "max_trials must be a whole number"),
+    "no table": (lambda X, y: GammaSearch(MODEL).fit(None, y), "cannot be split"),
+    "few targets": (lambda X, y: GammaSearch(MODEL).fit(X, y[:5]), "X has 600 rows and y has 5"),
+    "few weights": (lambda X, y: GammaSearch(MODEL).fit(X, y, sample_weight=[1, 2]), "one weight a row"),
+    "share of nothing": (lambda X, y: GammaSearch(MODEL, validation_fraction=0).fit(X, y), "must be above zero"),
+    "share of all": (lambda X, y: GammaSearch(MODEL, validation_fraction=1).fit(X, y), "must be below 1"),
+    "seed as text": (lambda X, y: GammaSearch(MODEL, random_state="a").fit(X, y), "cannot be split"),
+    "frontier of nothing": (lambda X, y: frontier(None, X, y), "got NoneType"),
+    "one gamma": (lambda X, y: frontier(MODEL, X, y, gammas=5), "gammas must be several numbers"),
+    "one seed": (lambda X, y: frontier(MODEL, X, y, seeds=None), "seeds must be several numbers"),
+    "negative seed": (lambda X, y: frontier(MODEL, X, y, seeds=[-1]), "seed must be at least 0"),
+    "broken seed": (lambda X, y: frontier(MODEL, X, y, seeds=[1.5]), "seed must be a whole number"),
+    "no rows": (lambda X, y: frontier(MODEL, None, y), "cannot be split"),
+    "few targets in a frontier": (lambda X, y: frontier(MODEL, X, y[:5]), "X has 600 rows and y has 5"),
+    "share as text": (lambda X, y: frontier(MODEL, X, y, test_fraction="a"), "must be a number"),
+    "test without a target": (lambda X, y: frontier(MODEL, X, y, test=(X,)), "must be a pair"),
+    "test as a table": (lambda X, y: frontier(MODEL, X, y, test=X), "must be a pair"),
+    "measure that is none": (lambda X, y: frontier(MODEL, X, y, measures={"a": 5}), "functions of a fitted model"),
+}
+
+
+@pytest.mark.parametrize("mistake", SEARCHES)
+def test_mistake_gets_one_clear_sentence(mistake, X, y):
+    call, words = SEARCHES[mistake]
+    with pytest.raises(InputError, match=words) as refusal:
+        call(X, y)
+    assert "\n" not in str(refusal.value)
+
+
+def test_class_that_training_has_not_seen_has_no_probability(X):
+    labels = np.array(["b", "c"] * 300)
+    model = CIPClassifier(epochs=1, random_state=0).fit(X, labels)
+    known = measures_of(model, X[:10], labels[:10])["loss"]
+    for strange in ("a", "bb", "d"):
+        mixed = np.array([strange, *labels[1:10]])
+        first = -np.log(model.predict_proba(X[:1])[0, 0])
+        expected = known + (-np.log(1e-12) - first) / 10
+        assert measures_of(model, X[:10], mixed)["loss"] == pytest.approx(expected)
