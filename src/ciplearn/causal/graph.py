@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING
+from typing import Self
 
 from ciplearn._core.errors import GraphError
 from ciplearn.causal import queries
@@ -18,28 +17,20 @@ from ciplearn.causal.criterion import judge
 from ciplearn.causal.dag import Dag
 from ciplearn.causal.drawing import draw
 from ciplearn.causal.edges import Edge, checked_edges, checked_point
-from ciplearn.causal.formats.dot import read_dot, write_dot
-from ciplearn.causal.formats.gml import read_gml, write_gml
-from ciplearn.causal.formats.json_format import read_json, write_json
-from ciplearn.causal.formats.networkx_format import read_networkx, write_networkx
 from ciplearn.causal.formats.parts import GraphParts
-from ciplearn.causal.formats.reading import as_text, edge_parts, file_text, read_text
-from ciplearn.causal.formats.text import read_dagitty, write_dagitty, write_edge_text
 from ciplearn.causal.implications import implied_independencies
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.names import Names, as_names, in_order, nearest
+from ciplearn.causal.notations import Notations
 from ciplearn.causal.orientations import members
 from ciplearn.causal.partial import judge_class
 from ciplearn.causal.paths import Path
 from ciplearn.causal.roles import resolve_roles
 from ciplearn.causal.verdict import Verdict
 
-if TYPE_CHECKING:
-    import networkx
-
 
 @dataclass(frozen=True, repr=False)
-class CausalGraph:
+class CausalGraph(Notations):
     """Directed, bidirected and undirected edges between named nodes, some of them latent.
 
     A directed edge A → B says that A is a direct cause of B. A bidirected edge A ↔ B says that A and B share an
@@ -289,97 +280,16 @@ class CausalGraph:
         """Iterate over the graphs that direct every undirected edge without a cycle and without a new collider."""
         return members(self, limit)
 
-    # ---------------------------------------------------------------- doorways
+    # ---------------------------------------------------------------- notations and looks
 
     @classmethod
-    def from_edges(
-        cls,
-        directed: str | Iterable[Edge | str] = (),
-        *,
-        bidirected: str | Iterable[Edge | str] = (),
-        undirected: str | Iterable[Edge | str] = (),
-        latent: Names = (),
-        nodes: Names = (),
-    ) -> CausalGraph:
-        """Build a graph from pairs, or from text such as ``"S -> A, A -> Y"``.
-
-        Examples
-        --------
-        >>> CausalGraph.from_edges("S -> A, A -> Y", bidirected=[("S", "Y")])
-        CausalGraph('A -> Y, S -> A, S <-> Y')
-        """
-        parts = edge_parts(directed, bidirected, undirected)
-        parts.nodes += as_names(nodes, "nodes")
-        parts.latent += as_names(latent, "latent")
-        return cls._from_parts(parts)
-
-    @classmethod
-    def from_dagitty(cls, text: str) -> CausalGraph:
-        """Read a DAGitty model, ``dag { ... }`` or ``pdag { ... }``; its roles become defaults of `criterion`."""
-        return cls._from_parts(read_dagitty(as_text(text)))
-
-    @classmethod
-    def from_json(cls, text: str) -> CausalGraph:
-        """Read a graph from JSON text (`ciplearn.causal.formats.json_format`)."""
-        return cls._from_parts(read_json(as_text(text)))
-
-    @classmethod
-    def from_dot(cls, text: str) -> CausalGraph:
-        """Read a graph from DOT text; needs the extra ``ciplearn[dot]``."""
-        return cls._from_parts(read_dot(as_text(text)))
-
-    @classmethod
-    def from_gml(cls, text: str) -> CausalGraph:
-        """Read a graph from GML text."""
-        return cls._from_parts(read_gml(as_text(text)))
-
-    @classmethod
-    def from_networkx(cls, graph: networkx.DiGraph) -> CausalGraph:
-        """Read a networkx graph (`ciplearn.causal.formats.networkx_format`)."""
-        return cls._from_parts(read_networkx(graph))
-
-    @classmethod
-    def from_text(cls, text: str) -> CausalGraph:
-        """Read a graph in any notation, recognised by how the text begins."""
-        return cls._from_parts(read_text(as_text(text)))
-
-    @classmethod
-    def from_file(cls, path: str | PathLike[str]) -> CausalGraph:
-        """Read a graph from a file in any notation, recognised by its content."""
-        return cls.from_text(file_text(path))
-
-    @classmethod
-    def _from_parts(cls, parts: GraphParts) -> CausalGraph:
+    def _from_parts(cls, parts: GraphParts) -> Self:
         return cls(**vars(parts))
 
     def _parts(self) -> GraphParts:
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         lists = {name: list(value) for name, value in kept.items() if name not in ("latent", "positions")}
         return GraphParts(**lists, latent=list(in_order(self.latent)), positions=dict(self.positions))
-
-    def to_edges(self) -> str:
-        """Write an edge list on one line, which `from_edges` reads back."""
-        return write_edge_text(self._parts())
-
-    def to_dagitty(self) -> str:
-        """Write a DAGitty model."""
-        return write_dagitty(self._parts())
-
-    def to_json(self) -> str:
-        """Write JSON text."""
-        return write_json(self._parts())
-
-    def to_dot(self) -> str:
-        """Write DOT text, latent nodes and bidirected edges dashed."""
-        return write_dot(self._parts())
-
-    def to_gml(self) -> str:
-        """Write GML text."""
-        return write_gml(self._parts())
-
-    def to_networkx(self) -> networkx.DiGraph:
-        """Return a networkx ``DiGraph``, or a ``MultiDiGraph`` where there are bidirected or undirected edges."""
-        return write_networkx(self._parts())
 
     def to_svg(self, verdict: Verdict | None = None, *, paths: Iterable[Path] = ()) -> str:
         """Draw the graph; a verdict colours the roles, adds Ŷ and shows its open paths in red, as do `paths`."""
