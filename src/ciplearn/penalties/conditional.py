@@ -22,7 +22,7 @@ from ciplearn.penalties.base import (
     is_exact,
 )
 from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense, LowRank
+from ciplearn.penalties.forms import Dense, Form
 from ciplearn.penalties.landmarks import Entries, low_rank
 from ciplearn.penalties.operator import Operator
 from ciplearn.penalties.rows import Rows
@@ -81,7 +81,7 @@ class ConditionalPenalty(Penalty, ABC):
     def _build(self, rows: Rows) -> Operator:
         problem = Conditional.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
         exact = is_exact(self.exact_rows, rows.n)
-        form: Dense | LowRank
+        form: Form
         if exact:
             form = self._exact_form(problem)
         else:

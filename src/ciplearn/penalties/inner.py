@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ciplearn.kernels import Gaussian, Kernel, Linear
-from ciplearn.penalties.forms import Dense, LowRank
+from ciplearn.penalties.forms import Dense, Form
 from ciplearn.penalties.fused import GaussianBlockProduct
 from ciplearn.penalties.waves import WaveProduct, waves_for
 
@@ -25,7 +25,7 @@ from ciplearn.penalties.waves import WaveProduct, waves_for
 def inner_product(
     kernel: Kernel,
     y_hat: Tensor,
-    form: Dense | LowRank,
+    form: Form,
     rows: Tensor | None,
     off: float,
     on: float,

@@ -11,7 +11,7 @@ from torch import Tensor
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows, extremes, same_device
 from ciplearn.kernels import Kernel
-from ciplearn.penalties.forms import Dense, LowRank
+from ciplearn.penalties.forms import Dense, Form
 from ciplearn.penalties.inner import inner_product, stacked_inner_products
 
 # Up to this many rows, a CUDA device passes over a block faster than the host learns how many waves it would need.
@@ -45,7 +45,7 @@ class Operator:
     """
 
     kernel: Kernel
-    form: Dense | LowRank
+    form: Form
     setting: Setting
     exact: bool
 
