@@ -23,7 +23,7 @@ class CounterfactualEffect:
 
     Attributes
     ----------
-    value : float or dict
+    value : dict
         Mean over rows of Ŷ under ``second`` minus Ŷ under ``first``, by output.
     interval : dict
         95 % interval by output, bootstrap over rows.

@@ -51,7 +51,7 @@ def train_stacked(
     gammas : sequence of float
         One a module; ``settings.gamma`` is not used.
     rows, objective, settings
-        As in `train`; no checkpoints and no patience.
+        As in `train`; no checkpoints, no patience and no mixed precision.
     operator : Operator or None
         Prepared on the rows.
     progress : bool
