@@ -143,3 +143,16 @@ def test_mistake_gets_one_clear_sentence(name, mistake, X, y, roles):
     act, words = MISTAKES[mistake]
     with pytest.raises(InputError, match=words):
         act(made(name, roles, epochs=1), X, y)
+
+
+@every_rival
+def test_odd_calls_are_refused_in_one_sentence(name, X, y, roles):
+    for change, words in (
+        ({"inputs": []}, r"inputs=\[\]"),
+        ({"random_state": "a"}, "random_state cannot be used"),
+        ({"hidden": 5}, "sequence of widths"),
+    ):
+        with pytest.raises(InputError, match=words):
+            made(name, roles | change).fit(X, y)
+    with pytest.raises(InputError, match="The target cannot be used"):
+        made(name, roles).fit(X, 3)

@@ -153,3 +153,33 @@ def test_what_is_no_dataset_is_refused_in_a_sentence(parts):
         CIPRegressor(module=PictureNetwork).fit(X, target[:, 0].numpy(), tensors=[Pictures(images), images])
     with pytest.raises(InputTypeError, match="must be"):
         DatasetRows.of(TensorDataset(images))
+
+
+class Items:
+    """A dataset that makes its items."""
+
+    def __init__(self, make, n=40):
+        self.make, self.n = make, n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, position):
+        return self.make(position)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "settings", "words"),
+    [
+        (Items(lambda i: (torch.ones(3), 1.0), 0), {}, "got a dataset of 0"),
+        (Items(lambda i: (torch.ones(3), "x")), {}, "numbers of one shape"),
+        (Items(lambda i: (torch.ones(3), None)), {}, "numbers of one shape"),
+        (Items(lambda i: (torch.ones(3), torch.ones(1 + i % 2))), {}, "numbers of one shape"),
+        (Items(lambda i: (torch.ones(3), 1.0, "x")), {}, "numbers of one shape"),
+        (Items(lambda i: (torch.ones(3), 1.0)), {"device": "abacus"}, "device must be"),
+        (Items(lambda i: (torch.ones(3), 1.0)), {"workers": -1}, "workers must be at least 0"),
+    ],
+)
+def test_items_and_settings_that_cannot_be_read_are_one_sentence(dataset, settings, words):
+    with pytest.raises(InputError, match=words):
+        DatasetRows.of(dataset, **settings)

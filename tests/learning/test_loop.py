@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from ciplearn._core.errors import NumericalError
+from ciplearn._core.errors import InputError, NumericalError
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
-from ciplearn.penalties import ResidualHSCIC
+from ciplearn.penalties import HSIC, ResidualHSCIC
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -99,3 +99,33 @@ def test_interrupted_training_on_a_device_goes_on(tmp_path, monkeypatch):
     assert len(resumed.history) == 20
     for ours, theirs in zip(whole.module.parameters(), resumed.module.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+def test_target_without_columns_is_one_output():
+    rows = rows_of()
+    flat = TrainingRows(rows.inputs, rows.target[:, 0])
+    histories = [train(network(), some, SquaredError(), TrainingSettings(epochs=2)).history for some in (rows, flat)]
+    assert histories[0] == histories[1]
+
+
+def on_rows(n):
+    return HSIC().prepare(torch.rand(n, 1))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda rows, once: train(network(), rows, SquaredError(), once), "no penalty to weigh"),
+        (
+            lambda rows, once: train(network(), rows, SquaredError(), once, on_rows(900)),
+            "prepared on 900 rows, got 530",
+        ),
+        (lambda rows, once: train(network(), rows, SquaredError(), once, on_rows(9)), "prepared on 9 rows, got 530"),
+        (lambda rows, once: train(None, rows, SquaredError(), once, HSIC()), "got NoneType"),
+        (lambda rows, once: train(network(), None, SquaredError(), once, HSIC()), "got NoneType"),
+        (lambda rows, once: TrainingRows((rows.inputs[0].numpy(),), rows.target), "convert it with torch.as_tensor"),
+    ],
+)
+def test_training_that_would_not_be_what_was_asked_for_is_refused(call, words):
+    with pytest.raises(InputError, match=words):
+        call(rows_of(), TrainingSettings(gamma=1.0, epochs=1))

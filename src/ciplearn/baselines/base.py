@@ -24,6 +24,7 @@ from ciplearn.baselines.task import CLASSIFICATION, REGRESSION, settled_task
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.missing import without_missing
 from ciplearn.estimators.roles import Columns
 from ciplearn.estimators.seeds import drawn_seed
@@ -100,10 +101,12 @@ patience, device, verbose, random_state
         table = read_table(self, X, reset=True)
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        if len(table) != _num_samples(y):
+        with one_sentence("The target cannot be used", "pass one value a row"):
+            n_targets = _num_samples(y)
+        if len(table) != n_targets:
             raise InputError(
                 f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
-                f"{_num_samples(y)}; pass the same rows to both."
+                f"{n_targets}; pass the same rows to both."
             )
         y = y if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
         columns = self._settled_columns(table)

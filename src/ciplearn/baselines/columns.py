@@ -88,6 +88,8 @@ def settle_columns(
         raise InputError(f"X holds the outcome {outcome!r}; drop that column from X and pass it as y.")
     chosen = {"protected": protected, "context": context, "inputs": inputs}
     asked = {role: _nodes(named, names, graph, role) for role, named in chosen.items()}
+    if asked["inputs"] == ():
+        raise InputError("The rival would see nothing, got inputs=[]; name columns, or leave inputs out for all.")
     if graph is None:
         if not asked["protected"]:
             raise InputError(

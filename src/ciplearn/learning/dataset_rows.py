@@ -12,7 +12,9 @@ from torch.utils.data import DataLoader, Dataset, Subset, default_collate
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import whole
 from ciplearn.learning.rows import TrainingRows
+from ciplearn.learning.settings import chosen_device
 
 _ROWS_READ_AT_ONCE = 1024
 
@@ -60,14 +62,25 @@ class DatasetRows:
         progress : bool
             Show a bar for the pass.
         """
-        n = checked_length(dataset)
+        n, place = checked_length(dataset), chosen_device(device)
+        if n < 2:
+            raise InputError(f"Training needs at least 2 rows, got a dataset of {n}; pass more rows.")
+        workers = whole(workers, "workers", minimum=0)
         loader = DataLoader(_Part(dataset, slice(1, None)), _ROWS_READ_AT_ONCE, num_workers=workers)
-        read = [list(part) for part in tqdm(loader, total=-(-n // _ROWS_READ_AT_ONCE), disable=not progress)]
-        target, *others = (torch.cat(parts) for parts in zip(*read, strict=True))
+        bar = tqdm(loader, total=-(-n // _ROWS_READ_AT_ONCE), disable=not progress)
+        try:
+            target, *others = (torch.cat(parts) for parts in zip(*map(list, bar), strict=True))
+        except InputError:
+            raise
+        except (TypeError, RuntimeError) as error:
+            raise InputTypeError(
+                f"Beside its inputs, an item of the dataset must hold numbers of one shape, got others ({error}); "
+                f"return tensors or numbers."
+            ) from error
         right, given = (*(_columns(part) for part in others), None, None)[:2]
         # Whole numbers are classes; all else is one column an output.
         known = TrainingRows((), _columns(target) if target.is_floating_point() else target, right, given)
-        return cls(known.to(torch.device(device)), _Part(dataset, 0), workers)
+        return cls(known.to(place), _Part(dataset, 0), workers)
 
     def __len__(self) -> int:
         return len(self.known)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ciplearn._core.errors import NumericalError
+from ciplearn._core.errors import InputError, InputTypeError, NumericalError
 from ciplearn.learning.checkpoint import Checkpoint
 from ciplearn.learning.dataset_rows import Rows
 from ciplearn.learning.objectives import Objective
@@ -84,6 +84,7 @@ def train(
     NumericalError
         If the loss is no longer finite; the module then holds the weights from the end of the last good epoch.
     """
+    _check(module, rows, settings, penalty)
     devices = [rows.device] if rows.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(settings.seed)
@@ -102,6 +103,19 @@ def train(
         if keeper is not None:
             keeper.remove()
     return Fit(module.eval(), tuple(run.history))
+
+
+def _check(module: Any, rows: Any, settings: TrainingSettings, penalty: Penalty | Operator | None) -> None:
+    if not isinstance(module, nn.Module):
+        raise InputTypeError(f"module must be a torch.nn.Module, got {type(module).__name__}; pass a network.")
+    if not isinstance(rows, Rows):
+        raise InputTypeError(f"rows must be TrainingRows or DatasetRows, got {type(rows).__name__}; pass one of these.")
+    if settings.gamma > 0 and penalty is None:
+        raise InputError(f"gamma is {settings.gamma:g}, but there is no penalty to weigh; pass one, or gamma 0.")
+    if isinstance(penalty, Operator) and penalty.n_rows != len(rows):
+        raise InputError(
+            f"The operator was prepared on {penalty.n_rows} rows, got {len(rows)} to train on; prepare it on these."
+        )
 
 
 class _Run:

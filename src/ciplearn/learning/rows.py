@@ -10,7 +10,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class TrainingRows:
     weights: Tensor | None = None
 
     def __post_init__(self) -> None:
+        strange = [name for name, part in self._named() if not isinstance(part, Tensor)]
+        if strange:
+            raise InputTypeError(
+                f"Training rows are tensors, but {strange[0]} is none; convert it with torch.as_tensor."
+            )
         sizes = {name: part.shape[0] for name, part in self._named()}
         if len(set(sizes.values())) > 1:
             raise InputError(
