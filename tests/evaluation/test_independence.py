@@ -134,3 +134,15 @@ def test_bad_input_is_refused(arguments, message):
 def test_too_few_bootstraps_are_refused():
     with pytest.raises(InputError, match="n_bootstrap must be at least 19"):
         independence_test(np.zeros(30), np.zeros(30), n_bootstrap=5)
+
+
+def test_numbers_as_objects_are_numbers_and_times_are_refused():
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame({"A": draw.normal(size=60), "S": draw.normal(size=60)})
+    prediction = table["S"].to_numpy()
+    plain = independence_test(prediction, table[["A"]], table[["S"]], random_state=0)
+    objects = independence_test(prediction, table[["A"]].astype(object), table[["S"]], random_state=0)
+    assert objects.p_value == plain.p_value
+    for odd in (pd.date_range("2020", periods=60), table["A"] + 1j):
+        with pytest.raises(InputError, match="convert them to numbers or labels"):
+            independence_test(prediction, table.assign(A=odd)[["A"]], table[["S"]], random_state=0)

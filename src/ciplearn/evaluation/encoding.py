@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.kernels import Categorical, Gaussian, Kernel, Product
 
@@ -42,7 +43,7 @@ class Variable:
         numbers, labels = [], []
         for place in range(frame.shape[1]):
             column = frame.iloc[:, place]
-            if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+            if holds_numbers(column):
                 numbers.append(_standardised(column, name))
             else:
                 labels.append(pd.factorize(column.astype(object))[0].astype(np.float64))

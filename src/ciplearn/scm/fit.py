@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.random import Generator
 from sklearn.base import is_classifier
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
@@ -27,10 +28,6 @@ from ciplearn.scm.table import present_nodes, read_nodes
 from ciplearn.scm.variational import VariationalLatent
 
 _MIN_ROWS = 20
-
-# What pandas infers of columns that are numbers, and of those that are neither numbers nor labels.
-_NUMBERS = ("floating", "integer", "mixed-integer-float", "decimal")
-_NO_VALUES_OF_A_NODE = ("complex", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
 
 # Variances of larger numbers overflow.
 _LARGEST = 1e150
@@ -187,10 +184,7 @@ def _column_kind(column: Any, node: str) -> Kind:
     if isinstance(column, pd.DataFrame):
         raise InputError(f"df has two columns named {node!r}; drop or rename one of them.")
     dtype = column.dtype
-    held = pd.api.types.infer_dtype(column, skipna=True)
-    if held in _NO_VALUES_OF_A_NODE:
-        raise InputError(f"Column {node!r} holds {held} values; convert them to numbers or labels.")
-    if held in _NUMBERS:
+    if holds_numbers(column):
         if pd.api.types.is_numeric_dtype(dtype) and column.abs().max() > _LARGEST:
             raise InputError(f"Column {node!r} holds {column.abs().max():g}, whose square overflows; rescale it.")
         return Scalar()
