@@ -41,3 +41,9 @@ def test_display_draws_on_a_given_axis():
 def test_measure_that_was_not_taken_is_named():
     with pytest.raises(InputError, match="'auc' was not measured"):
         FrontierDisplay.from_frontier(FRONTIER, cost="auc")
+
+
+def test_what_is_no_frontier_is_refused_and_an_empty_one_has_an_empty_table():
+    with pytest.raises(InputError, match="A Frontier is drawn, got int"):
+        FrontierDisplay.from_frontier(5)
+    assert list(Frontier(()).table.columns) == ["gamma", "seed"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, frontier
+from ciplearn import CIPClassifier, CIPRegressor, Frontier, GammaSearch, frontier
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.trials import measures_of
 
@@ -30,6 +30,11 @@ SEARCHES = {
     "share as text": (lambda X, y: frontier(MODEL, X, y, test_fraction="a"), "must be a number"),
     "test without a target": (lambda X, y: frontier(MODEL, X, y, test=(X,)), "must be a pair"),
     "test as a table": (lambda X, y: frontier(MODEL, X, y, test=X), "must be a pair"),
+    "measures as a number": (lambda X, y: frontier(MODEL, X, y, measures=5), "functions of a fitted model"),
+    "file in no folder": (lambda X, y: frontier(MODEL, X, y, file="no/where.csv"), "a folder that exists"),
+    "file that is a folder": (lambda X, y: frontier(MODEL, X, y, file="."), "cannot be a file"),
+    "file that is a number": (lambda X, y: frontier(MODEL, X, y, file=5), "must be a path"),
+    "frontier from nothing": (lambda X, y: Frontier.from_csv("nothing.csv"), "holds no points"),
     "measure that is none": (lambda X, y: frontier(MODEL, X, y, measures={"a": 5}), "functions of a fitted model"),
 }
 
@@ -51,3 +56,9 @@ def test_class_that_training_has_not_seen_has_no_probability(X):
         first = -np.log(model.predict_proba(X[:1])[0, 0])
         expected = known + (-np.log(1e-12) - first) / 10
         assert measures_of(model, X[:10], mixed)["loss"] == pytest.approx(expected)
+
+
+def test_bytes_that_are_no_table_are_refused(tmp_path):
+    (tmp_path / "bytes.csv").write_bytes(bytes(range(1, 256)))
+    with pytest.raises(InputError, match="no table of a frontier"):
+        Frontier.from_csv(tmp_path / "bytes.csv")

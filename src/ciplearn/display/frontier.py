@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.learning import Frontier
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ class FrontierDisplay:
         chosen: float | None = None,
     ) -> Self:
         """Choose the axes: the variance of counterfactuals where it was measured, else the penalty."""
+        if not isinstance(frontier, Frontier):
+            raise InputTypeError(
+                f"A Frontier is drawn, got {type(frontier).__name__}; pass what frontier(...) returns."
+            )
         if violation is None:
             violation = "vcf" if "vcf" in frontier.measures else "penalty"
         for name in (cost, violation):

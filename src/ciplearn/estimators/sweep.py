@@ -77,7 +77,7 @@ def frontier(
         X, y = take(X, fit_rows), take(y, fit_rows)
     elif not isinstance(test, tuple | list) or len(test) != 2:
         raise InputTypeError(f"test must be a pair (X, y), got {type(test).__name__}; pass both.")
-    if not all(callable(measure) for measure in dict(measures or {}).values()):
+    if not isinstance(measures or {}, Mapping) or not all(map(callable, (measures or {}).values())):
         raise InputTypeError("measures must map names to functions of a fitted model; pass for example {'vcf': ...}.")
     done = {(point.gamma, point.seed): point for point in (read_points(file) if file is not None else [])}
     wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]

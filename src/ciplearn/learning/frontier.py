@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.files import write_text
 
 
@@ -40,7 +40,8 @@ class Frontier:
     def table(self) -> pd.DataFrame:
         """One row a training: gamma, seed and the measures."""
         rows = [{"gamma": point.gamma, "seed": point.seed, **point.measures} for point in self.points]
-        return pd.DataFrame(rows).sort_values(["gamma", "seed"], ignore_index=True)
+        table = pd.DataFrame(rows, columns=["gamma", "seed", *self.measures])
+        return table.sort_values(["gamma", "seed"], ignore_index=True)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -74,17 +75,24 @@ class Frontier:
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> Self:
         """Read a table that `to_csv` or an interrupted sweep has written."""
-        return cls(tuple(read_points(path)))
+        found = cls(tuple(read_points(path)))
+        if not found.points:
+            raise InputError(f"{path} holds no points of a frontier; pass a file that to_csv has written.")
+        return found
 
 
 def read_points(path: str | os.PathLike[str]) -> list[Point]:
     """Read the finished trainings of a sweep; a last line that was cut short is left out."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputTypeError(f"The file of a frontier must be a path, got {path!r}; pass for example 'frontier.csv'.")
     file = Path(path)
+    if not file.parent.is_dir() or file.is_dir():
+        raise InputError(f"{file} cannot be a file; pass a name in a folder that exists.")
     if not file.exists() or not file.stat().st_size:
         return []
-    with file.open(newline="") as lines:
+    with file.open(newline="", errors="replace") as lines:
         reader = csv.reader(lines)
-        header = next(reader)
+        header = next(reader, [])
         if header[:2] != ["gamma", "seed"]:
             raise InputError(f"{file} is no table of a frontier, its header is {header}; pass another path.")
         points = []
