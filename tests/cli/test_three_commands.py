@@ -55,7 +55,13 @@ def test_interrupt_leaves_nothing_half_written(tmp_path):
     people(2000).to_csv(tmp_path / "people.csv", index=False)
     arguments = ["fit", "people.csv", "--graph", GRAPH, "--epochs=100000", "--gamma=1", "--out=model"]
     running = subprocess.Popen(
-        [command(), *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [command(), *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # What a shell runs in the background ignores Ctrl-C, and so would all that it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     # The working folder appears when training starts.
     deadline = time.monotonic() + 60
