@@ -77,15 +77,16 @@ def test_stray_text_is_found_among_numbers_only():
 def test_outcome_with_stray_text_is_refused_until_it_is_missing(place, table, capsys):
     table.astype({"Y": object}).replace({"Y": {table["Y"][0]: "many"}}).to_csv("stray.csv", index=False)
     said = refusal(capsys, fit("stray.csv", "--out=other"))
-    assert "The outcome 'Y' holds mostly numbers, but also cells like 'many'" in said
+    assert "Column 'Y' holds mostly numbers, but also cells like 'many'" in said
     assert fit("stray.csv", "--out=other", "--na=many") == 0
     assert "Regression." in capsys.readouterr().out
 
 
-def test_column_with_stray_text_is_pointed_out(place, table):
+def test_column_with_stray_text_is_refused_until_it_is_confirmed(place, table, capsys):
     table.astype({"A": object}).replace({"A": {table["A"][0]: "oops"}}).to_csv("stray.csv", index=False)
-    with pytest.warns(UserWarning, match="Column 'A' is taken for categories because of cells like 'oops'"):
-        assert fit("stray.csv", "--out=other") == 0
+    said = refusal(capsys, fit("stray.csv", "--out=other"))
+    assert "Column 'A' holds mostly numbers, but also cells like 'oops'" in said
+    assert "--categories A" in said
     assert fit("stray.csv", "--out=other", "--categories=A") == 0
     assert fit("stray.csv", "--out=other", "--na=oops") == 0
 
@@ -93,3 +94,14 @@ def test_column_with_stray_text_is_pointed_out(place, table):
 def test_numbers_whose_squares_overflow_are_refused(place, table, capsys):
     (table * 1e200).to_csv("huge.csv", index=False)
     assert "too far for squared errors" in refusal(capsys, fit("huge.csv", "--out=other"))
+
+
+def test_protected_column_that_never_varies_is_refused(place, table, capsys):
+    table.assign(A=1.0).to_csv("constant.csv", index=False)
+    said = refusal(capsys, fit("constant.csv", "--out=other"))
+    assert "The protected A has the same value in all" in said
+
+
+def test_three_rows_are_too_few(place, table, capsys):
+    table.head(3).to_csv("three.csv", index=False)
+    assert "The table has 3 rows, and fitting needs 10" in refusal(capsys, fit("three.csv", "--out=other"))

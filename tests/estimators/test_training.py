@@ -287,3 +287,8 @@ def test_outcome_that_fills_a_small_part_of_its_range_is_learnt():
     y.iloc[0] = 100.0
     model = CIPRegressor(epochs=100, learning_rate=5e-3, random_state=0).fit(X, y)
     assert model.score(X[1:], y[1:]) > 0.8
+
+
+def test_protected_column_that_never_varies_is_pointed_out(scm, X, y):
+    with pytest.warns(UserWarning, match="The protected A has the same value in all 600 rows"):
+        CIPRegressor(graph=scm.graph, **ROLES, epochs=1).fit(X.assign(A=1.0), y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,34 +45,17 @@ MissingCells = Annotated[
         rich_help_panel=_TABLE,
     ),
 ]
-Outcome = Annotated[str | None, typer.Option(help="What is predicted.", metavar="NAME", rich_help_panel=_ROLES)]
-Protected = Annotated[
-    str | None, typer.Option(help="What the prediction should not follow.", metavar="NAMES", rich_help_panel=_ROLES)
-]
-Context = Annotated[
-    str | None,
-    typer.Option(
-        help="What a person is known by. Default: all observed nodes but the outcome.",
-        metavar="NAMES",
-        rich_help_panel=_ROLES,
-    ),
-]
-Inputs = Annotated[
-    str | None,
-    typer.Option(
-        help="What the predictor sees. Default: all observed nodes but the outcome.",
-        metavar="NAMES",
-        rich_help_panel=_ROLES,
-    ),
-]
-Adjustment = Annotated[
-    str | None,
-    typer.Option(
-        help="What to condition on. Default: the largest certifying set in the context.",
-        metavar="NAMES",
-        rich_help_panel=_ROLES,
-    ),
-]
+
+
+def _role(what: str, metavar: str = "NAMES") -> Any:
+    return typer.Option(help=what, metavar=metavar, rich_help_panel=_ROLES)
+
+
+Outcome = Annotated[str | None, _role("What is predicted.", "NAME")]
+Protected = Annotated[str | None, _role("What the prediction should not follow.")]
+Context = Annotated[str | None, _role("What a person is known by. Default: all observed nodes but the outcome.")]
+Inputs = Annotated[str | None, _role("What the predictor sees. Default: all observed nodes but the outcome.")]
+Adjustment = Annotated[str | None, _role("What to condition on. Default: the largest certifying set in the context.")]
 
 # What graph text holds and the name of a graph file does not.
 _SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,10 @@ from ciplearn.estimators.missing import POLICIES
 from ciplearn.estimators.roles import Roles, settle_roles
 
 TASKS = ("classification", "regression")
+
+
+# To train on, to judge gamma by, and to audit.
+_LEAST_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Problem:
         schema = Schema.of(table, wishes.categories).restricted(nodes)
         typed = schema.typed(table[nodes], "the table")
         outcome = _outcome(wishes)
-        _point_out_stray_text(table, schema, outcome, wishes)
+        _refuse_stray_text(table, schema, outcome, wishes)
         roles = settle_roles(
             typed.drop(columns=outcome),
             graph=wishes.graph,
@@ -87,11 +90,15 @@ class Problem:
         )
         needed = [outcome, *(roles.used if wishes.missing == "drop" else ())]
         kept = typed.dropna(subset=needed)
-        if len(kept) < 10:
+        if len(table) < _LEAST_ROWS:
+            raise InputError(f"The table has {len(table)} rows, and fitting needs {_LEAST_ROWS}; pass more rows.")
+        if len(kept) < _LEAST_ROWS:
             raise InputError(
                 f"Only {len(kept)} of {len(table)} rows have a value in each of {', '.join(needed)}; pass more rows, "
                 "or use fewer columns."
             )
+        if roles.protects_nothing(kept):
+            raise InputError(f"{roles.nothing_protected(kept)}.")
         task = _task(kept[outcome], schema.kinds[outcome], wishes.task)
         kept = kept.assign(**{outcome: as_target(kept[outcome], task)})
         ignored = tuple(name for name in table.columns if name not in nodes)
@@ -172,23 +179,18 @@ def _columns_of(graph: CausalGraph, table: pd.DataFrame) -> list[str]:
     return [name for name in table.columns if name in graph.observed]
 
 
-def _point_out_stray_text(table: pd.DataFrame, schema: Schema, outcome: str, wishes: Wishes) -> None:
-    """One stray cell makes a category of each number in its column: for the outcome that is another task."""
+def _refuse_stray_text(table: pd.DataFrame, schema: Schema, outcome: str, wishes: Wishes) -> None:
+    """One stray cell would make a category of each number in its column, and of a regression a classification."""
     for name, kind in schema.kinds.items():
-        cell = stray_text(table[name]) if kind == CATEGORY and name not in wishes.categories else None
-        if cell is None:
+        if kind != CATEGORY or name in wishes.categories or (name == outcome and wishes.task is not None):
             continue
-        if name == outcome and wishes.task is None:
+        cell = stray_text(table[name])
+        if cell is not None:
+            confirm = "--task classification" if name == outcome else f"--categories {name}"
             raise InputError(
-                f"The outcome {name!r} holds mostly numbers, but also cells like {cell!r}; correct these, name them "
-                "with --na, or pass --task classification."
+                f"Column {name!r} holds mostly numbers, but also cells like {cell!r}; correct these, name them with "
+                f"--na, or pass {confirm}."
             )
-        warnings.warn(
-            f"Column {name!r} is taken for categories because of cells like {cell!r}, though most of its values read "
-            "as numbers; correct these cells, name them with --na, or confirm with --categories.",
-            UserWarning,
-            stacklevel=2,
-        )
 
 
 def _outcome(wishes: Wishes) -> str:

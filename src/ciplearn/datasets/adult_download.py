@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import tempfile
 import urllib.request
 import zipfile
 from collections.abc import Callable
@@ -16,6 +14,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, MissingDataError
+from ciplearn._core.files import whole_file
 
 # What the two files are, whichever source they come from.
 CHECKSUMS = {
@@ -118,19 +117,12 @@ def _check(files: dict[str, bytes]) -> None:
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            handle, part = tempfile.mkstemp(dir=folder, prefix=name, suffix=".part")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                os.replace(part, folder / name)
-            except BaseException:
-                Path(part).unlink(missing_ok=True)
-                raise
-    except OSError as error:
+            with whole_file(folder / name) as file:
+                file.write(content)
+    except InputError as error:
         raise InputError(
-            f"The Adult data cannot be kept in {folder}: {error.strerror or error}; free or permit that folder, or set "
+            f"The Adult data cannot be kept: {str(error).split(';')[0]}; free or permit that folder, or set "
             "XDG_CACHE_HOME to another."
         ) from error
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.display.marks import bare, error_curve, label_gammas, rival_points
 from ciplearn.learning import Frontier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LINE, _CHOSEN, _RIVALS = "#2f6f9f", "#c8553d", ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f")
-_MARKERS = ("s", "^", "D", "v", "P")
+_LINE, _CHOSEN = "#2f6f9f", "#c8553d"
 _LABELS = {
     "loss": "loss on held-out rows",
     "score": "score on held-out rows",
@@ -85,56 +85,29 @@ class FrontierDisplay:
             _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         table = self.frontier.summary()
         x, y = table[self.violation], table[self.cost]
-        ax.errorbar(
+        error_curve(
+            ax,
             x,
             y,
-            xerr=table[f"{self.violation}_error"].fillna(0),
-            yerr=table[f"{self.cost}_error"].fillna(0),
-            color=_LINE,
+            table[f"{self.violation}_error"].fillna(0),
+            table[f"{self.cost}_error"].fillna(0),
+            colour=_LINE,
             marker="o",
-            markersize=5,
-            linewidth=1.6,
-            elinewidth=0.9,
-            capsize=2,
             label="gamma from 0 up",
-            zorder=3,
         )
-        self._label_gammas(ax, table)
+        rivals = self.baselines or {}
+        # Labels keep clear of the rivals too.
+        look: dict[str, Any] = {"xytext": (7, 5), "fontsize": 8, "color": "#3a4250"}
+        label_gammas(ax, table["gamma"], x, y, avoid=rivals.values(), apart=0.09, **look)
         self._mark_chosen(ax, table)
-        for number, (name, (left, up)) in enumerate((self.baselines or {}).items()):
-            ax.plot(
-                [left],
-                [up],
-                linestyle="none",
-                color=_RIVALS[number % len(_RIVALS)],
-                marker=_MARKERS[number % len(_MARKERS)],
-                markersize=8,
-                label=name,
-                zorder=4,
-            )
+        rival_points(ax, rivals)
         ax.set_xlabel(_LABELS.get(self.violation, self.violation))
         ax.set_ylabel(_LABELS.get(self.cost, self.cost))
         ax.margins(x=0.08, y=0.08)
-        ax.grid(color="#d8dce2", linewidth=0.6)
-        ax.set_axisbelow(True)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        bare(ax)
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _label_gammas(self, ax: Axes, table: Any) -> None:
-        # Every label that keeps its distance from the last one and from the rivals: crowded ends stay readable.
-        span_x = float(table[self.violation].max() - table[self.violation].min()) or 1.0
-        span_y = float(table[self.cost].max() - table[self.cost].min()) or 1.0
-        taken = list((self.baselines or {}).values())
-        for gamma, x, y in zip(table["gamma"], table[self.violation], table[self.cost], strict=True):
-            if any(abs(x - left) / span_x + abs(y - up) / span_y < 0.09 for left, up in taken):
-                continue
-            taken.append((x, y))
-            ax.annotate(
-                f"γ = {gamma:g}", (x, y), xytext=(7, 5), textcoords="offset points", fontsize=8, color="#3a4250"
-            )
 
     def _mark_chosen(self, ax: Axes, table: Any) -> None:
         if self.chosen is None:

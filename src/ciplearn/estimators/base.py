@@ -193,6 +193,9 @@ class CIPEstimator(BaseEstimator, ABC):
         weights = None if sample_weight is None else _read_weights(sample_weight, table)
         roles = self._settled_roles(table)
         table, kept = without_missing(table, roles.used, self.missing)
+        if roles.protects_nothing(table):
+            # A fold may lack what the whole table has, so this is no error.
+            warnings.warn(f"{roles.nothing_protected(table)}, or pass rows that differ.", UserWarning, stacklevel=3)
         target, weights = target[kept], None if weights is None else weights[kept]
         extra = FurtherInputs.of(tensors, len(kept)).take(kept)
         self._learn_target(target)

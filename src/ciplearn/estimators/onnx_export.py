@@ -14,7 +14,8 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import MissingDependencyError
+from ciplearn._core.files import whole_file
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
 from ciplearn.estimators.regressor import CIPRegressor
@@ -39,7 +40,6 @@ def export_onnx(model: CIPEstimator, path: str | os.PathLike[str]) -> Path:
     example = torch.zeros(2, model.encoding_.width)
     network = _Answering(model).eval()
     target = Path(path)
-    part = target.with_name(target.name + ".part")
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         # The exporter talks about its own future; none of it is for the person who exports.
         warnings.simplefilter("ignore")
@@ -52,11 +52,8 @@ def export_onnx(model: CIPEstimator, path: str | os.PathLike[str]) -> Path:
             dynamo=True,
             verbose=False,
         )
-    try:
-        program.save(part)  # type: ignore[union-attr]
-        part.replace(target)
-    except OSError as error:
-        raise InputError(f"The file {target} cannot be written: {error.strerror}; pass another path.") from error
+    with whole_file(target) as file:
+        file.write(program.model_proto.SerializeToString())  # type: ignore[union-attr]
     return target
 
 

@@ -35,6 +35,25 @@ class Roles:
     verdict: Verdict | None = None
 
     @property
+    def protected(self) -> tuple[str, ...]:
+        """What the prediction shall not follow: of the graph's protected nodes, or of the statement's right side."""
+        right = self.independence.right if self.independence else ()
+        if self.verdict is None:
+            return tuple(right)
+        return tuple(column for node in self.verdict.protected for column in columns_of(node, right))
+
+    def protects_nothing(self, table: pd.DataFrame) -> bool:
+        """Whether no protected column varies in these rows."""
+        return bool(self.protected) and all((table[name] == table[name].iloc[0]).all() for name in self.protected)
+
+    def nothing_protected(self, table: pd.DataFrame) -> str:
+        """The sentence about that, without its end."""
+        return (
+            f"The protected {', '.join(self.protected)} has the same value in all {len(table)} rows, so there is "
+            f"nothing to be invariant in; name another column"
+        )
+
+    @property
     def used(self) -> tuple[str, ...]:
         """Every column that training reads."""
         statement = self.independence

@@ -12,6 +12,7 @@ import pandas as pd
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected
 from ciplearn.evaluation.intervals import bootstrap_interval
+from ciplearn.evaluation.vcf_result import whose
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.seeds import RandomState, as_generator
@@ -44,7 +45,7 @@ class CounterfactualEffect:
             f"{self.interval[name][1]:.3g})"
             for name, value in self.value.items()
         )
-        return f"{_source(self.model_based)}, from {_said(self.first)} to {_said(self.second)}: {said}."
+        return f"{whose(self.model_based)}, from {_said(self.first)} to {_said(self.second)}: {said}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
@@ -80,7 +81,7 @@ class FlipRate:
     def __str__(self) -> str:
         start = "what was observed" if self.first is None else _said(self.first)
         return (
-            f"{_source(self.model_based)}, {100 * self.value:.1f} % of the predicted labels flip from {start} to "
+            f"{whose(self.model_based)}, {100 * self.value:.1f} % of the predicted labels flip from {start} to "
             f"{_said(self.second)} (95 % interval {100 * self.interval[0]:.1f} % to {100 * self.interval[1]:.1f} %)."
         )
 
@@ -206,10 +207,6 @@ def _labels(points: Points, places: Array, setting: Mapping[str, Any] | None) ->
             "with predict, or a function that returns labels."
         )
     return labels
-
-
-def _source(model_based: bool) -> str:
-    return "Model-based (the causal model was estimated)" if model_based else "Under the causal model given"
 
 
 def _said(setting: Mapping[str, Any]) -> str:

@@ -10,6 +10,11 @@ import pandas as pd
 from ciplearn.evaluation.overlap import Overlap
 
 
+def whose(model_based: bool) -> str:
+    """Say whose counterfactuals a sentence is about."""
+    return "Model-based (the causal model was estimated)" if model_based else "Under the causal model given"
+
+
 @dataclass(frozen=True, eq=False)
 class VarianceOfCounterfactuals:
     """VCF with its uncertainty, and who it comes from.
@@ -46,11 +51,10 @@ class VarianceOfCounterfactuals:
     def __str__(self) -> str:
         low, high = self.interval
         who = " and ".join(self.protected)
-        source = "Model-based (the causal model was estimated)" if self.model_based else "Under the causal model given"
         parts = [
-            f"{source}, had {who} been different, predictions would have varied by VCF = {self.value:.3g} "
-            f"(95 % interval {low:.3g} to {high:.3g}; {self.n_points} points, {self.n_interventions} values of {who} "
-            f"each{self._draws()})."
+            f"{whose(self.model_based)}, had {who} been different, predictions would have varied by "
+            f"VCF = {self.value:.3g} (95 % interval {low:.3g} to {high:.3g}; {self.n_points} points, "
+            f"{self.n_interventions} values of {who} each{self._draws()})."
         ]
         if len(self.per_output) > 1:
             each = ", ".join(f"{name} {value:.3g}" for name, value in self.per_output.items())

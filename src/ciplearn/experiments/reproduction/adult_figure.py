@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ciplearn.display.marks import rival_points
 from ciplearn.experiments.reproduction import drawing
 from ciplearn.experiments.reproduction.adult_models import RIVALS
 
@@ -30,7 +31,7 @@ def figure(table: pd.DataFrame, methods: Sequence[str]) -> Figure:
         drawing.curve(against, chosen, "vcf", "accuracy", method)
         for ax, measure in ((accuracy, "accuracy"), (spread, "vcf")):
             drawing.curve(ax, chosen.assign(strength=chosen["gamma"]), "strength", measure, method, labelled=False)
-    drawing.rivals(against, {name: (means["vcf"][name], means["accuracy"][name]) for name in RIVALS})
+    rival_points(against, {name: (means["vcf"][name], means["accuracy"][name]) for name in RIVALS})
     colours = {str(line.get_label()): line.get_color() for line in against.lines}
     against.set_xlabel(_LABELS["vcf"])
     against.set_ylabel(_LABELS["accuracy"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ciplearn.display.marks import bare, error_curve, label_gammas
 from ciplearn.experiments.reproduction.methods import DEFAULT, PAPER
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 COLOURS = {PAPER: "#c8553d", DEFAULT: "#2f6f9f"}
 LABELS = {PAPER: "paper's penalty and network", DEFAULT: "ciplearn's default"}
 MARKERS = {PAPER: "o", DEFAULT: "s"}
-_GREY, _GRID = "#3a4250", "#d8dce2"
-_RIVAL_MARKERS, _RIVAL_COLOURS = ("^", "D", "v", "P"), ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75")
+_GREY = "#3a4250"
 
 
 def panels(columns: int, rows: int = 1, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[list[Axes]]]:
@@ -30,10 +30,7 @@ def panels(columns: int, rows: int = 1, *, width: float = 4.6, height: float = 3
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False)
     for ax in axes.ravel():
-        ax.grid(color=_GRID, linewidth=0.6)
-        ax.set_axisbelow(True)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        bare(ax)
     return figure, [list(row) for row in axes]
 
 
@@ -41,38 +38,28 @@ def curve(ax: Axes, table: pd.DataFrame, x: str, y: str, method: str, *, labelle
     """Draw means over seeds with their standard errors, gamma by gamma."""
     grouped = table.groupby("gamma")[[x, y]]
     means, errors = grouped.mean(), (grouped.std(ddof=1) / np.sqrt(grouped.count())).fillna(0)
-    ax.errorbar(
+    error_curve(
+        ax,
         means[x],
         means[y],
-        xerr=errors[x],
-        yerr=errors[y],
-        color=COLOURS[method],
+        errors[x],
+        errors[y],
+        colour=COLOURS[method],
         marker=MARKERS[method],
-        markersize=5,
-        linewidth=1.6,
-        elinewidth=0.9,
-        capsize=2,
         label=LABELS[method],
-        zorder=3,
     )
     ax.margins(x=0.09, y=0.07)
     if labelled:
-        _label_gammas(ax, means, x, y, method)
+        # Each method has its side of the curve.
+        place, side = ((6, 4), "left") if method == PAPER else ((-5, -11), "right")
+        look: dict[str, Any] = {"xytext": place, "ha": side, "fontsize": 7.5, "color": COLOURS[method]}
+        label_gammas(ax, means.index, means[x], means[y], apart=0.12, **look)
 
 
-def rivals(ax: Axes, points: dict[str, tuple[float, float]]) -> None:
-    """Mark other predictors, each (x, y)."""
-    for number, (name, (x, y)) in enumerate(points.items()):
-        ax.plot(
-            [x],
-            [y],
-            linestyle="none",
-            marker=_RIVAL_MARKERS[number % len(_RIVAL_MARKERS)],
-            color=_RIVAL_COLOURS[number % len(_RIVAL_COLOURS)],
-            markersize=9,
-            label=name,
-            zorder=4,
-        )
+def trade_off(ax: Axes) -> None:
+    """Name the axes of error against variance of counterfactuals."""
+    ax.set_xlabel("variance of counterfactuals (VCF)")
+    ax.set_ylabel("mean squared error on test rows")
 
 
 def boxes(ax: Axes, table: pd.DataFrame, measure: str, methods: Sequence[str]) -> None:
@@ -103,23 +90,3 @@ def legend_below(figure: Figure, ax: Axes, columns: int) -> None:
     """One legend for all panels."""
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
-
-
-def _label_gammas(ax: Axes, means: pd.DataFrame, x: str, y: str, method: str) -> None:
-    # Each method has its side of the curve, and labels keep their distance from the last one.
-    place, side = ((6, 4), "left") if method == PAPER else ((-5, -11), "right")
-    span_x, span_y = (float(np.ptp(means[name])) or 1.0 for name in (x, y))
-    taken: list[tuple[float, float]] = []
-    for gamma, left, up in zip(means.index, means[x], means[y], strict=True):
-        if any(abs(left - a) / span_x + abs(up - b) / span_y < 0.12 for a, b in taken):
-            continue
-        taken.append((left, up))
-        ax.annotate(
-            f"γ={gamma:g}",
-            (left, up),
-            xytext=place,
-            textcoords="offset points",
-            ha=side,
-            fontsize=7.5,
-            color=COLOURS[method],
-        )

@@ -60,8 +60,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     ax = axes[0][0]
     for method in METHODS:
         drawing.curve(ax, table[table["method"] == method], "vcf", "mse", method)
-    ax.set_xlabel("variance of counterfactuals (VCF)")
-    ax.set_ylabel("mean squared error on test rows")
+    drawing.trade_off(ax)
     ax.legend(frameon=False)
     return figure
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ciplearn.baselines import CF1, CF2, NaivePredictor
 from ciplearn.datasets import scenario_1, scenario_2
+from ciplearn.display.marks import rival_points
 from ciplearn.experiments.reproduction import drawing, table1
 from ciplearn.experiments.reproduction.cases import OUTCOME, PROTECTED, Case, Judge
 from ciplearn.experiments.reproduction.first_case import FrontierSettings
@@ -109,7 +110,7 @@ def _figure(table: pd.DataFrame) -> Figure:
         for method in METHODS:
             drawing.curve(ax, part[part["method"] == method], "vcf", "mse", method)
         means = part[part["method"].isin(list(_RIVALS))].groupby("method", sort=False)[["vcf", "mse"]].mean()
-        drawing.rivals(ax, {str(name): (row["vcf"], row["mse"]) for name, row in means.iterrows()})
+        rival_points(ax, {str(name): (row["vcf"], row["mse"]) for name, row in means.iterrows()})
         ax.set_title(str(scenario), loc="left")
         ax.set_xlabel("variance of counterfactuals (VCF)")
     axes[0][0].set_ylabel("mean squared error on test rows")

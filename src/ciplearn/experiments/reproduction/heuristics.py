@@ -161,8 +161,7 @@ def _figure(table: pd.DataFrame) -> Figure:
         colour = drawing.COLOURS.get(str(method), "#6b7a3a")
         label = f"{name}, {method}" if method else str(name)
         ax.scatter(part["vcf"], part["mse"], s=42, alpha=0.8, color=colour, marker=markers[name], label=label)
-    ax.set_xlabel("variance of counterfactuals (VCF)")
-    ax.set_ylabel("mean squared error on test rows")
+    drawing.trade_off(ax)
     figure.legend(loc="outside right upper", frameon=False, fontsize=9)
     return figure
 

@@ -1,0 +1,87 @@
+"""What every picture of a frontier is drawn with: one curve a method, rivals as points, labels that keep apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GRID = "#d8dce2"
+_RIVAL_COLOURS, _RIVAL_MARKERS = ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f"), ("^", "D", "v", "P", "X")
+
+
+def bare(ax: Axes) -> None:
+    """Leave a light grid and two sides."""
+    ax.grid(color=_GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def error_curve(ax: Axes, x: Any, y: Any, x_error: Any, y_error: Any, *, colour: str, marker: str, label: str) -> None:
+    """Draw a line through points with error bars both ways."""
+    ax.errorbar(
+        x,
+        y,
+        xerr=x_error,
+        yerr=y_error,
+        color=colour,
+        marker=marker,
+        markersize=5,
+        linewidth=1.6,
+        elinewidth=0.9,
+        capsize=2,
+        label=label,
+        zorder=3,
+    )
+
+
+def rival_points(ax: Axes, points: Mapping[str, tuple[float, float]]) -> None:
+    """Mark other predictors, each (x, y)."""
+    for number, (name, (x, y)) in enumerate(points.items()):
+        ax.plot(
+            [x],
+            [y],
+            linestyle="none",
+            marker=_RIVAL_MARKERS[number % len(_RIVAL_MARKERS)],
+            color=_RIVAL_COLOURS[number % len(_RIVAL_COLOURS)],
+            markersize=9,
+            label=name,
+            zorder=4,
+        )
+
+
+def label_gammas(
+    ax: Axes,
+    gammas: Iterable[float],
+    x: Any,
+    y: Any,
+    *,
+    avoid: Iterable[tuple[float, float]] = (),
+    apart: float,
+    **look: Any,
+) -> None:
+    """Write gamma beside each point that keeps its distance from the last label and from the points to avoid.
+
+    Parameters
+    ----------
+    ax : Axes
+    gammas, x, y
+        One entry a point.
+    avoid : iterable of (x, y)
+    apart : float
+        The least distance, as a share of what the points span.
+    **look
+        For `Axes.annotate`: ``xytext`` in points, ``fontsize``, ``color`` and the like.
+    """
+    span_x, span_y = (float(np.ptp(np.asarray(values))) or 1.0 for values in (x, y))
+    taken = list(avoid)
+    for gamma, left, up in zip(gammas, x, y, strict=True):
+        if any(abs(left - a) / span_x + abs(up - b) / span_y < apart for a, b in taken):
+            continue
+        taken.append((left, up))
+        ax.annotate(f"γ = {gamma:g}", (left, up), textcoords="offset points", **look)
