@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ciplearn import CIPClassifier, CIPRegressor, GammaSearch
+from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, audit
 from ciplearn._core.errors import InputError
 
 
@@ -89,3 +89,18 @@ def test_search_is_deterministic(scm, X, y):
     )
     assert first.best_gamma_ == second.best_gamma_
     assert np.array_equal(first.predict(X), second.predict(X))
+
+
+def test_search_over_a_classifier_is_audited_as_its_chosen_model(scm, X, y, table):
+    labels = np.where(y > y.median(), "high", "low")
+    classifier = CIPClassifier(
+        graph=scm.graph, outcome="Y", protected=["A"], epochs=20, learning_rate=1e-2, random_state=0
+    )
+    search = GammaSearch(classifier, tolerance=0.02, max_trials=3, random_state=0).fit(X, labels)
+    assert search.classes_.tolist() == ["high", "low"]
+    rows = table.assign(Y=labels)
+    scores = [
+        audit(model, scm.graph, rows, "Y", ["A"], n_points=20, n_interventions=5, n_draws=5).scores
+        for model in (search, search.best_estimator_)
+    ]
+    assert scores[0] == scores[1]

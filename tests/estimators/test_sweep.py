@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -66,3 +67,15 @@ def test_networks_are_stacked_on_a_device_unless_a_setting_needs_its_own_loop(se
     model = quick(scm).set_params(device="cuda")
     assert stacking.can_stack(model)
     assert not stacking.can_stack(model.set_params(**{setting: True}))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_default_model_stacked_on_a_device_ends_where_it_does_on_the_cpu(scm, X, y):
+    trained = []
+    for device in ("cpu", "cuda"):
+        model = quick(scm).set_params(device=device)
+        trained.append(stacking.fit_stacked(model, X, y, [(0.0, 1), (1.0, 2)]))
+    for on_cpu, on_gpu in zip(*trained, strict=True):
+        assert on_gpu.gamma_scale_ == pytest.approx(on_cpu.gamma_scale_, rel=1e-3)
+        np.testing.assert_allclose(on_gpu.predict(X), on_cpu.predict(X), atol=1e-2 * y.std())

@@ -53,7 +53,7 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         self.classes_ = np.unique(target)
         if len(self.classes_) < 2:
             raise InputError(
-                f"The target has only one class, got {self.classes_[0]!r} in all {len(target)} rows; "
+                f"The target has only one class, got {str(self.classes_[0])!r} in all {len(target)} rows; "
                 f"pass rows of at least two classes."
             )
 

@@ -128,6 +128,13 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.score(X, y)
 
+    @property
+    def classes_(self) -> np.ndarray:
+        """Classes of the chosen model, in the order of its probabilities; only in classification."""
+        check_is_fitted(self, "best_estimator_")
+        classes: np.ndarray = self.best_estimator_.classes_
+        return classes
+
     def _settled_measure(self) -> str:
         if self.measure is None:
             return "score" if is_classifier(self.estimator) else "loss"
