@@ -24,6 +24,9 @@ _MOST_LEVELS = 1000
 # Networks compute in single precision.
 _LARGEST = float(np.finfo(np.float32).max)
 
+# Of these, two values in an object column that are equal have the same label.
+_EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
+
 _KINDS_OF_TIME = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
 
 
@@ -76,9 +79,9 @@ class NumberColumn:
             )
         return scaled
 
-    def features(self, column: pd.Series) -> np.ndarray:  # (n, 1)
-        """The scaled values, for a network."""
-        return self.numbers(column)[:, None]
+    def write_features(self, column: pd.Series, inputs: np.ndarray) -> None:  # (n, 1)
+        """Put the scaled values, for a network, where there are zeros."""
+        inputs[:, 0] = self.numbers(column)
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class CategoryColumn:
             )
         if column.isna().all():
             raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
-        levels = tuple(sorted(set(_labels(column))))
+        levels = tuple(sorted(set(_distinct_labels(column)[0])))
         if len(levels) > _MOST_LEVELS:
             raise InputError(
                 f"Column {column.name!r} has {len(levels)} different values, more than {_MOST_LEVELS}: it looks like "
@@ -117,12 +120,18 @@ class CategoryColumn:
 
     def numbers(self, column: pd.Series) -> np.ndarray:  # (n,)
         """Codes of the levels."""
-        codes = {level: code for code, level in enumerate(self.levels)}
-        return np.array([codes.get(label, len(codes)) for label in _labels(column)], dtype=float)
+        return self._codes(column).astype(float)
 
-    def features(self, column: pd.Series) -> np.ndarray:  # (n, levels)
-        """One input a level."""
-        return (self.numbers(column)[:, None] == np.arange(len(self.levels))).astype(float)
+    def write_features(self, column: pd.Series, inputs: np.ndarray) -> None:  # (n, levels)
+        """Put a one at each row's level where there are zeros."""
+        codes = self._codes(column)
+        rows = np.flatnonzero(codes < len(self.levels))
+        inputs[rows, codes[rows]] = 1
+
+    def _codes(self, column: pd.Series) -> np.ndarray:  # (n,)
+        codes = {level: code for code, level in enumerate(self.levels)}
+        labels, places = _distinct_labels(column)
+        return np.array([codes.get(label, len(codes)) for label in labels], dtype=np.int64)[places]
 
 
 Column = NumberColumn | CategoryColumn
@@ -153,8 +162,13 @@ class TableEncoding:
 
     def features(self, table: pd.DataFrame) -> Tensor:  # (n, width)
         """Network inputs."""
-        parts = [column.features(self._kind_checked(column, table)) for column in self.columns]
-        return torch.from_numpy(np.concatenate(parts, axis=1)).float()
+        # Few of many inputs differ from zero: they are written in place, in the networks' precision.
+        inputs = np.zeros((len(table), self.width), dtype=np.float32)
+        start = 0
+        for column in self.columns:
+            column.write_features(self._kind_checked(column, table), inputs[:, start : start + column.width])
+            start += column.width
+        return torch.from_numpy(inputs)
 
     def numbers(self, table: pd.DataFrame) -> Tensor:  # (n, columns)
         """One number a column, for kernels: scaled values, or codes of categories."""
@@ -197,6 +211,31 @@ def is_number(column: pd.Series) -> bool:
     if pd.api.types.is_complex_dtype(kind):
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
     return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+
+
+def _distinct_labels(column: pd.Series) -> tuple[list[str], np.ndarray]:  # (n,)
+    """Labels that occur, perhaps twice, and for each row the place of its label among them."""
+    values = _distinct_values(column)
+    if values is None:
+        return _labels(column), np.arange(len(column))
+    # A row that has the value; a category that no row has takes the first row's label, which occurs.
+    rows = np.zeros(values.max(initial=-1) + 1, dtype=np.int64)
+    rows[values] = np.arange(len(column))
+    return _labels(column.iloc[rows]), values
+
+
+def _distinct_values(column: pd.Series) -> np.ndarray | None:  # (n,)
+    """A number a row, the same only where labels are the same; None where equal values may have different labels."""
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy().astype(np.int64) + 1
+    # True == 1 == Decimal(1), an Enum may equal its text, and some kinds of float read 0.0 and -0.0 as two.
+    if pd.api.types.is_object_dtype(kind):
+        reads_equal = set(map(type, column.to_numpy())) <= _EQUAL_READS_EQUAL
+    else:
+        whole = pd.api.types.is_integer_dtype(kind) or pd.api.types.is_bool_dtype(kind)
+        reads_equal = whole or kind == np.float64 or isinstance(kind, pd.StringDtype)
+    return pd.factorize(column)[0] + 1 if reads_equal else None
 
 
 def _labels(column: pd.Series) -> list[str]:
