@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ciplearn.experiments.reproduction import gamma_choice, table1, veitch
+from ciplearn.experiments.reproduction import gamma_choice, heuristics, table1, veitch
 from ciplearn.experiments.reproduction.fig2_left import claims as trade_off
 from ciplearn.experiments.reproduction.methods import DEFAULT, METHODS, PAPER
 from ciplearn.experiments.reproduction.statistics import agreement, apart, plus_minus, spearman, trend
@@ -112,6 +112,22 @@ def test_on_par_allows_half_more_in_error_and_variance(factor, holds):
     ours = [frontier([2 * factor, factor], mse=[0.01, 0.02], gammas=(0.5, 1.0), method=method) for method in METHODS]
     table = pd.concat([rival, *ours], ignore_index=True).assign(direction="causal")
     assert [claim.holds for claim in veitch._claims(table)] == [holds, holds]
+
+
+def test_heuristics_are_compared_at_the_papers_gammas_and_at_any():
+    cip = [frontier([4, 2, 1], mse=[0.001, 0.002, 0.003], gammas=(0.5, 1.0, 2.0), method=method) for method in METHODS]
+    ours = pd.concat(cip).assign(predictor=lambda t: [f"CIP, γ = {gamma:g}" for gamma in t["gamma"]])
+    rivals = pd.DataFrame({"predictor": heuristics.RIVALS, "method": "", "mse": 0.004, "vcf": (3, 2, 0.5)})
+    judged = {c.claim: c.holds for c in heuristics._claims(pd.concat([ours, rivals])) if c.method == PAPER}
+    assert judged == {
+        "Data augmentation leaves more VCF than CIP, γ = 0.5": False,
+        "Data augmentation leaves more VCF than CIP, γ = 1": True,
+        "Causal data augmentation leaves more VCF than CIP, γ = 0.5": False,
+        "Causal data augmentation leaves more VCF than CIP, γ = 1": False,
+        "Some gamma beats data augmentation in MSE and VCF at once": True,
+        "Some gamma beats causal data augmentation in MSE and VCF at once": True,
+        "Some gamma beats naive prediction in MSE and VCF at once": False,
+    }
 
 
 def test_numbers_are_short():

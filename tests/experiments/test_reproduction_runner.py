@@ -33,6 +33,7 @@ class Counter:
     def __call__(self, settings, conditions):
         self.calls += 1
         self.conditions = conditions
+        conditions.file("half", settings).write_text("done")
         if self.interrupted:
             raise KeyboardInterrupt
         figure = Figure()
@@ -67,6 +68,18 @@ def registered(study, monkeypatch):
     monkeypatch.setattr(registry, "SYNTHETIC", {"toy": "toy_module"})
     monkeypatch.setattr(registry, "_load", lambda module: study)
     return study
+
+
+def test_result_says_that_its_time_is_not_the_whole_time(study, counter, tmp_path):
+    counter.interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(study, "quick", tmp_path, device="cpu")
+    counter.interrupted = False
+    (kept,) = reproduce(study, "quick", tmp_path, device="cpu")["reused"]
+    assert kept.startswith("half-")
+    assert "beside what an earlier run had kept" in (tmp_path / "toy" / "result.md").read_text()
+    assert reproduce(study, "quick", tmp_path, seed=1, device="cpu")["reused"] == []
+    assert "beside" not in (tmp_path / "toy" / "result.md").read_text()
 
 
 def test_everything_is_written_and_says_what_it_is(study, tmp_path):

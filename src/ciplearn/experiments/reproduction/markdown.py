@@ -47,7 +47,9 @@ def claims_table(claims: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _where(result: Result) -> str:
-    return f"{result['seconds']:.0f} s on {result['device']}"
+    # Results of earlier versions do not say what they found ready.
+    beside = ", beside what an earlier run had kept" if result.get("reused") else ""
+    return f"{result['seconds']:.0f} s on {result['device']}{beside}"
 
 
 def _line(cells: Iterable[object]) -> str:

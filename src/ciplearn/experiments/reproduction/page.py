@@ -56,6 +56,8 @@ def _overview(results: list[dict[str, Any]]) -> str:
         held = sum(claim["holds"] for claim in result["claims"])
         link = f"[{result['title']}](#{_anchor(result['title'])})"
         share, took = f"{held} of {len(result['claims'])}", f"{result['seconds']:.0f} s"
+        if result.get("reused"):
+            took += ", resumed"
         rows.append((f"`{result['study']}`", link, result["preset"], share, took))
     return table(["name", "result", "preset", "claims that hold", "time"], rows)
 

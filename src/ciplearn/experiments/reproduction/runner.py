@@ -84,6 +84,7 @@ def reproduce(
             "command": f"ciplearn reproduce {study.name} --preset {preset} --seed {seed}",
             "seed": seed,
             "seconds": round(time.perf_counter() - start, 1),
+            "reused": sorted(conditions.reused),
             "device": torch.cuda.get_device_name() if kind == "cuda" else f"CPU, {jobs} processes",
             "settings": asdict(settings),
             "versions": _versions(),

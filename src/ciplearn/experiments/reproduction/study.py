@@ -101,6 +101,8 @@ class Conditions:
         Whether a person watches.
     options : mapping
         What was passed on the command line for one study alone, such as the path of a data file.
+    reused : set of str
+        Names of the files that were there when the study first asked for them: its time is not the whole time then.
     """
 
     seed: int
@@ -109,6 +111,7 @@ class Conditions:
     jobs: int = 1
     progress: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    reused: set[str] = field(default_factory=set)
 
     def seeds(self, count: int) -> range:
         """Return ``count`` seeds, from the first on."""
@@ -126,7 +129,10 @@ class Conditions:
         suffix : str
         """
         self.cache.mkdir(parents=True, exist_ok=True)
-        return self.cache / f"{name}-{of_computation(key, self.device, self.seed)}{suffix}"
+        path = self.cache / f"{name}-{of_computation(key, self.device, self.seed)}{suffix}"
+        if path.exists():
+            self.reused.add(path.name)
+        return path
 
 
 @dataclass(frozen=True)
