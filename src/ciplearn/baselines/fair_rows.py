@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ciplearn._core.blocks import row_blocks
 from ciplearn.baselines.latents import LatentNode
 
 
@@ -68,13 +69,20 @@ class FairRows:
         rows = rows.to(self.baseline)
         posteriors = [correction.posterior(rows) for correction in self.corrections]
         generator = torch.Generator().manual_seed(self.seed)
+        blocks = row_blocks(len(rows)) if rows.device.type == "cpu" else [slice(None)]
         for _ in range(n_draws if self.corrections else 1):
-            changed = rows.clone()
-            for correction, (mean, scale) in zip(self.corrections, posteriors, strict=True):
+            noises = []
+            for correction, (mean, _) in zip(self.corrections, posteriors, strict=True):
                 # The same noise for every row: a row's answer does not depend on the rows it is asked with.
                 noise = torch.randn(mean.shape[1], generator=generator, dtype=torch.float64).to(rows)
                 uniform = torch.rand(len(correction.places), generator=generator, dtype=torch.float64)
-                gumbel = -torch.log(-torch.log(uniform.clamp(1e-12, 1 - 1e-12))).to(rows)
-                changed[:, correction.places] = correction.value(changed, self.baseline, mean + scale * noise, gumbel)
+                noises.append((noise, -torch.log(-torch.log(uniform.clamp(1e-12, 1 - 1e-12))).to(rows)))
+            changed = rows.clone()
+            for block in blocks:
+                some = changed[block]  # a view
+                given = zip(self.corrections, posteriors, noises, strict=True)
+                for correction, (mean, scale), (noise, gumbel) in given:
+                    latent = mean[block] + scale[block] * noise
+                    some[:, correction.places] = correction.value(some, self.baseline, latent, gumbel)
             changed[:, self.fixed] = self.baseline[self.fixed]
             yield changed

@@ -31,13 +31,33 @@ class Design:
 
     def __call__(self, values: Parents) -> Array:  # (n, width)
         """Return the matrix of some rows."""
-        return np.concatenate([self._columns(node, values[node]) for node in self.nodes], axis=1)
+        return self.standardised(self.parts(values), np.zeros(self.width), np.ones(self.width), np.float64)
 
-    def _columns(self, node: str, values: Array) -> Array:
+    def parts(self, values: Parents) -> list[Array]:
+        """Return the rows of each node, with codes for labels; slices of them make the matrix of a slice."""
+        return [self._part(node, values[node]) for node in self.nodes]
+
+    def standardised(self, parts: list[Array], mean: Array, spread: Array, dtype: type) -> Array:  # (n, width)
+        """Return (matrix − mean) / spread, computed in double precision and kept in ``dtype``."""
+        matrix: Array = np.empty((len(parts[0]), self.width), dtype=dtype)
+        start = 0
+        for node, part in zip(self.nodes, parts, strict=True):
+            kind = self.kinds[node]
+            own = slice(start, start + self._width(kind))
+            start = own.stop
+            # A label's columns take as many values as there are levels: these are computed, the rows are looked up.
+            values = np.eye(len(kind.levels))[:, 1:] if isinstance(kind, Categories) else part
+            scaled = (values - mean[own]) / spread[own]
+            with np.errstate(over="ignore"):
+                scaled = scaled.astype(dtype, copy=False)
+            matrix[:, own] = scaled.take(part, axis=0) if isinstance(kind, Categories) else scaled
+        return matrix
+
+    def _part(self, node: str, values: Array) -> Array:
         kind = self.kinds[node]
         if isinstance(kind, Categories):
-            return np.eye(len(kind.levels))[kind.codes(values, node)][:, 1:]
-        return values.reshape(len(values), -1).astype(np.float64)
+            return kind.codes(values, node)
+        return values.reshape(len(values), self._width(kind)).astype(np.float64)
 
     @staticmethod
     def _width(kind: Kind) -> int:

@@ -146,7 +146,10 @@ class Categories(Kind):
 
     def codes(self, values: Any, node: str) -> Array:  # (n,) labels -> (n,) whole numbers
         """Return the place of each label among the levels; a label that is none of them is an error."""
-        codes = pd.Index(self.levels, dtype=object).get_indexer(pd.Index(np.asarray(values, dtype=object)))
+        # Text stays objects: pandas would copy it into a kind of its own, only to take it out again to compare.
+        kind = object if all(isinstance(level, str) for level in self.levels) else None
+        labels = pd.Index(np.asarray(values, dtype=object), dtype=kind, copy=False)
+        codes = pd.Index(self.levels, dtype=object).get_indexer(labels)
         if (codes < 0).any():
             bad = np.asarray(values, dtype=object)[codes < 0][0]
             shown = ", ".join(map(repr, self.levels[:8])) + (", ..." if len(self.levels) > 8 else "")

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from torch import Tensor, nn
 
 from ciplearn._core.errors import NumericalError
+from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array
 
 
@@ -32,6 +33,10 @@ class Scaler:
     def tensor(self, matrix: Array, dtype: torch.dtype = torch.float32) -> Tensor:  # (n, c)
         """Return standardised rows."""
         return torch.as_tensor((matrix - self.mean) / self.spread, dtype=dtype)
+
+    def inputs(self, design: Design, parts: list[Array]) -> Tensor:  # (n, c)
+        """Return the standardised rows of a design's parts, as `tensor` does for its matrix."""
+        return torch.from_numpy(design.standardised(parts, self.mean, self.spread, np.float32))
 
     def undo(self, matrix: Array) -> Array:
         """Return rows in their own units."""

@@ -50,8 +50,8 @@ class Units:
         places = (rows[:, None] * self.draws + np.arange(self.draws)).ravel()
         return replace(
             self,
-            values={node: array[places] for node, array in self.values.items()},
-            noise={node: array[places] for node, array in self.noise.items()},
+            values={node: array.take(places, axis=0) for node, array in self.values.items()},
+            noise={node: array.take(places, axis=0) for node, array in self.noise.items()},
             index=self.index.take(rows),
             effective_draws=None if self.effective_draws is None else self.effective_draws[rows],
         )

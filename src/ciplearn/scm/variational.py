@@ -12,6 +12,7 @@ from numpy.random import Generator
 from scipy.special import logsumexp
 from torch import Tensor, nn
 
+from ciplearn._core.blocks import row_blocks
 from ciplearn._core.numbers import positive, whole
 from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
@@ -202,7 +203,8 @@ class Encoded(LatentMechanism):
     def infer(self, observed: Parents, generator: Generator) -> Array:
         """Draw from the encoder's Gaussian."""
         with torch.no_grad():
-            mean, log_variance = self.network(self.scaler.tensor(self.design(observed))).double().chunk(2, dim=1)
+            inputs = self.scaler.inputs(self.design, self.design.parts(observed))
+            mean, log_variance = self.network(inputs).double().chunk(2, dim=1)
         spread = (log_variance / 2).exp().numpy()
         return np.asarray(mean.numpy() + spread * generator.standard_normal(spread.shape))
 
@@ -218,11 +220,15 @@ class Decoded:
 
     def __call__(self, parents: Parents) -> Array:  # (n, outputs)
         """Return the raw outputs of some rows."""
-        h = np.asarray(parents[self.latent], dtype=np.float64)
-        matrix = self.design(parents) if self.design.nodes else np.zeros((len(h), 0))
+        h = torch.as_tensor(np.asarray(parents[self.latent], dtype=np.float64)).float()
+        parts = self.design.parts(parents)
         with torch.no_grad():
-            output = self.network(torch.cat([self.scaler.tensor(matrix), torch.as_tensor(h).float()], dim=1))
-        return np.asarray(output.double().numpy())
+            blocks = [self.network(self._inputs(parts, h, rows)) for rows in row_blocks(len(h))]
+        return np.asarray(torch.cat(blocks).double().numpy())
+
+    def _inputs(self, parts: list[Array], h: Tensor, rows: slice) -> Tensor:
+        own = self.scaler.inputs(self.design, [part[rows] for part in parts]) if parts else h[rows, :0]
+        return torch.cat([own, h[rows]], dim=1)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from torch import Tensor
 from tqdm import tqdm
 
+from ciplearn._core.blocks import row_blocks
 from ciplearn.estimators import CIPClassifier
 from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.evaluation.counterfactual_rows import Points
@@ -106,7 +107,8 @@ class Panel:
         features = self._encoded[model.encoding_]
         network = copy.deepcopy(model.module_).cpu()
         with torch.no_grad():
-            return np.asarray(torch.sigmoid(network(features)[:, 0]).double().numpy())
+            scores = torch.cat([network(features[rows])[:, 0] for rows in row_blocks(len(features))])
+        return np.asarray(torch.sigmoid(scores).double().numpy())
 
 
 def _only(points: Points, places: Array) -> Points:
