@@ -75,11 +75,14 @@ def train(problem: Problem, training: Training, generator: Generator) -> nn.Modu
         networks = problem.networks()
     rows = problem.tensors()
     n = rows[0].shape[0]
-    optimizer = torch.optim.Adam(networks.parameters(), lr=training.learning_rate)
+    whole = _joined(networks)
+    optimizer = torch.optim.Adam([whole], lr=training.learning_rate)
     for epoch in range(training.epochs):
-        for chosen in torch.randperm(n, generator=draws).split(training.batch_size):
-            loss = problem.loss(networks, [part[chosen] for part in rows], draws)
-            optimizer.zero_grad()
+        order = torch.randperm(n, generator=draws)
+        # One gather an epoch: batches are views of the shuffled rows.
+        for batch in zip(*(part[order].split(training.batch_size) for part in rows), strict=True):
+            loss = problem.loss(networks, list(batch), draws)
+            optimizer.zero_grad(set_to_none=False)
             loss.backward()
             optimizer.step()
         if not torch.isfinite(loss):
@@ -87,7 +90,21 @@ def train(problem: Problem, training: Training, generator: Generator) -> nn.Modu
                 f"Training diverged: the loss is {float(loss):.3g} after epoch {epoch + 1}; lower the learning rate "
                 f"below {training.learning_rate:g}."
             )
+    for weights in networks.parameters():
+        # Weights of their own again, so that each is kept and sent without all others.
+        weights.data, weights.grad = weights.data.clone(), None
     return networks.eval().requires_grad_(False)
+
+
+def _joined(networks: nn.ModuleDict) -> nn.Parameter:
+    """Move all weights and their gradients into one vector each: Adam then takes few steps, on all weights at once."""
+    own = list(networks.parameters())
+    whole = nn.Parameter(nn.utils.parameters_to_vector(own).detach())
+    whole.grad = torch.zeros_like(whole)
+    nn.utils.vector_to_parameters(whole.data, own)
+    for weights, gradient in zip(own, whole.grad.split([weights.numel() for weights in own]), strict=True):
+        weights.grad = gradient.view_as(weights)
+    return whole
 
 
 def encoder_network(inputs: int, hidden: int, size: int) -> nn.Module:
