@@ -5,6 +5,7 @@ import torch
 from ciplearn import CIPRegressor, Frontier, frontier
 from ciplearn._core.errors import InputError
 from ciplearn.estimators import stacking
+from ciplearn.estimators.prepared import Prepared
 
 
 def quick(scm):
@@ -75,7 +76,7 @@ def test_default_model_stacked_on_a_device_ends_where_it_does_on_the_cpu(scm, X,
     trained = []
     for device in ("cpu", "cuda"):
         model = quick(scm).set_params(device=device)
-        trained.append(stacking.fit_stacked(model, X, y, [(0.0, 1), (1.0, 2)]))
+        trained.append(stacking.fit_stacked(Prepared(model, X, y), [(0.0, 1), (1.0, 2)]))
     for on_cpu, on_gpu in zip(*trained, strict=True):
         assert on_gpu.gamma_scale_ == pytest.approx(on_cpu.gamma_scale_, rel=1e-3)
         np.testing.assert_allclose(on_gpu.predict(X), on_cpu.predict(X), atol=1e-2 * y.std())

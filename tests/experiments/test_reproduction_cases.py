@@ -9,6 +9,7 @@ import torch
 
 from ciplearn import HSCIC, CIPRegressor, Independence, datasets, frontier, variance_of_counterfactuals
 from ciplearn.estimators import sweep
+from ciplearn.estimators.prepared import Prepared
 from ciplearn.estimators.stacking import fit_stacked
 from ciplearn.experiments.reproduction import Conditions, trainings
 from ciplearn.experiments.reproduction.cases import Case, Judge, counterfactual_rows
@@ -108,7 +109,8 @@ def test_stack_trains_like_one_network_with_the_papers_penalty(case):
     common = {"independence": case.independence(), "inputs": case.inputs, "epochs": 3, "batch_size": 60, "gamma": 10.0}
     X, y = case.train[case.inputs], case.train["Y"]
     alone = CIPRegressor(**common, penalty=HSCIC.paper(), prepare_once=False, random_state=5).fit(X, y)
-    stacked = fit_stacked(CIPRegressor(**common, penalty=InBatchHSCIC.paper(), device="cpu"), X, y, [(10.0, 5)])[0]
+    in_batch = CIPRegressor(**common, penalty=InBatchHSCIC.paper(), device="cpu")
+    stacked = fit_stacked(Prepared(in_batch, X, y), [(10.0, 5)])[0]
     free = CIPRegressor(**{**common, "gamma": 0.0}, random_state=5).fit(X, y)
     np.testing.assert_allclose(stacked.predict(X), alone.predict(X), atol=1e-4)
     assert np.abs(free.predict(X) - alone.predict(X)).max() > 1e-2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
 from ciplearn.baselines.augmentation import AugmentedNetwork, Change, DrawnProtected, Equation, PropagatedChange
 from ciplearn.baselines.base import Baseline
@@ -21,6 +20,7 @@ from ciplearn.baselines.layout import Layout
 from ciplearn.baselines.outcome import outcome_columns
 from ciplearn.causal.names import listed
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.networks import network_of
 from ciplearn.learning.settings import chosen_device
 
 
@@ -65,13 +65,7 @@ class _Augmentation(Baseline):
     def _plain_network(self, model: CIPEstimator, n_inputs: int) -> nn.Module:
         if self.module is None:
             return model._fresh_perceptron(n_inputs)
-        made = copy.deepcopy(self.module) if isinstance(self.module, nn.Module) else self.module
-        made = made if isinstance(made, nn.Module) or not callable(made) else made()
-        if not isinstance(made, nn.Module):
-            raise InputTypeError(
-                f"module must be a torch.nn.Module, or a function that returns one, got {made!r}; pass an instance."
-            )
-        return made
+        return network_of(self.module)
 
     def _drawn(self, rows: Tensor, layout: Layout, columns: NodeColumns) -> DrawnProtected:
         places = torch.tensor(layout.places(columns.of(columns.protected)), device=rows.device)

@@ -18,16 +18,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import Tensor, nn
 
 from ciplearn._core.errors import GraphError, InputError, InputTypeError, NumericalError
-from ciplearn._core.numbers import non_negative, positive
+from ciplearn._core.numbers import non_negative
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.estimators.further_inputs import FurtherInputs
 from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.missing import without_missing
-from ciplearn.estimators.networks import Perceptron
+from ciplearn.estimators.networks import Perceptron, network_of
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.seeds import drawn_seed
+from ciplearn.estimators.splitting import held_out_rows
 from ciplearn.estimators.tables import read_table
 from ciplearn.kernels import Kernel
 from ciplearn.learning import DatasetRows, Objective, Rows, TrainingRows, TrainingSettings, Validation, train
@@ -225,11 +226,6 @@ class CIPEstimator(BaseEstimator, ABC):
             if self.on_violation == "raise":
                 raise GraphError(f'{message} Change the roles, or pass on_violation="warn" to enforce it all the same.')
             warnings.warn(message, UserWarning, stacklevel=3)
-        if roles.independence is None and self.gamma is not None and non_negative(self.gamma, "gamma") > 0:
-            raise InputError(
-                f"gamma={self.gamma!r} asks for an independence, but no protected column was named; pass "
-                f"protected=[...], a graph, or an independence."
-            )
         return roles
 
     def _training_rows(
@@ -255,17 +251,19 @@ class CIPEstimator(BaseEstimator, ABC):
         )
         return known if extra.dataset is None else DatasetRows(known, extra.dataset)
 
-    def _train(self, rows: Rows, roles: Roles) -> Self:
+    def _train(self, rows: Rows, roles: Roles, prepared: Operator | None = None) -> Self:
         settings = self._settings(roles)
         device = chosen_device(self.device)
         last: nn.Module | None = getattr(self, "module_", None) if self.warm_start else None
         module = self._fresh_module(rows, settings.seed) if last is None else last
         self.roles_ = roles
-        rows, held_out = self._split(rows.to(device), settings.seed) if self.early_stopping else (rows.to(device), None)
+        rows, held_out = rows.to(device), None
+        if self.early_stopping:
+            rows, held_out = held_out_rows(rows, self.validation_fraction, settings.seed)
         penalty = self._bound_penalty() if settings.gamma > 0 else None
         operator: Penalty | Operator | None = penalty
         if penalty is not None and self.prepare_once:
-            operator = penalty.prepare(rows.right, rows.given)
+            operator = prepared or penalty.prepare(rows.right, rows.given)
         settings = self._scaled(settings, rows, operator)
         validation = None
         if held_out is not None:
@@ -315,37 +313,21 @@ class CIPEstimator(BaseEstimator, ABC):
         return replace(settings, gamma_scale=self.gamma_scale_)
 
     def _effective_gamma(self, roles: Roles) -> float:
-        if roles.independence is None:
-            return 0.0
-        return _DEFAULT_GAMMA if self.gamma is None else non_negative(self.gamma, "gamma")
+        if roles.independence is not None:
+            return _DEFAULT_GAMMA if self.gamma is None else non_negative(self.gamma, "gamma")
+        if self.gamma is not None and non_negative(self.gamma, "gamma") > 0:
+            raise InputError(
+                f"gamma={self.gamma!r} asks for an independence, but no protected column was named; pass "
+                f"protected=[...], a graph, or an independence."
+            )
+        return 0.0
 
     def _fresh_module(self, rows: Rows, seed: int) -> nn.Module:
-        if isinstance(self.module, nn.Module):
-            return copy.deepcopy(self.module)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             if self.module is None:
                 return self._fresh_perceptron(rows.inputs[0].shape[1])
-            try:
-                made = self.module() if callable(self.module) else self.module
-            except TypeError as error:
-                raise InputTypeError(
-                    f"module must be a network or a function without arguments, got {self.module!r}: {error}; pass an "
-                    f"instance, or a lambda."
-                ) from error
-        if not isinstance(made, nn.Module):
-            raise InputTypeError(
-                f"module must be a torch.nn.Module, or a function that returns one, got {made!r}; pass an instance."
-            )
-        return made
-
-    def _split(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
-        share = positive(self.validation_fraction, "validation_fraction")
-        if share >= 1:
-            raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")
-        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
-        held = max(2, round(share * len(rows)))
-        return rows.take(order[held:]), rows.take(order[:held])
+            return network_of(self.module)
 
     def _bound_penalty(self) -> Penalty:
         """The penalty, with its kernels fitted to the kinds of the columns."""

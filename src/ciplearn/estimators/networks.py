@@ -1,8 +1,10 @@
-"""The default network."""
+"""The default network, and networks of users' own."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -59,3 +61,21 @@ class Perceptron(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
         """Evaluate the network."""
         return torch.addcmul(self.centre, self.layers(inputs), self.spread)
+
+
+def network_of(module: Any) -> nn.Module:
+    """Return a copy of a user's network, or what a user's function makes."""
+    if isinstance(module, nn.Module):
+        return copy.deepcopy(module)
+    try:
+        made = module() if callable(module) else module
+    except TypeError as error:
+        raise InputTypeError(
+            f"module must be a network or a function without arguments, got {module!r}: {error}; pass an instance, or "
+            f"a lambda."
+        ) from error
+    if not isinstance(made, nn.Module):
+        raise InputTypeError(
+            f"module must be a torch.nn.Module, or a function that returns one, got {made!r}; pass an instance."
+        )
+    return made

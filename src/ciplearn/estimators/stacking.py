@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from typing import Any
-
-from sklearn.base import clone
 
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.prepared import Prepared
 from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.settings import chosen_device
 
@@ -21,34 +18,27 @@ def can_stack(model: CIPEstimator) -> bool:
 
 
 def fit_stacked(
-    model: CIPEstimator, X: Any, y: Any, pairs: Sequence[tuple[float, int]], *, progress: bool = False
+    prepared: Prepared, pairs: Sequence[tuple[float, int]], *, progress: bool = False
 ) -> list[CIPEstimator]:
     """Return one fitted estimator for each pair of gamma and seed.
 
     Networks start from their own seeds and share the order of batches.
     """
-    prototype = clone(model)
-    rows, roles = prototype._read_rows(X, y, None, ())
-    prototype.roles_ = roles
-    device = chosen_device(model.device)
-    rows = rows.to(device)
-    operator = prototype._bound_penalty().prepare(rows.right, rows.given) if roles.independence is not None else None
-    fitted, modules = [], []
-    for gamma, seed in pairs:
-        one = copy.copy(prototype).set_params(gamma=gamma, random_state=seed)
-        one.gamma_ = one._effective_gamma(roles)
-        modules.append(one._fresh_module(rows, one._settings(roles).seed))
-        fitted.append(one)
+    rows, roles, operator = prepared.rows, prepared.roles, prepared.operator
+    fitted = [prepared.untrained(gamma, random_state=seed) for gamma, seed in pairs]
+    settings = [one._settings(roles) for one in fitted]
+    shared = fitted[0]._scaled(settings[0], rows, operator)
     trained = train_stacked(
-        modules,
-        [one.gamma_ for one in fitted],
+        [one._fresh_module(rows, own.seed) for one, own in zip(fitted, settings, strict=True)],
+        [own.gamma for own in settings],
         rows,
-        prototype._objective(),
-        prototype._scaled(fitted[0]._settings(roles), rows, operator),
+        fitted[0]._objective(),
+        shared,
         operator,
         progress=progress,
     )
-    for one, module, loss in zip(fitted, trained.modules, trained.losses, strict=True):
-        one.module_, one.n_iter_, one.gamma_scale_ = module, one.epochs, prototype.gamma_scale_
+    for one, own, module, loss in zip(fitted, settings, trained.modules, trained.losses, strict=True):
+        one.module_, one.n_iter_ = module, one.epochs
+        one.gamma_, one.gamma_scale_ = own.gamma, shared.gamma_scale
         one.history_ = ({"loss": loss},)
     return fitted

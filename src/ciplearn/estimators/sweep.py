@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 from joblib import Parallel, delayed
-from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.prepared import Prepared
 from ciplearn.estimators.splitting import split_rows
 from ciplearn.estimators.stacking import can_stack, fit_stacked
 from ciplearn.estimators.trials import measures_of
@@ -82,19 +82,7 @@ def frontier(
     done = {(point.gamma, point.seed): point for point in (read_points(file) if file is not None else [])}
     wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
     missing = [pair for pair in wanted if pair not in done]
-    more = dict(measures or {})
-    judge = _test_operator(model, X, y, test[0]) if missing else None
-    jobs: Iterable[Point]
-    if missing and can_stack(model):
-        fitted = fit_stacked(model, X, y, missing, progress=progress)
-        jobs = (
-            Point(gamma, seed, _measured(one, test, judge, more))
-            for (gamma, seed), one in zip(missing, fitted, strict=True)
-        )
-    else:
-        jobs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            delayed(_train_and_measure)(model, X, y, gamma, seed, test, judge, more) for gamma, seed in missing
-        )
+    jobs = _points(Prepared(model, X, y), missing, test, dict(measures or {}), n_jobs, progress) if missing else ()
     for point in tqdm(jobs, total=len(missing), disable=not progress, unit="fit"):
         done[point.gamma, point.seed] = point
         if file is not None:
@@ -102,10 +90,29 @@ def frontier(
     return Frontier(tuple(done[pair] for pair in wanted))
 
 
+def _points(
+    prepared: Prepared,
+    pairs: list[tuple[float, int]],
+    test: tuple[Any, Any],
+    measures: dict[str, Any],
+    n_jobs: int | None,
+    progress: bool,
+) -> Iterable[Point]:
+    judge = prepared.judge(test[0])
+    if can_stack(prepared.untrained(0.0)):
+        fitted = fit_stacked(prepared, pairs, progress=progress)
+        return (
+            Point(gamma, seed, _measured(one, test, judge, measures))
+            for (gamma, seed), one in zip(pairs, fitted, strict=True)
+        )
+    points: Iterable[Point] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(_train_and_measure)(prepared, gamma, seed, test, judge, measures) for gamma, seed in pairs
+    )
+    return points
+
+
 def _train_and_measure(
-    model: Any,
-    X: Any,
-    y: Any,
+    prepared: Prepared,
     gamma: float,
     seed: int,
     test: tuple[Any, Any],
@@ -116,18 +123,10 @@ def _train_and_measure(
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
     try:
-        fitted = clone(model).set_params(gamma=gamma, random_state=seed).fit(X, y)
-        found = _measured(fitted, test, judge, measures)
+        found = _measured(prepared.trained(gamma, random_state=seed), test, judge, measures)
     finally:
         torch.set_num_threads(threads)
     return Point(gamma, seed, found)
-
-
-def _test_operator(model: Any, X: Any, y: Any, test_X: Any) -> Operator | None:
-    """The penalty's operator on the test rows, prepared once for all models."""
-    prototype = clone(model)
-    _, prototype.roles_ = prototype._read_rows(X, y, None, ())
-    return None if prototype.roles_.independence is None else prototype.penalty_operator(test_X)
 
 
 def _measured(fitted: Any, test: tuple[Any, Any], judge: Operator | None, measures: dict[str, Any]) -> dict[str, float]:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.metrics import mean_squared_error
 from sklearn.utils import _safe_indexing as take
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, positive
+from ciplearn.estimators.prepared import Prepared
 from ciplearn.estimators.splitting import split_rows
 from ciplearn.learning.frontier import Frontier, Point
 from ciplearn.learning.gamma import Choice, largest_allowed_gamma
@@ -56,16 +57,16 @@ class Trials:
         train, judge = split_rows(X, y, validation_fraction, random_state, labels)
         self.models: dict[float, Any] = {}
         self.points: list[Point] = []
-        self._estimator, self._bar = estimator, bar
+        self._bar = bar
         if sample_weight is not None and np.shape(sample_weight) != (len(train) + len(judge),):
             raise InputError(
                 f"sample_weight must have one number a row, got shape {np.shape(sample_weight)} for "
                 f"{len(train) + len(judge)} rows; pass one weight a row."
             )
         weights = None if sample_weight is None else take(sample_weight, train)
-        self._training = take(X, train), take(y, train), weights
+        self._prepared = Prepared(estimator, take(X, train), take(y, train), weights)
         self._judging = take(X, judge), take(y, judge)
-        self._operator: Operator | None = None
+        self._judge = self._prepared.judge(self._judging[0])
 
     @property
     def frontier(self) -> Frontier:
@@ -74,11 +75,8 @@ class Trials:
 
     def measured(self, gamma: float) -> Mapping[str, float]:
         """Train at a gamma and judge."""
-        model = clone(self._estimator).set_params(gamma=gamma).fit(*self._training)
-        if model.independence_ is not None and self._operator is None:
-            # Once: all models share rows, roles and encoding.
-            self._operator = model.penalty_operator(self._judging[0])
-        measures = measures_of(model, *self._judging, self._operator)
+        model = self._prepared.trained(gamma)
+        measures = measures_of(model, *self._judging, self._judge)
         self.models[gamma] = model
         self.points.append(Point(gamma, 0, measures))
         self._bar.update()

@@ -18,6 +18,7 @@ from ciplearn.baselines import CF1, CF2, PSCF, NaivePredictor
 from ciplearn.causal import CausalGraph
 from ciplearn.datasets import graphs
 from ciplearn.estimators import CIPClassifier
+from ciplearn.estimators.prepared import Prepared
 from ciplearn.estimators.stacking import can_stack, fit_stacked
 from ciplearn.experiments.reproduction.adult_counterfactuals import Imagining, vcf_of_each
 from ciplearn.experiments.reproduction.methods import DEFAULT, Training
@@ -103,7 +104,9 @@ class Trial:
         names = [{"method": method, "gamma": gamma, "seed": seed} for gamma, seed in pairs]
         if can_stack(model):
             seen, outcome = self.split.seen(self.split.train), self.split.train[OUTCOME]
-            fitted: list[Any] = list(fit_stacked(model, seen, outcome, pairs, progress=self.conditions.progress))
+            fitted: list[Any] = list(
+                fit_stacked(Prepared(model, seen, outcome), pairs, progress=self.conditions.progress)
+            )
             for one in fitted:
                 # Processes ask them next, and what lies on a device cannot travel.
                 one.module_ = one.module_.cpu()

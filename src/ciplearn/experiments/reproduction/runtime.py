@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from ciplearn.datasets import first_synthetic
 from ciplearn.estimators import CIPRegressor
+from ciplearn.estimators.prepared import Prepared
 from ciplearn.estimators.stacking import can_stack, fit_stacked
 from ciplearn.experiments.literal import literal_hscic
 from ciplearn.experiments.reproduction import drawing
@@ -164,7 +165,7 @@ def _sweep_seconds(model: CIPRegressor, case: Case, pairs: list[tuple[float, int
     """Seconds to train all networks: as one stack where that pays, else one by one, from the first."""
     fresh = clone(model).set_params(epochs=epochs)
     if can_stack(fresh):
-        return seconds(lambda: fit_stacked(fresh, case.train[case.inputs], case.train[OUTCOME], pairs))
+        return seconds(lambda: fit_stacked(Prepared(fresh, case.train[case.inputs], case.train[OUTCOME]), pairs))
     gamma, seed = pairs[0]
     return _fit_seconds(fresh.set_params(gamma=gamma, random_state=seed), case, epochs) * len(pairs)
 
