@@ -83,6 +83,10 @@ class FairRows:
                 given = zip(self.corrections, posteriors, noises, strict=True)
                 for correction, (mean, scale), (noise, gumbel) in given:
                     latent = mean[block] + scale[block] * noise
-                    some[:, correction.places] = correction.value(some, self.baseline, latent, gumbel)
+                    value = correction.value(some, self.baseline, latent, gumbel)
+                    # The places of a column stand together: they are written as slices, not one by one.
+                    for part in correction.node.parts:
+                        first = correction.places[part.places.start]
+                        some[:, first : first + part.width] = value[:, part.places]
             changed[:, self.fixed] = self.baseline[self.fixed]
             yield changed
