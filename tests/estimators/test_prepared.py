@@ -53,7 +53,9 @@ def test_operator_is_prepared_once_for_all_gammas(scm, X, y, monkeypatch):
     frontier(quick(scm), X, y, gammas=[0, 1, 3, 10], seeds=[0, 1])
     assert sizes == [480, 120]
     sizes.clear()
-    GammaSearch(quick(scm).set_params(epochs=20), measure="score", tolerance=0.05, max_trials=4, refit=False, random_state=0).fit(X, y)
+    GammaSearch(
+        quick(scm).set_params(epochs=20), measure="score", tolerance=0.05, max_trials=4, refit=False, random_state=0
+    ).fit(X, y)
     assert sizes == [480, 120]
 
 

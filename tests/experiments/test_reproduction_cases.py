@@ -139,8 +139,16 @@ def test_trainings_are_kept_and_continued(case, tmp_path, monkeypatch):
     assert len(first) == 2 * 2 * 2
     assert tuple(first.columns) == trainings.COLUMNS
     assert len(list(tmp_path.iterdir())) == 2
-    monkeypatch.setattr(CIPRegressor, "fit", lambda *arguments: pytest.fail("trained again"))
+    monkeypatch.setattr(Prepared, "trained", lambda *arguments, **more: pytest.fail("trained again"))
     pd.testing.assert_frame_equal(run([0.0, 1.0]), first)
+
+
+def test_another_statement_is_another_training(case, tmp_path):
+    conditions = Conditions(seed=0, device="cpu", cache=tmp_path)
+    judge = Judge(case, points=5, interventions=4, seed=0)
+    for statement in (None, Independence(right=["A"])):
+        trainings.frontiers("toy", 1, case, judge, [0.0], [0], Training(epochs=1), conditions, statement)
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_fits_are_kept_and_continued(case, tmp_path):
@@ -158,6 +166,22 @@ def test_fits_are_kept_and_continued(case, tmp_path):
     assert made == [0, 1, 2]
     pd.testing.assert_frame_equal(more.iloc[:2], first)
     assert (more["vcf"] == 0).all()
+
+
+def test_another_text_of_what_makes_a_rival_is_another_training(case, tmp_path):
+    conditions = Conditions(seed=0, device="cpu", cache=tmp_path)
+    judge = Judge(case, points=5, interventions=4, seed=0)
+
+    def wide(inputs, seed):
+        return CIPRegressor(inputs=inputs, hidden=(4,), epochs=1, random_state=seed)
+
+    def narrow(inputs, seed):
+        return CIPRegressor(inputs=inputs, hidden=(2,), epochs=1, random_state=seed)
+
+    for make in (wide, narrow, narrow):
+        rival = trainings.Rival("rival", "key", case, judge, partial(make, ["Z"]))
+        trainings.begin_fits([rival], [0], conditions)()
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize(("device", "began"), [("cuda", 1), ("cpu", 0)])

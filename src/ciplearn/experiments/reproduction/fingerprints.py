@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+import inspect
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import ciplearn
 
@@ -48,6 +51,12 @@ def of_result(*parts: object) -> str:
 def code() -> str:
     """A digest of all code behind a result."""
     return _code(_COMPUTATIONS + _JUDGEMENTS)
+
+
+def of_function(function: Callable[..., Any]) -> str:
+    """A digest of a function's text, for what a study's own code decides; arguments bound to it are not in it."""
+    bare = function.func if isinstance(function, partial) else function
+    return _digest(inspect.getsource(bare))
 
 
 def _digest(*parts: object) -> str:

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from ciplearn.causal import Independence
 from ciplearn.estimators import frontier
 from ciplearn.experiments.reproduction.cases import OUTCOME, Case, Judge
+from ciplearn.experiments.reproduction.fingerprints import of_function
 from ciplearn.experiments.reproduction.methods import METHODS, Training, predictor
 from ciplearn.experiments.reproduction.study import Conditions
 from ciplearn.learning.frontier import Point, append_points, read_points
@@ -64,7 +65,7 @@ def frontiers(
             seeds,
             test=(case.test[case.inputs], case.test[OUTCOME]),
             measures={"hscic": judge.hscic, "vcf": judge.vcf},
-            file=conditions.file(f"{name}-{method.split()[-1]}", (name, method, key)),
+            file=conditions.file(f"{name}-{method.split()[-1]}", (name, method, key, str(statement))),
             n_jobs=conditions.jobs,
             progress=conditions.progress,
         )
@@ -80,7 +81,7 @@ class Rival:
     ----------
     name : str
     key : object
-        Says everything that the trainings depend on, beside the seed.
+        Says everything that the trainings depend on, beside the seed and the text of ``make``.
     case : Case
     judge : Judge
     make : callable
@@ -110,7 +111,9 @@ def begin_fits(
     for.
     """
     seed_list = list(seeds)
-    files = {rival.name: conditions.file(rival.name, (rival.name, rival.key)) for rival in rivals}
+    files = {
+        rival.name: conditions.file(rival.name, (rival.name, rival.key, of_function(rival.make))) for rival in rivals
+    }
     done = {(name, point.seed): point for name, file in files.items() for point in read_points(file)}
     missing = [(rival, seed) for rival in rivals for seed in seed_list if (rival.name, seed) not in done]
     beside_gpu = conditions.device == "cuda"
