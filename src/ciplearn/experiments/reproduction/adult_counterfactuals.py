@@ -44,6 +44,7 @@ def vcf_of_each(
     imagining: Imagining,
     seed: int,
     *,
+    device: str = "cpu",
     jobs: int = 1,
     progress: bool = False,
 ) -> Array:  # (models, points)
@@ -59,6 +60,8 @@ def vcf_of_each(
     protected : sequence of str
     imagining : Imagining
     seed : int
+    device : str
+        Where networks answer; rows are made on processes all the same.
     jobs : int
         Processes that share the points.
     progress : bool
@@ -69,7 +72,7 @@ def vcf_of_each(
     parts = list(points.chunks(imagining.interventions))
     seeds = np.random.SeedSequence(seed).spawn(len(parts))
     tasks = (
-        delayed(_variances)(models, _only(points, places), law, imagining.interventions, own)
+        delayed(_variances)(models, _only(points, places), law, imagining.interventions, own, device)
         for places, own in zip(parts, seeds, strict=True)
     )
     done = Parallel(n_jobs=jobs, return_as="generator")(tasks)
@@ -77,12 +80,12 @@ def vcf_of_each(
 
 
 def _variances(
-    models: Sequence[Any], points: Points, law: Empirical, k: int, seed: np.random.SeedSequence
+    models: Sequence[Any], points: Points, law: Empirical, k: int, seed: np.random.SeedSequence, device: str
 ) -> Array:  # (models, points)
     torch.set_num_threads(1)
     generator = np.random.default_rng(seed)
     frame = points.had_been(np.arange(points.n), k, law.draw(points.n, k, generator), generator)
-    panel = Panel(frame.reset_index(drop=True))
+    panel = Panel(frame.reset_index(drop=True), device)
     variances = []
     for model in models:
         answers = points.averaged(panel.answers(model), points.n, k)[:, :, 0]
@@ -94,8 +97,8 @@ def _variances(
 class Panel:
     """Counterfactual rows that many predictors are asked about; what networks share is encoded once."""
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame = frame
+    def __init__(self, frame: pd.DataFrame, device: str = "cpu") -> None:
+        self.frame, self.device = frame, device
         self._encoded: dict[TableEncoding, Tensor] = {}
 
     def answers(self, model: Any) -> Array:  # (n,)
@@ -103,12 +106,13 @@ class Panel:
         if not isinstance(model, CIPClassifier):
             return np.asarray(model.predict_proba(self.frame)[:, 1])
         if model.encoding_ not in self._encoded:
-            self._encoded[model.encoding_] = model.encoding_.features(self.frame)
+            self._encoded[model.encoding_] = model.encoding_.features(self.frame).to(self.device)
         features = self._encoded[model.encoding_]
-        network = copy.deepcopy(model.module_).cpu()
+        network = copy.deepcopy(model.module_).to(self.device)
+        blocks = row_blocks(len(features)) if self.device == "cpu" else [slice(None)]
         with torch.no_grad():
-            scores = torch.cat([network(features[rows])[:, 0] for rows in row_blocks(len(features))])
-        return np.asarray(torch.sigmoid(scores).double().numpy())
+            scores = torch.cat([network(features[rows])[:, 0] for rows in blocks])
+        return np.asarray(torch.sigmoid(scores).double().cpu().numpy())
 
 
 def _only(points: Points, places: Array) -> Points:

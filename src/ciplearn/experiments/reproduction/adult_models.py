@@ -134,6 +134,7 @@ class Trial:
             PROTECTED,
             imagining,
             self.conditions.seed,
+            device=self.conditions.device,
             jobs=self.conditions.jobs,
             progress=self.conditions.progress,
         )
