@@ -58,6 +58,7 @@ def test_name_with_a_comma_is_one_name(capsys):
     [
         (["check", "nothing.txt", "--outcome", "Y"], "neither a file nor a graph"),
         (["check", "A -> ", "--outcome", "Y", "--protected", "A"], "line 1, column 6"),
+        (["check", "years at school -> Y", "--outcome", "Y", "--protected", "years"], "quote names that hold spaces"),
         (["check", "Age -> Y", "--outcome", "Y", "--protected", "Aeg"], "did you mean 'Age'?"),
         (["check", "A -> Y", "--protected", "A"], "needs one outcome"),
         (["check", "A -> Y", "--outcome", "Y"], "Nothing is protected"),

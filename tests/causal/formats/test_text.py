@@ -139,3 +139,49 @@ def _cyclic(directed):
     while free := {node for node in remaining if not any(a in remaining and b == node for a, b in directed)}:
         remaining -= free
     return bool(remaining)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("years at school -> Y, A -> Y", 7),
+        ("A -> years at school, A -> Y", 12),
+        ("A -> hours per week -> Y", 12),
+        ('A -> "hours per" week', 18),
+        ("A -> B B -> C", 8),
+        ("A -> B, years at school", 15),
+        ("{years at school, A} -> Y", 8),
+        ("A -> {Y; years at school}", 16),
+        ("A B", 3),
+    ],
+)
+def test_words_side_by_side_in_an_edge_list_are_refused_and_never_several_nodes(text, column):
+    for read in (CausalGraph.from_edges, CausalGraph.from_text, CausalGraph.from_dagitty):
+        with pytest.raises(GraphSyntaxError, match="quote names that hold spaces") as caught:
+            read(text)
+        assert (caught.value.line, caught.value.column) == (1, column)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A -> B, C",
+        "A -> B; C",
+        "C\nA -> B",
+        "A -> B // an edge\nC\n",
+        "A ->\n B\nC",
+        "A\n-> B\nC",
+    ],
+)
+def test_lone_node_of_an_edge_list_has_a_line_or_comma_of_its_own(text):
+    assert CausalGraph.from_edges(text) == CausalGraph.from_edges([("A", "B")], nodes=["C"])
+
+
+def test_groups_and_quoted_names_of_an_edge_list_may_stand_side_by_side():
+    expected = CausalGraph.from_edges([("A", "Y"), ("hours per week", "Y")])
+    for text in ('{A "hours per week"} -> Y', '{A, "hours per week"} -> Y', '{A\n"hours per week"} -> Y'):
+        assert CausalGraph.from_edges(text) == expected
+
+
+def test_words_of_a_framed_model_are_nodes_as_dagitty_has_it():
+    assert set(CausalGraph.from_dagitty("dag { X Y Z X -> Y }").nodes) == {"X", "Y", "Z"}

@@ -3,8 +3,10 @@
     dag { S -> {A L}; A -> L -> Y; S -> Y; A <-> Y; U [latent, pos="0,1"] }
     S -> A, A -> Y
 
-Statements are separated by ``;``, ``,`` or white space. What is not understood is an error with its place; the only
-things read and not kept are drawing hints without a place in a graph value: the frame ``bb`` and ``pos`` of an edge.
+Statements are separated by ``;``, ``,`` or a line break, in a frame by any white space, as DAGitty has it. In an edge
+list words side by side on one line are refused: they may be one name that holds spaces. What is not understood is an
+error with its place; the only things read and not kept are drawing hints without a place in a graph value: the frame
+``bb`` and ``pos`` of an edge.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class _Reader:
         self.tokens = tokens(text)
         self.next = 0
         self.parts = GraphParts()
+        self.framed = False
         self.directions_known = False
 
     # ------------------------------------------------------------ the two notations
@@ -49,6 +52,7 @@ class _Reader:
             return self.bare()
         if kind.text not in ("dag", "pdag"):
             raise self.error(kind, f"A {kind.text!r} is not read here; write dag, or pdag for undirected edges")
+        self.framed = True
         self.directions_known = kind.text == "dag"
         while self.take().text != "{":
             pass
@@ -114,15 +118,17 @@ class _Reader:
         if token.kind != "name":
             raise self.error(token, f"A node name is missing before {token.text!r}")
         self.declare(token)
+        self.refuse_loose_words(self.next - 1)
         return (token,)
 
     def group(self, opening: Token) -> tuple[Token, ...]:
-        inside = []
+        start, inside, separated = self.next, [], False
         while True:
             token = self.take()
             if token.kind == "sign" and token.text == "}":
                 break
             if token.kind == "sign" and token.text in ";,":
+                separated = True
                 continue
             if token.kind != "name":
                 raise self.error(token, f"A group {{A B}} holds names only, but {token.text!r} was found")
@@ -130,7 +136,27 @@ class _Reader:
             inside.append(token)
         if not inside:
             raise self.error(opening, "A group is empty; name at least one node")
+        if separated:
+            # {A B} are two nodes, but next to a comma, {years at school, B}, words without one are likely one name.
+            for place in range(start, self.next):
+                self.refuse_loose_words(place)
         return tuple(inside)
+
+    def refuse_loose_words(self, place: int) -> None:
+        """Refuse words that stand beside the name at `place`, where an edge list would make several nodes of them."""
+        if self.framed:
+            return
+        words = [self.tokens[place]]
+        while self.beside(words[-1], beside := self.tokens[place + len(words)]):
+            words.append(beside)
+        if len(words) > 1 and not all(word.quoted for word in words):
+            name = " ".join(word.text for word in words)
+            advice = "quote names that hold spaces, or separate nodes by commas"
+            raise self.error(words[1], f"Nothing stands between the words of {name!r}; {advice}")
+
+    def beside(self, left: Token, right: Token) -> bool:
+        """Tell whether two names stand side by side on one line."""
+        return left.kind == right.kind == "name" and "\n" not in self.text[left.offset : right.offset]
 
     def join(self, left: tuple[Token, ...], arrow: Token, right: tuple[Token, ...]) -> None:
         for a in left:
