@@ -1,8 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
-from ciplearn import CIPRegressor, Frontier, frontier
+from ciplearn import HSIC, CIPRegressor, Frontier, frontier
 from ciplearn._core.errors import InputError
 from ciplearn.estimators import stacking
 from ciplearn.estimators.prepared import Prepared
@@ -80,3 +83,58 @@ def test_default_model_stacked_on_a_device_ends_where_it_does_on_the_cpu(scm, X,
     for on_cpu, on_gpu in zip(*trained, strict=True):
         assert on_gpu.gamma_scale_ == pytest.approx(on_cpu.gamma_scale_, rel=1e-3)
         np.testing.assert_allclose(on_gpu.predict(X), on_cpu.predict(X), atol=1e-2 * y.std())
+
+
+def test_finished_sweep_is_only_read_and_may_grow(scm, X, y, tmp_path, monkeypatch):
+    file = tmp_path / "sweep.csv"
+    small = quick(scm).set_params(epochs=1)
+    first = frontier(small, X, y, gammas=[0, 1], file=file)
+    # What is shown and where it is computed does not make another model, nor does the container of a list.
+    same = clone(small).set_params(gamma=3.0, random_state=5, verbose=True, device="cpu", hidden=[64, 64])
+    assert frontier(same, X.copy(), y, gammas=[0, 1, 2], file=file).table.iloc[:2].equals(first.table)
+    monkeypatch.setattr(Prepared, "trained", lambda *arguments, **more: pytest.fail("trained again"))
+    assert len(frontier(small, X, y, gammas=[0, 1, 2], file=file).points) == 3
+
+
+OTHER_SWEEPS = {
+    "another network": lambda run, model, X, y: run(model.set_params(hidden=(8,)), X, y),
+    "another penalty": lambda run, model, X, y: run(model.set_params(penalty=HSIC(exact_rows=10)), X, y),
+    "fewer rows": lambda run, model, X, y: run(model, X[:200], y[:200]),
+    "another target": lambda run, model, X, y: run(model, X, y + 1),
+    "other test rows": lambda run, model, X, y: run(model, X, y, test_fraction=0.3),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_SWEEPS)
+def test_file_of_another_sweep_is_refused(case, scm, X, y, tmp_path):
+    run = partial(frontier, gammas=[0], file=tmp_path / "sweep.csv")
+    small = quick(scm).set_params(epochs=1)
+    run(small, X, y)
+    with pytest.raises(InputError, match="another model or on other rows"):
+        OTHER_SWEEPS[case](run, clone(small), X, y)
+
+
+def test_file_with_other_measures_is_refused(scm, X, y, tmp_path):
+    file = tmp_path / "sweep.csv"
+    small = quick(scm).set_params(epochs=1)
+    frontier(small, X, y, gammas=[0], file=file)
+    with pytest.raises(InputError, match=r"holds the measures \[\], got \['more'\]"):
+        frontier(small, X, y, gammas=[0], file=file, measures={"more": lambda model: 1.0})
+
+
+def test_file_from_before_digests_is_trusted_and_goes_on_as_it_was(scm, X, y, tmp_path):
+    file = tmp_path / "sweep.csv"
+    file.write_text("gamma,seed,loss,score,penalty\n0.0,0,0.5,0.25,0.125\n")
+    found = frontier(quick(scm).set_params(epochs=1), X, y, gammas=[0, 1], file=file)
+    assert found.table["loss"][0] == 0.5
+    assert "digest" not in file.read_text()
+    assert Frontier.from_csv(file).table.equals(found.table)
+
+
+def test_line_cut_within_its_last_digits_is_trained_again(scm, X, y, tmp_path):
+    file = tmp_path / "sweep.csv"
+    small = quick(scm).set_params(epochs=1)
+    whole = frontier(small, X, y, gammas=[0], file=file)
+    file.write_text(file.read_text()[:-5])
+    assert frontier(small, X, y, gammas=[0], file=file).table.equals(whole.table)
+    assert len(Frontier.from_csv(file).points) == 1

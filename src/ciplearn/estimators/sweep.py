@@ -14,12 +14,18 @@ from tqdm import tqdm
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.digest import digest_of
 from ciplearn.estimators.prepared import Prepared
 from ciplearn.estimators.splitting import split_rows
 from ciplearn.estimators.stacking import can_stack, fit_stacked
 from ciplearn.estimators.trials import measures_of
-from ciplearn.learning.frontier import Frontier, Point, append_points, read_points
+from ciplearn.learning.frontier import Frontier, Point, append_points, read_sweep
 from ciplearn.penalties import Operator
+
+# Parameters by which the trainings of one sweep may differ.
+_NO_MATTER = ("gamma", "random_state", "checkpoint", "device", "verbose")
+
+_ALWAYS_MEASURED = ("loss", "score", "penalty")
 
 DEFAULT_GAMMAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -55,7 +61,8 @@ def frontier(
         More to measure, from the fitted model: for example
         ``{"vcf": lambda m: variance_of_counterfactuals(m, scm, rows, protected=["A"]).value}``.
     file : path, optional
-        A CSV file to which each finished training is appended; those already in it are not repeated.
+        A CSV file to which each finished training is appended; those already in it are not repeated. It belongs to one
+        model, its rows and its measures, and refuses others; what functions compute is not looked into.
     n_jobs : int, optional
         Processes on CPU; ``joblib.parallel_config`` chooses the backend, a cluster's too. On a CUDA device all gammas
         and seeds are trained together as one stacked network, on shared batches.
@@ -79,15 +86,43 @@ def frontier(
         raise InputTypeError(f"test must be a pair (X, y), got {type(test).__name__}; pass both.")
     if not isinstance(measures or {}, Mapping) or not all(map(callable, (measures or {}).values())):
         raise InputTypeError("measures must map names to functions of a fitted model; pass for example {'vcf': ...}.")
-    done = {(point.gamma, point.seed): point for point in (read_points(file) if file is not None else [])}
+    digest, kept = (None, []) if file is None else _kept(file, model, (X, y, *test), list(measures or {}))
+    done = {(point.gamma, point.seed): point for point in kept}
     wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
     missing = [pair for pair in wanted if pair not in done]
     jobs = _points(Prepared(model, X, y), missing, test, dict(measures or {}), n_jobs, progress) if missing else ()
     for point in tqdm(jobs, total=len(missing), disable=not progress, unit="fit"):
         done[point.gamma, point.seed] = point
         if file is not None:
-            append_points(file, [point], list(point.measures))
+            append_points(file, [point], list(point.measures), digest)
     return Frontier(tuple(done[pair] for pair in wanted))
+
+
+def _kept(
+    file: str | os.PathLike[str], model: CIPEstimator, rows: tuple[Any, ...], measures: list[str]
+) -> tuple[str | None, list[Point]]:
+    """Return the digest to write with further trainings, and those that the file holds.
+
+    A file from before digests gets none, and is trusted.
+    """
+    held = read_sweep(file)
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _NO_MATTER}
+    digest = digest_of(type(model), parameters, rows)
+    if held.measures is not None:
+        own = [name for name in held.measures if name not in _ALWAYS_MEASURED]
+        if own != [name for name in measures if name not in _ALWAYS_MEASURED]:
+            raise InputError(
+                f"{file} holds the measures {own}, got {measures}; pass the same ones, name another file, or delete "
+                f"this one."
+            )
+        if held.digests is None:
+            return None, held.points
+        if held.digests - {digest}:
+            raise InputError(
+                f"{file} holds trainings of another model or on other rows, which of these is not known; name another "
+                f"file, or delete this one."
+            )
+    return digest, held.points
 
 
 def _points(

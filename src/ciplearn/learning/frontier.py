@@ -15,6 +15,9 @@ import pandas as pd
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.files import write_text
 
+# The last column of a sweep's file: what a point belongs to, in so many digits. A line with fewer was cut short.
+_DIGEST, _DIGITS = "digest", 16
+
 
 @dataclass(frozen=True)
 class Point:
@@ -83,39 +86,80 @@ class Frontier:
 
 def read_points(path: str | os.PathLike[str]) -> list[Point]:
     """Read the finished trainings of a sweep; a last line that was cut short is left out."""
+    return read_sweep(path).points
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """What the file of a sweep holds.
+
+    Attributes
+    ----------
+    points : list of Point
+    measures : list of str or None
+        Names of what was measured; None if nothing was written yet.
+    digests : set of str or None
+        What the points say that they belong to; None in a file that does not say it.
+    """
+
+    points: list[Point]
+    measures: list[str] | None
+    digests: set[str] | None
+
+
+def read_sweep(path: str | os.PathLike[str]) -> SweepFile:
+    """Read the file of a sweep; a last line that was cut short is left out."""
     if not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"The file of a frontier must be a path, got {path!r}; pass for example 'frontier.csv'.")
     file = Path(path)
     if not file.parent.is_dir() or file.is_dir():
         raise InputError(f"{file} cannot be a file; pass a name in a folder that exists.")
     if not file.exists() or not file.stat().st_size:
-        return []
+        return SweepFile([], None, None)
     with file.open(newline="", errors="replace") as lines:
         reader = csv.reader(lines)
         header = next(reader, [])
         if header[:2] != ["gamma", "seed"]:
             raise InputError(f"{file} is no table of a frontier, its header is {header}; pass another path.")
-        points = []
-        for row in reader:
-            try:
-                numbers = [float(entry) for entry in row]
-            except ValueError:
-                continue
-            if len(row) == len(header):
-                points.append(Point(numbers[0], int(numbers[1]), dict(zip(header[2:], numbers[2:], strict=True))))
-    return points
+        rows = [row for row in reader if len(row) == len(header)]
+    digests = None
+    if header[-1] == _DIGEST:
+        rows = [row for row in rows if len(row[-1]) == _DIGITS]
+        header, digests = header[:-1], {row.pop() for row in rows}
+    points = []
+    for row in rows:
+        try:
+            gamma, seed, *numbers = map(float, row)
+        except ValueError:
+            continue
+        points.append(Point(gamma, int(seed), dict(zip(header[2:], numbers, strict=True))))
+    return SweepFile(points, header[2:], digests)
 
 
-def append_points(path: str | os.PathLike[str], points: Iterable[Point], measures: Sequence[str]) -> None:
-    """Add finished trainings to the file of a sweep."""
+def append_points(
+    path: str | os.PathLike[str], points: Iterable[Point], measures: Sequence[str], digest: str | None = None
+) -> None:
+    """Add finished trainings to the file of a sweep.
+
+    Parameters
+    ----------
+    path : path
+    points : iterable of Point
+    measures : sequence of str
+        Names and order of what is written; those of the file, where there is one.
+    digest : str, optional
+        What the points belong to, 16 digits; for all points of a file or for none.
+    """
     file = Path(path)
     fresh = not file.exists() or not file.stat().st_size
     broken = not fresh and not file.read_bytes().endswith(b"\n")
+    said = [] if digest is None else [digest]
     with file.open("a", newline="") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         if broken:
             lines.write("\n")
         if fresh:
-            writer.writerow(["gamma", "seed", *measures])
+            writer.writerow(["gamma", "seed", *measures, *([_DIGEST] if said else [])])
         for point in points:
-            writer.writerow([repr(point.gamma), point.seed, *(repr(point.measures[name]) for name in measures)])
+            numbers = (repr(point.measures[name]) for name in measures)
+            writer.writerow([repr(point.gamma), point.seed, *numbers, *said])

@@ -1,0 +1,72 @@
+"""A short name for values, the same in every process, by which results on disk know what they belong to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from ciplearn.estimators.tables import as_frame
+
+
+def digest_of(*values: Any) -> str:
+    """Return 16 hexadecimal digits that differ where the values do.
+
+    Tables, arrays, tensors and networks count with their numbers, functions and unknown objects with their names only.
+    """
+    total = hashlib.sha256()
+    for part in _parts(values):
+        # With its length each part stays apart from the next.
+        total.update(len(part).to_bytes(8, "little"))
+        total.update(part)
+    return total.hexdigest()[:16]
+
+
+def _parts(value: Any) -> Iterator[bytes]:
+    """Bytes that say what a value is; never its ``repr``, which may hold an address in memory."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        yield repr(value).encode()
+    elif isinstance(value, list | tuple):
+        yield f"sequence of {len(value)}".encode()
+        for entry in value:
+            yield from _parts(entry)
+    elif isinstance(value, set | frozenset):
+        yield from _parts(sorted(digest_of(entry) for entry in value))
+    elif isinstance(value, Mapping):
+        yield from _parts(sorted((digest_of(key), digest_of(entry)) for key, entry in value.items()))
+    elif isinstance(value, pd.Series | pd.Index):
+        yield from _parts(value.to_frame())
+    elif isinstance(value, np.ndarray):
+        yield from _array_parts(value)
+    elif isinstance(value, torch.Tensor):
+        yield from _array_parts(value.detach().cpu().numpy())
+    elif isinstance(value, nn.Module):
+        yield from _parts([(name, type(part)) for name, part in value.named_modules()])
+        yield from _parts(value.state_dict())
+    elif isinstance(value, partial):
+        yield from _parts((value.func, value.args, value.keywords))
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from _parts(type(value))
+        yield from _parts({field.name: getattr(value, field.name) for field in fields(value) if field.compare})
+    elif (frame := as_frame(value)) is not None:
+        yield from _parts([(name, str(dtype)) for name, dtype in frame.dtypes.items()])
+        yield pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
+    else:
+        named = value if hasattr(value, "__qualname__") else type(value)
+        yield f"{named.__module__}.{named.__qualname__}".encode()
+
+
+def _array_parts(array: np.ndarray) -> Iterator[bytes]:
+    yield f"{array.dtype.str} {array.shape}".encode()
+    if array.dtype.hasobject:
+        array = pd.util.hash_array(array.ravel())
+    yield np.ascontiguousarray(array).tobytes()

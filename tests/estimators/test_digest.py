@@ -1,0 +1,74 @@
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from ciplearn import HSIC, CausalGraph
+from ciplearn.estimators.digest import digest_of
+from ciplearn.kernels import Gaussian
+
+TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]})
+
+
+def network(activation=nn.Tanh):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, 3), activation(), nn.Linear(3, 1))
+
+
+SAME = {
+    "list and tuple": ([1, 2], (1, 2)),
+    "numpy number": (np.float64(0.5), 0.5),
+    "order of names": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    "index": (TABLE, TABLE.set_axis([5, 6])),
+    "layout": (np.eye(3) + np.arange(3), np.asfortranarray(np.eye(3) + np.arange(3))),
+    "network": (network(), network()),
+    "graph drawn elsewhere": (
+        CausalGraph(directed=[("A", "Y")]),
+        CausalGraph(directed=[("A", "Y")], positions={"A": (1.0, 2.0)}),
+    ),
+}
+DIFFERENT = {
+    "entry": (TABLE, TABLE.assign(a=[1.0, 3.0])),
+    "column": (TABLE, TABLE.rename(columns={"a": "c"})),
+    "rows in order": (TABLE, TABLE[::-1]),
+    "nesting": ([[1], [2]], [[1, 2]]),
+    "type": (1, "1"),
+    "array": (np.zeros(4), np.zeros((2, 2))),
+    "objects": (np.array(["u", None], dtype=object), np.array(["v", None], dtype=object)),
+    "tensor": (torch.zeros(2), torch.ones(2)),
+    "activation": (network(), network(nn.ReLU)),
+    "weights": (network(), nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))),
+    "function": (network, partial(network, nn.ReLU)),
+    "bound argument": (partial(network, nn.Tanh), partial(network, nn.ReLU)),
+    "kernel": (HSIC(), HSIC(kernel=Gaussian(0.1))),
+    "graph": (CausalGraph(directed=[("A", "Y")]), CausalGraph(directed=[("Y", "A")])),
+    "set": ({"a"}, {"b"}),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_values_of_the_same_content_have_the_same_digest(case):
+    one, other = SAME[case]
+    assert digest_of(one) == digest_of(other)
+
+
+@pytest.mark.parametrize("case", DIFFERENT)
+def test_values_of_different_content_have_different_digests(case):
+    one, other = DIFFERENT[case]
+    assert digest_of(one) != digest_of(other)
+
+
+def test_digest_is_the_same_in_another_process():
+    program = (
+        "import pandas as pd\n"
+        "from ciplearn import HSIC\n"
+        "from ciplearn.estimators.digest import digest_of\n"
+        "print(digest_of(pd.DataFrame({'a': [1.0, 2.0], 'b': ['u', 'v']}), {'x', 'y', 'z'}, HSIC(), pd.unique))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert found.strip() == digest_of(TABLE, {"x", "y", "z"}, HSIC(), pd.unique)
