@@ -1,6 +1,6 @@
 import pytest
 
-from ciplearn.datasets import graphs
+from ciplearn.datasets import dsprites, graphs
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ from ciplearn.datasets import graphs
         (graphs.figure_e, ["C"], ("A", "L")),
         (graphs.figure_f, ["C"], ("A", "L", "U")),
         (graphs.adult, ["C"], ("A", "D", "M", "R")),
-        (graphs.image, ["shape", "y-pos"], ("color", "orientation", "scale", "x-pos")),
+        (graphs.image, ["shape", "y_pos"], ("color", "orientation", "scale", "x_pos")),
     ],
 )
 def test_graphs_of_the_paper_hold_with_the_adjustment_set_of_the_paper(graph, given, right):
@@ -33,7 +33,7 @@ def test_graphs_of_the_paper_hold_with_the_adjustment_set_of_the_paper(graph, gi
         (graphs.figure_f, ("C", "L")),
         (graphs.adult, ("C",)),
         (graphs.adult_columns, ("native-country", "race")),
-        (graphs.image, ("color", "orientation", "shape", "y-pos")),
+        (graphs.image, ("color", "orientation", "shape", "y_pos")),
     ],
 )
 def test_default_adjustment_sets_of_the_graphs_of_the_paper(graph, given):
@@ -72,3 +72,9 @@ def test_adult_by_columns_asks_for_injective_noise_where_columns_share_a_cause()
     assert verdict.protected == ("age", "sex")
     assert verdict.injective == ("hours-per-week", "occupation", "workclass")
     assert graph.latent == {"H_m", "H_d", "H_r"}
+
+
+def test_image_graph_has_the_names_of_its_equations_and_draws_all_that_they_use():
+    drawn, equations = graphs.image(), dsprites.image_latents().graph
+    assert set(drawn.nodes) == set(equations.nodes) == {*dsprites.FACTORS, "Y"}
+    assert set(equations.directed) <= set(drawn.directed)

@@ -1,4 +1,4 @@
-"""The causal graphs of Quinzan, Casolo, Muandet, Luo and Kilbertus, "Learning Counterfactually Invariant Predictors".
+"""The causal graphs of the paper [quinzan2024].
 
 Each function returns a graph whose exposures and outcome are set, so that ``figure_a().criterion()`` is the paper's
 question about it.
@@ -13,7 +13,7 @@ def figure_a() -> CausalGraph:
 
 
 def figure_b() -> CausalGraph:
-    """Causal direction of Veitch et al. 2021, with a hidden confounder of A and Y.
+    """Causal direction of Veitch et al. [veitch2021], with a hidden confounder of A and Y.
 
     X_A⊥ is the part of the features that A does not change, X_Y⊥ the part that does not change Y, X∧ the rest.
     """
@@ -23,7 +23,7 @@ def figure_b() -> CausalGraph:
 
 
 def figure_c() -> CausalGraph:
-    """Anti-causal direction of Veitch et al. 2021, with a hidden confounder of A and Y.
+    """Anti-causal direction of Veitch et al. [veitch2021], with a hidden confounder of A and Y.
 
     The figure swaps the labels X_A⊥ and X_Y⊥ against its own caption; here they mean what the caption says: A does not
     change X_A⊥, and X_Y⊥ has nothing to do with Y but through A.
@@ -47,13 +47,16 @@ def figure_f() -> CausalGraph:
 
 
 def image() -> CausalGraph:
-    """Image experiment, one node for each latent factor of the drawn shape."""
+    """Image experiment, one node for each latent factor of the drawn shape, named as in `image_latents`.
+
+    The paper draws colour and orientation as causes of Y; its equations, which `image_latents` has, leave them out.
+    """
     return CausalGraph.from_dagitty(
         """dag {
-          "x-pos" [exposure]  Y [outcome]
-          shape -> {"x-pos" scale Y}
-          "y-pos" -> {"x-pos" scale Y}
-          "x-pos" -> {scale Y}
+          x_pos [exposure]  Y [outcome]
+          shape -> {x_pos scale Y}
+          y_pos -> {x_pos scale Y}
+          x_pos -> {scale Y}
           {scale color orientation} -> Y
         }"""
     )
