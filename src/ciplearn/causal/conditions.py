@@ -29,7 +29,7 @@ class Finding:
     Attributes
     ----------
     condition : str
-        ``"validity"``, ``"parents"``, ``"noise"`` or ``"paper"``.
+        ``"validity"``, ``"parents"``, ``"noise"``, ``"paper"``, or ``"class"`` where edges have no direction.
     holds : bool
         Whether it speaks for the verdict.
     sentence : str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ciplearn._core.errors import GraphError
 from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.names import Names, listed
-from ciplearn.causal.paths import Path, as_path, directed_paths
+from ciplearn.causal.paths import Path, as_path, proper_causal_paths
 from ciplearn.causal.separation import separated, shortest_open_walk
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ def causal_paths(graph: CausalGraph, x: Names, y: Names, limit: int | None) -> I
     """Check the question at once, then yield the proper causal paths lazily."""
     _check_limit(limit)
     problem = pose(graph, x, y)
-    walks = (w for start in sorted(problem.x) for w in directed_paths(problem.dag, start, problem.y, problem.x))
-    return (as_path(graph, problem.dag, walk) for walk in islice(walks, limit))
+    return (as_path(graph, problem.dag, walk) for walk in islice(proper_causal_paths(problem), limit))
 
 
 def named(graph: CausalGraph, numbers: set[int] | None) -> frozenset[str] | None:

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ciplearn.datasets.dsprites.latents import FACTORS, SIZES, checked_latents, factor_values
+from ciplearn.datasets.dsprites.latents import FACTORS, SHAPES, SIZES, checked_latents, factor_values
 from ciplearn.datasets.dsprites.outlines import ellipse, heart, square, turned
 from ciplearn.scm.kinds import Array
 
 SIDE = 64
+
+_OUTLINES = {"square": square, "ellipse": ellipse, "heart": heart}
 
 # A sprite's centre at position 0, and how far position 1 is from there.
 _START, _RANGE = 16.0, 32.0
@@ -71,7 +73,8 @@ def _stretches() -> Array:  # (shapes, scales, orientations, y positions, rows, 
     row_centres = np.arange(SIZES[5])[:, None] + np.arange(_FIRST_ROW, _FIRST_ROW + _N_ROWS) + 0.5
     heights = row_centres - _START - _RANGE * values["y_pos"][:, None]
     table = np.zeros((*SIZES[1:4], *heights.shape, _STRETCHES, 2))
-    for s, outline in enumerate((square(), ellipse(), heart())):
+    for s, name in enumerate(SHAPES):
+        outline = _OUTLINES[name]()
         for o, angle in enumerate(values["orientation"]):
             upright = turned(outline, angle)
             for size, factor in enumerate(values["scale"]):
