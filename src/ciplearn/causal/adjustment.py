@@ -7,7 +7,7 @@ Z is valid for (X, Y) when
 
 where a path is proper when it meets X at its first node only. Equivalently, Z avoids the forbidden nodes of (1) and
 d-separates X from Y in the proper back-door graph, in which the first edge of every proper causal path is removed
-(van der Zander, Liskiewicz, Textor 2019, "Separators and adjustment sets in causal graphs"). The second form is linear.
+[vanderzander2019]. The second form is linear.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Adjustment:
     def optimal(self, allowed: Set[int]) -> set[int] | None:
         """Return the valid set of smallest asymptotic variance, pa(cn) ∖ (cn ∪ forbidden ∪ X), where it exists.
 
-        The optimality theorem (Henckel, Perković, Maathuis 2022) speaks of graphs without latent nodes whose outcomes
-        all descend from the exposures. With latent nodes the set is still optimal when all of it is observed, because
+        The optimality theorem [henckel2022] speaks of graphs without latent nodes whose outcomes all descend from the
+        exposures. With latent nodes the set is still optimal when all of it is observed, because
         it then beats even the sets that latent nodes would allow. Otherwise None.
         """
         if not self.y <= self.proper_causal:

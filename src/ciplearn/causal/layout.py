@@ -1,6 +1,6 @@
 """Where to draw the nodes: causes left of effects, few crossings, long edges led around the nodes between.
 
-The layered method (Sugiyama, Tagawa, Toda 1981): columns by longest path, a stand-in node in every column that an edge
+The layered method [sugiyama1981]: columns by longest path, a stand-in node in every column that an edge
 passes, orders improved by medians of neighbours, heights by least squares under a smallest distance.
 """
 

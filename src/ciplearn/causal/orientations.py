@@ -2,7 +2,7 @@
 
 A member directs every undirected edge so that no directed cycle and no new unshielded collider (a → b ← c with a and c
 not adjacent) appears: the graphs that data with these independencies cannot tell apart. Bidirected edges count as
-arrowheads on both ends. Orientation rules (Meek 1995) are applied after each choice, so that a choice rarely leads
+arrowheads on both ends. Orientation rules [meek1995] are applied after each choice, so that a choice rarely leads
 nowhere.
 """
 
