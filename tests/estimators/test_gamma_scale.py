@@ -113,3 +113,39 @@ def test_frontier_leaves_the_scale_to_the_estimator():
 def test_scale_that_is_none_is_refused(scale):
     with pytest.raises(InputError, match="gamma_scale must"):
         CIPRegressor(**ROLES, gamma_scale=scale, epochs=1).fit(*people(50))
+
+
+@pytest.mark.parametrize(
+    "roles", [{"protected": ["sex"]}, {"protected": ["A"]}, {"protected": ["A"], "adjustment": ["S"]}]
+)
+def test_invariance_that_already_holds_costs_next_to_nothing(roles):
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame(generator.normal(size=(1200, 3)), columns=["S", "L", "A"]).assign(
+        sex=generator.choice(["f", "m"], 1200)
+    )
+    y = X["S"] + X["L"] + 0.1 * generator.normal(size=1200)
+    train, fresh = slice(0, 600), slice(600, None)
+    free, held = (
+        CIPRegressor(**roles, gamma=gamma, epochs=40, learning_rate=5e-3, random_state=0).fit(X[train], y[train])
+        for gamma in (0.0, 1.0)
+    )
+    assert held.score(X[fresh], y[fresh]) > free.score(X[fresh], y[fresh]) - 0.03
+
+
+def test_column_of_names_tells_nothing_and_says_so():
+    X, y = people()
+    named = X.assign(name=[f"person {row}" for row in range(len(X))])
+    model = CIPRegressor(protected=["name"], inputs=["A", "S"], epochs=40, learning_rate=5e-3, random_state=0)
+    with pytest.warns(UserWarning, match="a category of its own"):
+        model.fit(named, y)
+    assert model.score(named, y) > 0.9
+
+
+@pytest.mark.parametrize("kind", [CIPRegressor, CIPClassifier])
+def test_open_kernel_on_predictions_is_the_defaults(kind):
+    X, y = people()
+    target = y if kind is CIPRegressor else y > 0
+    default = kind(**ROLES, gamma=2.0, epochs=3, random_state=0).fit(X, target)
+    passed = default.set_params(penalty=ResidualHSCIC(), gamma_scale="outcome")
+    expected = default.predict(X)
+    assert np.array_equal(passed.fit(X, target).predict(X), expected)

@@ -30,7 +30,8 @@ from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.seeds import drawn_seed
 from ciplearn.estimators.splitting import held_out_rows
 from ciplearn.estimators.tables import read_table
-from ciplearn.kernels import Kernel
+from ciplearn.kernels import Gaussian, Kernel
+from ciplearn.kernels.base import StationaryKernel
 from ciplearn.learning import DatasetRows, Objective, Rows, TrainingRows, TrainingSettings, Validation, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
@@ -175,8 +176,8 @@ class CIPEstimator(BaseEstimator, ABC):
         """The default network, not yet trained."""
 
     @abstractmethod
-    def _prediction_kernel(self) -> Kernel:
-        """The default penalty's kernel on predictions."""
+    def _prediction_kernel(self) -> Gaussian:
+        """The kernel on predictions, where a penalty leaves its length scale open."""
 
     @abstractmethod
     def _objective(self) -> Objective:
@@ -305,11 +306,12 @@ class CIPEstimator(BaseEstimator, ABC):
         """Settle what a gamma of 1 weighs."""
         if not is_relative(self.gamma_scale, self.penalty is None):
             self.gamma_scale_ = fixed_scale(self.gamma_scale)
-        elif penalty is None:
+        elif penalty is None or rows.right is None:
             self.gamma_scale_ = 1.0
         else:
             operator = penalty if isinstance(penalty, Operator) else penalty.prepare(rows.right, rows.given)
-            self.gamma_scale_ = outcome_scale(operator, *self._outcome(rows.target))
+            outcome, constant_loss = self._outcome(rows.target)
+            self.gamma_scale_ = outcome_scale(operator, outcome, rows.right, constant_loss)
         return replace(settings, gamma_scale=self.gamma_scale_)
 
     def _effective_gamma(self, roles: Roles) -> float:
@@ -338,7 +340,10 @@ class CIPEstimator(BaseEstimator, ABC):
             penalty = ResidualHSCIC(kernel=kernel) if given else HSIC(kernel=kernel)
         if not isinstance(penalty, Penalty):
             raise InputTypeError(f"penalty must be a penalty, got {penalty!r}; pass for example HSCIC().")
-        changes = {}
+        changes: dict[str, Kernel] = {}
+        if isinstance(penalty.kernel, StationaryKernel) and penalty.kernel.is_open:
+            # Read off the predictions it would shrink with them, and only a constant would be punished less.
+            changes["kernel"] = replace(penalty.kernel, lengthscale=self._prediction_kernel().lengthscale)  # type: ignore[type-var]
         if hasattr(penalty, "right_kernel"):
             changes["right_kernel"] = self.right_encoding_.kernel(penalty.right_kernel)
         if hasattr(penalty, "given_kernel") and given:

@@ -17,7 +17,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.labels import plain_labels
 from ciplearn.estimators.networks import Perceptron
-from ciplearn.kernels import Gaussian, Kernel
+from ciplearn.kernels import Gaussian
 from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
 
 
@@ -69,7 +69,7 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
     def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
         return Perceptron(n_inputs, self.hidden, 1 if len(self.classes_) == 2 else len(self.classes_))
 
-    def _prediction_kernel(self) -> Kernel:
+    def _prediction_kernel(self) -> Gaussian:
         # Of probabilities, differences of a tenth count.
         return Gaussian(0.1)
 

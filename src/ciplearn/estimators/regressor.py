@@ -15,7 +15,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.networks import Perceptron
-from ciplearn.kernels import Gaussian, Kernel
+from ciplearn.kernels import Gaussian
 from ciplearn.learning import Objective, SquaredError
 
 
@@ -39,11 +39,13 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Weight of the penalty; 1 where there is an independence and no gamma is named.
     gamma_scale : "auto", "outcome" or float
         What a gamma of 1 weighs. ``"outcome"`` makes gamma relative: loss / loss of a constant prediction + gamma ·
-        penalty / penalty of the outcome itself, up to a factor. ``"auto"`` is that for the default penalty, and plain
+        penalty / penalty of the outcome itself (at least a twentieth of what it would be if the outcome followed
+        one of the right-hand columns), up to a factor. ``"auto"`` is that for the default penalty, and plain
         loss + gamma · penalty for a ``penalty`` that is passed; a number is the factor itself.
     penalty : Penalty, optional
         By default `ResidualHSCIC` with leave-one-out ridge, or `HSIC` where nothing is conditioned on;
-        ``HSCIC.paper()`` with ``prepare_once=False`` is the paper's.
+        ``HSCIC.paper()`` with ``prepare_once=False`` is the paper's. A kernel on predictions whose length scale is
+        left open gets the default's.
     prepare_once : bool
         Prepare the penalty on all training rows once; ``False`` prepares it on each batch anew.
     on_violation : "raise" or "warn"
@@ -125,7 +127,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
         return Perceptron(n_inputs, self.hidden, len(self.target_low_), self.target_centre_, self.target_spread_)
 
-    def _prediction_kernel(self) -> Kernel:
+    def _prediction_kernel(self) -> Gaussian:
         # The frontier hardly depends on the length scale as long as it is of the order of the outcome's own spread;
         # far above, the kernel sees means only.
         return Gaussian(float(np.sqrt(2 * np.mean(self.target_spread_**2))))
