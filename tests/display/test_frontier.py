@@ -47,3 +47,10 @@ def test_what_is_no_frontier_is_refused_and_an_empty_one_has_an_empty_table():
     with pytest.raises(InputError, match="A Frontier is drawn, got int"):
         FrontierDisplay.from_frontier(5)
     assert list(Frontier(()).table.columns) == ["gamma", "seed"]
+
+
+@pytest.mark.parametrize("make", [FrontierDisplay, FrontierDisplay.from_frontier])
+def test_gamma_that_was_not_tried_cannot_be_the_chosen_one(make):
+    with pytest.raises(InputError, match="got 700; pass one of 0, 1, 3"):
+        make(FRONTIER, chosen=700)
+    assert make(FRONTIER, chosen=3 * (1 + 1e-12)).chosen == 3.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,7 +33,7 @@ class FrontierDisplay:
     baselines : mapping of name to (violation, cost), optional
         Points to compare with.
     chosen : float, optional
-        A gamma to mark.
+        A gamma to mark, one of those tried.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class FrontierDisplay:
         self.cost = cost
         self.violation = violation
         self.baselines = baselines
-        self.chosen = chosen
+        self.chosen = None if chosen is None else _tried(frontier, chosen)
 
     @classmethod
     def from_frontier(
@@ -112,7 +113,7 @@ class FrontierDisplay:
     def _mark_chosen(self, ax: Axes, table: Any) -> None:
         if self.chosen is None:
             return
-        row = table.iloc[(table["gamma"] - self.chosen).abs().argmin()]
+        row = table[table["gamma"] == self.chosen].iloc[0]
         ax.plot(
             [row[self.violation]],
             [row[self.cost]],
@@ -125,3 +126,14 @@ class FrontierDisplay:
             label=f"chosen, γ = {row['gamma']:g}",
             zorder=5,
         )
+
+
+def _tried(frontier: Frontier, gamma: float) -> float:
+    """Return the gamma of the frontier that this one is, up to rounding."""
+    gammas = sorted({point.gamma for point in frontier.points})
+    for tried in gammas:
+        if math.isclose(tried, gamma, rel_tol=1e-6):
+            return tried
+    raise InputError(
+        f"chosen must be a gamma that was tried, got {gamma:g}; pass one of {', '.join(f'{one:g}' for one in gammas)}."
+    )
