@@ -19,6 +19,13 @@ def test_low_rank_begins_beyond_the_row_limit_and_is_visible():
     assert "low-rank" in repr(low_rank)
 
 
+def test_operators_are_compared_by_identity():
+    one, other = HSCIC().prepare(R, S), HSCIC().prepare(R, S)
+    assert one == one
+    assert one != other
+    assert len({one, other}) == 2
+
+
 def test_chosen_ridge_and_length_scales_can_be_read():
     setting = ResidualHSCIC(given_kernel=Gaussian(0.3)).prepare(R, S).setting
     assert setting.ridge > 0

@@ -30,7 +30,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Frontier:
-    """Measures over gammas and seeds; always ``loss`` and ``penalty``, and whatever else was asked for.
+    """Measures over gammas and seeds; two with the same points are equal, in whatever order these came.
+
+    Always ``loss`` and ``score``, where an independence is to be kept ``penalty``, and whatever else was asked for.
 
     Attributes
     ----------
@@ -38,6 +40,12 @@ class Frontier:
     """
 
     points: tuple[Point, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frontier) and self._in_order() == other._in_order()
+
+    def _in_order(self) -> list[Point]:
+        return sorted(self.points, key=lambda point: (point.gamma, point.seed))
 
     @property
     def table(self) -> pd.DataFrame:

@@ -47,7 +47,7 @@ class Form(Protocol):
         """The same form elsewhere or in another precision."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dense:
     """Q itself, and V too where few columns hold Q to rounding error."""
 
@@ -111,7 +111,7 @@ class Dense:
         return type(self)(_moved(self.matrix, device, dtype), factor)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LowRank:
     """Q = V Vᵀ."""
 

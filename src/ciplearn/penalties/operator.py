@@ -27,7 +27,7 @@ class Setting:
     ridge: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operator:
     """penalty(ŷ) = ⟨K_Ŷ, Q⟩ = Σ_ij Q_ij k(ŷ_i, ŷ_j), with Q prepared on n rows.
 
