@@ -50,6 +50,15 @@ def test_loss_that_is_not_finite_stops_with_its_step_and_restores_the_epoch_s_st
     assert all(torch.equal(a, b) for a, b in zip(module.parameters(), start.parameters(), strict=True))
 
 
+def test_history_says_nothing_of_a_penalty_that_was_not_computed():
+    rows = rows_of(60)
+    for gamma, said in ((0.0, ["loss"]), (1.0, ["loss", "penalty"])):
+        fit = train(
+            network(), rows, SquaredError(), TrainingSettings(gamma=gamma, epochs=2), HSIC().prepare(rows.right)
+        )
+        assert [list(record) for record in fit.history] == [said, said]
+
+
 @needs_cuda
 @pytest.mark.parametrize("kind", [nn.Sequential, Looking], ids=["recorded", "step by step"])
 def test_training_on_a_device_ends_where_training_on_the_cpu_does(kind):

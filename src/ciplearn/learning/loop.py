@@ -41,7 +41,8 @@ class Fit:
     module : nn.Module
         In evaluation mode.
     history : tuple of dict
-        Mean ``loss`` and ``penalty`` of each epoch, and the objective on ``validation`` rows where there are any.
+        Mean ``loss`` of each epoch, mean ``penalty`` unless gamma is 0, and the objective on ``validation`` rows where
+        there are any.
     """
 
     module: nn.Module
@@ -96,7 +97,7 @@ def train(
             while run.epoch < settings.epochs and not run.is_stale:
                 last = run.one_epoch()
                 bar.update()
-                bar.set_postfix(loss=f"{last['loss']:.3g}", penalty=f"{last['penalty']:.3g}", gamma=settings.gamma)
+                bar.set_postfix({**{name: f"{value:.3g}" for name, value in last.items()}, "gamma": settings.gamma})
                 if keeper is not None:
                     keeper.save(run.state())
         run.finish()
@@ -154,7 +155,8 @@ class _Run:
             ) from None
         sizes = torch.tensor([len(index) for index in plan], dtype=torch.float64)
         loss, penalty = (sizes @ seen / len(self.rows)).tolist()
-        record = {"loss": loss, "penalty": penalty}
+        # Without a penalty none was computed, which is not a penalty of zero.
+        record = {"loss": loss} if self.stepper.penalty is None else {"loss": loss, "penalty": penalty}
         if self.validation is not None:
             record["validation"] = self._objective_on(self.validation)
             if self.best is None or record["validation"] < self.best[1]:
