@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import StructuralCausalModel, fit_scm, variance_of_counterfactuals
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
+from ciplearn.baselines import NaivePredictor
 from ciplearn.causal import CausalGraph
+from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation import counterfactual_rows
 from ciplearn.scm import Additive
 from tests.scm import models
@@ -181,6 +184,76 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         )
         covered.append(found.interval[0] <= 1 <= found.interval[1])
     assert 0.90 <= np.mean(covered) <= 0.99
+
+
+# ---------------------------------------------------------------- only what the predictor needs
+
+
+LABELLED = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> job, {L, S} -> Y")
+
+
+@pytest.fixture(scope="module")
+def labelled(rows):
+    """L is determined by its row; job and Y, which descend from A as well, are labels that leave their noise open."""
+    noise = np.random.default_rng(0).normal(size=(2, len(rows)))
+    return rows.assign(
+        job=np.where(rows["L"] + noise[0] > 0, "cook", "smith"), Y=np.where(rows["L"] + noise[1] > 0, "hi", "lo")
+    )
+
+
+def test_noise_that_no_input_depends_on_is_not_drawn(labelled):
+    scm = fit_scm(LABELLED, labelled)
+    model = LogisticRegression().fit(labelled[["S", "A", "L"]], labelled["Y"])
+    assert variance_of_counterfactuals(model, scm, labelled, "A", 60, 20).n_draws == 1
+    assert variance_of_counterfactuals(lambda f: f["L"], scm, labelled, "A", 60, 20, inputs=["L"]).n_draws == 1
+
+
+@pytest.mark.parametrize("kind", [CIPRegressor, NaivePredictor])
+def test_networks_are_shown_the_columns_they_read_not_all_they_were_fitted_on(kind, rows, labelled):
+    table = labelled.drop(columns="Y")
+    model = kind(protected=["A"], inputs=["S", "L"], epochs=1, random_state=0).fit(table, rows["L"])
+    found = variance_of_counterfactuals(model, fit_scm(LABELLED, labelled), labelled, "A", 60, 20)
+    assert found.n_draws == 1
+    search = SimpleNamespace(best_estimator_=model, predict=model.predict)
+    assert variance_of_counterfactuals(search, fit_scm(LABELLED, labelled), labelled, "A", 60, 20).n_draws == 1
+
+
+def test_labels_beside_the_inputs_do_not_change_the_value(labelled):
+    """The same model with the labels and without them gives the same number to the last bit."""
+    full = fit_scm(LABELLED, labelled)
+    graph = CausalGraph.from_edges("S -> A, S -> L, A -> L")
+    part = StructuralCausalModel(graph, {node: full.mechanisms[node] for node in "SAL"})
+    values = [
+        variance_of_counterfactuals(predictor, scm, table, "A", 60, 20, inputs=["S", "A", "L"])
+        for scm, table in ((full, labelled), (part, labelled[["S", "A", "L"]]))
+    ]
+    assert values[0].value == values[1].value
+    assert values[0].interval == values[1].interval
+    pd.testing.assert_frame_equal(values[0].per_row, values[1].per_row)
+
+
+def test_a_label_on_the_way_to_an_input_is_drawn():
+    scm = models.coins()
+    rows = scm.sample(40, random_state=0)
+    score = lambda f: (f["Y"] == "yes").astype(float)  # noqa: E731
+    assert variance_of_counterfactuals(score, scm, rows, "A", 20, 5, inputs=["Y"], n_draws=7).n_draws == 7
+    # Nothing that is left open stands between A and itself.
+    own = lambda f: (f["A"] == "yes").astype(float)  # noqa: E731
+    assert variance_of_counterfactuals(own, scm, rows, "A", 20, 5, inputs=["A"], n_draws=7).n_draws == 1
+
+
+def test_a_latent_cause_of_the_outcome_alone_is_not_inferred():
+    scm = models.hidden()
+    rows = scm.sample(50, random_state=0)
+    assert variance_of_counterfactuals(lambda f: f["A"], scm, rows, "A", 20, 5, inputs=["A"]).n_draws == 1
+    assert variance_of_counterfactuals(lambda f: f["Y"], scm, rows, "A", 20, 5, inputs=["Y"]).n_draws == 100
+
+
+def test_units_that_were_drawn_are_taken_as_they_are():
+    scm = models.coins()
+    units = scm.abduct(scm.sample(30, random_state=0), n_draws=3)
+    found = variance_of_counterfactuals(lambda f: (f["Y"] == "yes").astype(float), scm, units, "A", 20, 5)
+    assert (found.n_points, found.n_draws) == (20, 3)
 
 
 # ---------------------------------------------------------------- users' mistakes

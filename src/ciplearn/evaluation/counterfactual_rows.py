@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,11 @@ class Points:
         method: str | None,
         generator: Generator,
     ) -> Points:
-        """Check everything once, choose the points, and do the abduction for what an action on ``changed`` reaches."""
+        """Check everything once, choose the points, and do the abduction for what the predictor needs.
+
+        That is the noise of nodes that an action on ``changed`` reaches and that the predictor reads, directly or
+        through others. Noise that a row leaves open costs many draws, and no other noise can move a prediction.
+        """
         if not isinstance(scm, StructuralCausalModel):
             raise InputTypeError(
                 f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
@@ -67,16 +71,19 @@ class Points:
         if frame.empty:
             raise InputError("rows has no rows; pass at least two.")
         predictor = Predictor.of(model, list(frame.columns), inputs, method)
-        chosen = np.arange(len(frame))
-        if n_points is not None and n_points < len(frame):
-            chosen = np.sort(generator.choice(len(frame), n_points, replace=False))
+        # Units may hold several draws of a row, so their frame may be longer than their index.
+        n = len(rows.index)
+        chosen = np.arange(n)
+        if n_points is not None and n_points < n:
+            chosen = np.sort(generator.choice(n, n_points, replace=False))
         picked = rows.take(chosen) if isinstance(rows, Units) else frame.iloc[chosen]
-        reached = scm.graph.descendants(changed) - set(changed)
+        kept = _behind(scm, frame.columns if predictor.inputs is None else predictor.inputs, changed)
+        reached = (scm.graph.descendants(changed) - set(changed)) & kept
         units = scm.abduct(picked, nodes=reached, random_state=generator)
-        if not units.exact:
+        if not units.exact and not isinstance(rows, Units):
             draws = DEFAULT_DRAWS if n_draws is None else whole(n_draws, "n_draws", minimum=1)
             units = scm.abduct(picked, nodes=reached, n_draws=draws, random_state=generator)
-        return cls(scm, predictor, frame, units)
+        return cls(scm, predictor, frame, units.only(kept))
 
     @property
     def n(self) -> int:
@@ -116,6 +123,14 @@ def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:
     if hidden:
         raise InputError(f"protected names {hidden[0]!r}, which is latent; name observed nodes.")
     return names
+
+
+def _behind(scm: StructuralCausalModel, columns: Iterable[str], changed: Sequence[str]) -> frozenset[str]:
+    """Return the nodes in some columns, those that are set, and all their ancestors."""
+    shown = set(columns)
+    read = [node for node in scm.graph.observed if not shown.isdisjoint(scm.columns([node]))]
+    # What is set needs its ancestors, too: a setting may be a function of its parents.
+    return scm.graph.ancestors([*read, *changed])
 
 
 def _setting(columns: pd.DataFrame) -> pd.DataFrame | pd.Series:

@@ -38,7 +38,7 @@ class Predictor:
         """Find out how to ask ``model``.
 
         A model with class probabilities is asked for these, any other for its prediction, a plain function is called.
-        Without ``inputs`` the model sees the columns it remembers from its fit (``feature_names_in_``), or else all.
+        Without ``inputs`` the model sees the columns it remembers from its fit, or else all.
         """
         if method is not None and method not in METHODS:
             raise InputError(f"method must be 'predict' or 'predict_proba', got {method!r}; pass one of these or None.")
@@ -109,10 +109,18 @@ class Predictor:
 
 
 def _remembered(model: Any, columns: Sequence[str]) -> list[str] | None:
-    names = getattr(model, "feature_names_in_", None)
-    if names is None or any(name not in columns for name in names):
-        return None
-    return list(names)
+    """Return the columns that a trained model reads, or was fitted on; None where it does not say or they are absent.
+
+    Our networks keep what they read in ``roles_``, rivals in ``inputs_``; both take tables with more columns than that.
+    """
+    trained = getattr(model, "best_estimator_", model)
+    known = (
+        getattr(getattr(trained, "roles_", None), "inputs", None),
+        getattr(trained, "inputs_", None),
+        getattr(trained, "feature_names_in_", None),
+    )
+    names = next((list(names) for names in known if names is not None), [])
+    return names if names and all(name in columns for name in names) else None
 
 
 def _as_array(answer: Any) -> Array:

@@ -71,7 +71,7 @@ def variance_of_counterfactuals(
         What the model is shown. Default: the columns it remembers from its fit, or else all.
     method : "predict" or "predict_proba", optional
     n_draws : int, optional
-        Draws of the noise a point where it is not determined; 100 by default.
+        Draws of the noise a point where a row does not determine what an input depends on; 100 by default.
     reference : DataFrame, optional
         The rows that define where there is data, such as the training rows; ``rows`` by default.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -54,6 +54,14 @@ class Units:
             noise={node: array.take(places, axis=0) for node, array in self.noise.items()},
             index=self.index.take(rows),
             effective_draws=None if self.effective_draws is None else self.effective_draws[rows],
+        )
+
+    def only(self, nodes: Collection[str]) -> Self:
+        """Return the same units with the values and the noise of some nodes alone."""
+        return replace(
+            self,
+            values={node: array for node, array in self.values.items() if node in nodes},
+            noise={node: array for node, array in self.noise.items() if node in nodes},
         )
 
     def row_index(self) -> pd.Index:
