@@ -61,6 +61,22 @@ def test_bound_that_is_met_without_a_penalty_asks_for_none(scm, X, y):
     assert search.fit(X, y).best_gamma_ == 0.0
 
 
+def test_bound_below_the_penalty_of_a_constant_is_said_to_be_out_of_reach(scm, X, y):
+    search = GammaSearch(quick(scm), tolerance=1e-9, measure="penalty", refit=False, random_state=0)
+    with pytest.warns(UserWarning, match=r"does not meet the bound 1e-09: .* no longer falls, so raise the bound\.$"):
+        search.fit(X, y)
+    table = search.frontier_.table
+    assert f"the least penalty reached is {table['penalty'].min():.3g}" in search.remark_
+    assert search.best_gamma_ == 1e4
+    assert table["gamma"].tolist() == [0.0, 1e3, 1e4]
+
+
+def test_bound_that_a_larger_gamma_may_meet_asks_for_one(scm, X, y):
+    search = GammaSearch(quick(scm), tolerance=1e-3, measure="penalty", high=0.1, refit=False, random_state=0)
+    with pytest.warns(UserWarning, match=r"does not meet the bound 0.001: .*; raise high\.$"):
+        search.fit(X, y)
+
+
 def test_bound_on_a_penalty_needs_something_to_protect(X, y):
     free = CIPRegressor(epochs=1, random_state=0)
     with pytest.raises(InputError, match="There is no penalty to bound"):

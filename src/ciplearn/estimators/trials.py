@@ -18,6 +18,9 @@ from ciplearn.learning.frontier import Frontier, Point
 from ciplearn.learning.gamma import Choice, largest_allowed_gamma
 from ciplearn.penalties import Operator
 
+# A penalty has levelled off unless ten times the gamma lowers it to less than this share.
+_STILL_FALLS = 0.9
+
 
 class Trials:
     """Models at several gammas, and what each costs and buys.
@@ -106,10 +109,21 @@ class Trials:
         beyond = largest_allowed_gamma(
             lambda gamma: self.measured(gamma)["penalty"], lambda value: value > bound, low, high, max_trials
         )
-        meeting = [point.gamma for point in self.points if point.measures["penalty"] <= bound]
+        penalties = {point.gamma: point.measures["penalty"] for point in self.points}
+        if min(penalties.values()) > bound:
+            # Does the penalty still fall where the interval ends?
+            near = max(low, high / 10)
+            penalties[near] = self.measured(near)["penalty"]
+        meeting = [gamma for gamma, penalty in penalties.items() if penalty <= bound]
         if meeting:
             return Choice(min(meeting), beyond.trials, "")
-        return Choice(high, beyond.trials, f"Even gamma {high:g} does not meet the bound {bound:g}; raise high.")
+        falls = penalties[high] < _STILL_FALLS * penalties[near]
+        remark = (
+            f"Even gamma {high:g} does not meet the bound {bound:g}: the least penalty reached is "
+            f"{min(penalties.values()):.3g}, and a bound below what a constant prediction has cannot be met; "
+            f"{'raise high' if falls else 'the penalty no longer falls, so raise the bound'}."
+        )
+        return Choice(high, beyond.trials, remark)
 
 
 def measures_of(model: Any, X: Any, y: Any, operator: Operator | None = None) -> dict[str, float]:

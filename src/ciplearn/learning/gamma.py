@@ -26,7 +26,7 @@ class Choice:
     Attributes
     ----------
     gamma : float
-        The largest tried gamma that was allowed; 0 if none was.
+        The largest tried gamma that was allowed, 0 if none was; for a bound on the penalty the smallest that meets it.
     trials : tuple of Trial
         In the order they were tried.
     remark : str
