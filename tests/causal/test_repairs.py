@@ -1,6 +1,6 @@
 import random
 
-from ciplearn import CausalGraph
+from ciplearn.causal import CausalGraph, Change, Independence, Repair
 from tests.causal.oracle import random_graph
 
 
@@ -120,3 +120,9 @@ def test_certified_smaller_context_is_truly_certified():
                 assert again.holds
                 seen += 1
     assert seen > 10
+
+
+def test_three_changes_of_a_repair_have_one_and_between_them():
+    changes = tuple(Change("measure", (name,), f"measure {name}") for name in "HUV")
+    repair = Repair(changes, Independence("A"))
+    assert str(repair) == "Measure H, measure U and measure V: then Ŷ ⊥ {A} suffices."

@@ -1,1 +1,1 @@
-"""Errors, checks at the doorway and seeds: what every room may use."""
+"""Errors, checks at the doorway, files that appear whole, rows in blocks, lists in words: what every room may use."""

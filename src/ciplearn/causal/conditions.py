@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from ciplearn._core.wording import as_set
 from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.dag import Dag
-from ciplearn.causal.names import listed
 from ciplearn.causal.paths import Path, as_path, shortest_directed, why_open
 from ciplearn.causal.problem import Problem
 from ciplearn.causal.roles import Roles
@@ -56,7 +56,7 @@ class Finding:
 def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:
     """Say whether `s` is a valid adjustment set for the exposures and `target`, with every offence shown."""
     given = set(graph.names(s))
-    exposures = listed(graph.names(adjustment.x))
+    exposures = as_set(graph.names(adjustment.x))
     found = []
     for node in sorted(adjustment.forbidden & s)[:_SHOWN]:
         found.append(_forbidden_finding(graph, adjustment, node, target))
@@ -73,7 +73,7 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
             Finding(
                 "validity",
                 True,
-                f"{listed(sorted(given, key=graph.index.__getitem__))} is a valid adjustment set for ({exposures}, "
+                f"{as_set(sorted(given, key=graph.index.__getitem__))} is a valid adjustment set for ({exposures}, "
                 f"{target}): it blocks every proper non-causal path and holds nothing that {exposures} changes on the "
                 f"way to {target}.",
             )
@@ -83,32 +83,32 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
 
 def parents_findings(graph: CausalGraph, problem: Problem, s: Set[int]) -> list[Finding]:
     """Say whether the nodes through which A changes the context are known together with their parents."""
-    inside = listed(graph.names(problem.known | s))
+    inside = as_set(graph.names(problem.known | s))
     found = []
     for node, missing in problem.unexplained(s)[:_SHOWN]:
         name, gap = graph.nodes[node], graph.nodes[missing]
         state = "latent" if gap in graph.latent else "not among them"
         if node == missing:
             sentence = (
-                f"{name} carries the effect of {listed(graph.names(problem.protected))} into the context but is "
+                f"{name} carries the effect of {as_set(graph.names(problem.protected))} into the context but is "
                 f"{state}: what it would have been cannot be told from {inside}."
             )
             found.append(Finding("parents", False, sentence))
         else:
             path = Path((gap, name), ("→",))
             sentence = (
-                f"{path}: {name} responds to {listed(graph.names(problem.protected))}, so its parents must lie in "
+                f"{path}: {name} responds to {as_set(graph.names(problem.protected))}, so its parents must lie in "
                 f"{inside}, but {gap} is {state}."
             )
             found.append(Finding("parents", False, sentence, (path,)))
     if not found:
         responding = graph.names(problem.responding(s))
-        protected = listed(graph.names(problem.protected))
+        protected = as_set(graph.names(problem.protected))
         sentence = (
-            f"{listed(responding)} respond{'s' if len(responding) == 1 else ''} to {protected}, and all parents of "
-            f"{listed(responding)} lie in {inside}."
+            f"{as_set(responding)} respond{'s' if len(responding) == 1 else ''} to {protected}, and all parents of "
+            f"{as_set(responding)} lie in {inside}."
             if responding
-            else f"Only {protected} itself changes in {listed(graph.names(problem.exposures(s)))}: nothing else there "
+            else f"Only {protected} itself changes in {as_set(graph.names(problem.exposures(s)))}: nothing else there "
             f"responds to {protected}."
         )
         found.append(Finding("parents", True, sentence))
@@ -130,7 +130,7 @@ def noise_findings(graph: CausalGraph, problem: Problem, s: Set[int]) -> list[Fi
             Finding(
                 "noise",
                 True,
-                f"{graph.nodes[node]} responds to {listed(graph.names(problem.protected))} and is confounded "
+                f"{graph.nodes[node]} responds to {as_set(graph.names(problem.protected))} and is confounded "
                 f"({', '.join(str(path) for path in paths)}): certified only if {graph.nodes[node]} is injective in "
                 "its total noise, the unobserved causes included.",
                 paths,
@@ -159,13 +159,13 @@ def paper_findings(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[in
         others = [child for child in problem.dag.children[parent] if child != node]
         walk = [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node]
         path = as_path(graph, problem.dag, walk)
-        sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {listed(graph.names(problem.known))}."
+        sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {as_set(graph.names(problem.known))}."
         found.append(Finding("paper", False, sentence, (path,)))
     if found:
         return [Finding("paper", False, f.sentence, f.paths) for f in found]
     sentence = (
-        f"{listed(graph.names(s))} is a valid adjustment set for ({listed(graph.names(problem.exposures(s)))}, "
-        f"{roles.outcome}), and all parents of the context lie in {listed(graph.names(problem.known))}."
+        f"{as_set(graph.names(s))} is a valid adjustment set for ({as_set(graph.names(problem.exposures(s)))}, "
+        f"{roles.outcome}), and all parents of the context lie in {as_set(graph.names(problem.known))}."
     )
     return [Finding("paper", True, sentence)]
 

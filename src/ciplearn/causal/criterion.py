@@ -6,13 +6,12 @@ from collections.abc import Set
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ciplearn._core.wording import as_set
 from ciplearn.causal.choice import choose_adjustment
 from ciplearn.causal.conditions import noise_findings, paper_findings, parents_findings, validity_findings
 from ciplearn.causal.fallbacks import find_fallbacks
-from ciplearn.causal.independence import Independence
-from ciplearn.causal.names import listed
 from ciplearn.causal.paths import predictor_name
-from ciplearn.causal.problem import Problem
+from ciplearn.causal.problem import Problem, statement
 from ciplearn.causal.repairs import find_repairs
 from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Verdict
@@ -36,7 +35,7 @@ def judge(graph: CausalGraph, roles: Roles) -> Verdict:
     return Verdict(
         holds=holds,
         paper_condition=all(finding.holds for finding in printed),
-        independence=Independence(right=graph.names(problem.exposures(s)), given=graph.names(s), left=predictor),
+        independence=statement(graph, problem, s),
         findings=(*own, *printed),
         assumptions=_assumptions(graph, roles, problem, s),
         warnings=_warnings(graph, roles, problem, s),
@@ -57,19 +56,19 @@ def _injective(graph: CausalGraph, problem: Problem, s: Set[int]) -> tuple[str, 
 
 
 def _assumptions(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> tuple[str, ...]:
-    protected, given = listed(roles.protected), listed(graph.names(s))
-    right = listed(graph.names(problem.exposures(s)))
+    protected, given = as_set(roles.protected), as_set(graph.names(s))
+    right = as_set(graph.names(problem.exposures(s)))
     where = f" together with every value of {given}" if s else ""
     said = [
         "The graph is right: no edge and no unobserved common cause is missing.",
         f"Overlap: every value that changing {protected} could give to {right} occurs{where}.",
-        f"{predictor_name(graph)} is a function of {listed(roles.inputs)} and of nothing else but independent noise.",
+        f"{predictor_name(graph)} is a function of {as_set(roles.inputs)} and of nothing else but independent noise.",
         "The independence is exact: a small but positive dependence bounds no counterfactual difference by itself.",
     ]
     injective = _injective(graph, problem, s)
     if injective:
         said.append(
-            f"{listed(injective)}: injective in the total noise, unobserved causes included, given their parents."
+            f"{as_set(injective)}: injective in the total noise, unobserved causes included, given their parents."
         )
     return tuple(said)
 
@@ -77,7 +76,7 @@ def _assumptions(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]
 def _warnings(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> tuple[str, ...]:
     predictor = predictor_name(graph)
     inputs = graph.numbers(roles.inputs)
-    given = listed(graph.names(s))
+    given = as_set(graph.names(s))
     said = []
     if inputs <= s:
         said.append(
@@ -91,7 +90,7 @@ def _warnings(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -
             "the weight of the penalty trades accuracy along the way there, and a smaller context demands less."
         )
     else:
-        unseen = listed(graph.names(inputs - problem.known - s))
+        unseen = as_set(graph.names(inputs - problem.known - s))
         said.append(
             f"{predictor} also sees {unseen}, which is outside the context: invariance is a statement about its "
             "distribution there, so compare distributions and not only means when it is measured."

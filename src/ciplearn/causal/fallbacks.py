@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from ciplearn._core.wording import as_set
 from ciplearn.causal.choice import choose_adjustment
-from ciplearn.causal.independence import Independence
-from ciplearn.causal.names import in_order, listed
+from ciplearn.causal.names import in_order
 from ciplearn.causal.paths import predictor_name
-from ciplearn.causal.problem import Problem, trials
+from ciplearn.causal.problem import Problem, statement, trials
 from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Fallback
 
@@ -25,20 +25,20 @@ def find_fallbacks(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[in
     smaller = _smaller_context(graph, roles)
     if smaller is not None:
         found.append(smaller)
-    statement = _statement(graph, problem, s)
-    right, predictor = listed(statement.right), predictor_name(graph)
+    enforced = statement(graph, problem, s)
+    right, predictor = as_set(enforced.right), predictor_name(graph)
     if problem.adjustment(s).is_valid(s):
         found.append(
             Fallback(
-                statement,
+                enforced,
                 f"under overlap, setting {right} by intervention then leaves the distribution of {predictor} in the "
                 "population as it is; for one person, whose history is known, it promises nothing.",
             )
         )
-    parity = "on average over everybody" if not s else f"among people alike in {listed(statement.given)}"
+    parity = "on average over everybody" if not s else f"among people alike in {as_set(enforced.given)}"
     found.append(
         Fallback(
-            statement,
+            enforced,
             f"parity in the data, {parity}: the predictions are distributed alike whatever {right} is; about "
             "what would have happened it promises nothing.",
         )
@@ -69,11 +69,7 @@ def _certified(graph: CausalGraph, roles: Roles) -> Fallback | None:
         return None
     known = in_order((*roles.protected, *roles.context, *graph.names(s)))
     return Fallback(
-        _statement(graph, problem, s),
-        f"counterfactual invariance in {listed(roles.protected)} with respect to {listed(known)}, a smaller context "
+        statement(graph, problem, s),
+        f"counterfactual invariance in {as_set(roles.protected)} with respect to {as_set(known)}, a smaller context "
         "than the one asked about.",
     )
-
-
-def _statement(graph: CausalGraph, problem: Problem, s: Set[int]) -> Independence:
-    return Independence(graph.names(problem.exposures(s)), graph.names(s), predictor_name(graph))

@@ -140,6 +140,23 @@ class CausalGraph(Notations):
                 raise GraphError(f"{role} names {name!r}, which is not in the graph; {nearest(name, self.nodes)}")
         return asked
 
+    def known_observed(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
+        """Read `names` and make sure that each is an observed node of this graph.
+
+        Raises
+        ------
+        GraphError
+            If a name is unknown or latent.
+        """
+        asked = self.known(names, role)
+        for name in asked:
+            if name in self.latent:
+                raise GraphError(
+                    f"{role} names {name!r}, which is latent; only observed nodes can take part, so leave it out or "
+                    "measure it."
+                )
+        return asked
+
     def numbers(self, names: Names, role: str = "nodes") -> set[int]:
         """Return the numbers of known names."""
         return {self.index[name] for name in self.known(names, role)}

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn.causal.names import Names, as_names, in_order, listed
+from ciplearn._core.wording import as_set
+from ciplearn.causal.names import Names, as_names, in_order
 
 PREDICTOR = "Ŷ"
 
@@ -47,14 +48,14 @@ class Independence:
         for one, other in (("right", "given"), ("left", "right"), ("left", "given")):
             if both := set(getattr(self, one)) & set(getattr(self, other)):
                 raise InputError(
-                    f"The sides of an independence must not overlap, but {listed(in_order(both))} is in {one} and in "
+                    f"The sides of an independence must not overlap, but {as_set(in_order(both))} is in {one} and in "
                     f"{other}; keep each name on one side."
                 )
 
     def __str__(self) -> str:
-        left = self.left[0] if len(self.left) == 1 else listed(self.left)
-        given = f" | {listed(self.given)}" if self.given else ""
-        return f"{left} ⊥ {listed(self.right)}{given}"
+        left = self.left[0] if len(self.left) == 1 else as_set(self.left)
+        given = f" | {as_set(self.given)}" if self.given else ""
+        return f"{left} ⊥ {as_set(self.right)}{given}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as JSON-ready data."""

@@ -7,8 +7,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ciplearn._core.errors import GraphError
+from ciplearn._core.wording import as_set
 
 Names = str | Iterable[str]
+
+# The name under which the baselines know it.
+listed = as_set
 
 # Line breaks, control characters, surrogates and non-characters cannot be drawn, typed or written to XML.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -64,9 +68,3 @@ def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
         return f"there are no {kind}."
     shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
     return f"the {kind} are {shown}."
-
-
-def listed(names: Iterable[str]) -> str:
-    """Write names as a set: ``{A, L}``, and ``∅`` for none."""
-    inside = ", ".join(names)
-    return f"{{{inside}}}" if inside else "∅"

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import GraphError
+from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Finding
 from ciplearn.causal.criterion import judge
 from ciplearn.causal.edges import Edge
-from ciplearn.causal.names import listed
 from ciplearn.causal.orientations import members
 from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Change, Repair, Verdict
@@ -112,7 +112,7 @@ def _summary(
 ) -> Finding:
     count = sum(verdict.holds for verdict in judged)
     scope = f"{len(judged)} graphs" if complete else f"the first {len(judged)} graphs"
-    given = listed(judged[0].adjustment)
+    given = as_set(judged[0].adjustment)
     sentence = f"With adjustment set {given}, the criterion holds in {count} of {scope} that this drawing stands for"
     if deciding:
         a, b = deciding[0]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ciplearn._core.wording import as_set
 from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.dag import Dag
 from ciplearn.causal.independence import PREDICTOR
-from ciplearn.causal.names import listed
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -75,7 +75,7 @@ def why_open(graph: CausalGraph, path: Path, given: Set[str]) -> str:
                 clauses.append(f"{node} is a collider and is adjusted for")
             else:
                 below = [name for name in graph.nodes if name in given and name in graph.descendants(node)]
-                clauses.append(f"{node} is a collider and {listed(below)} below it is adjusted for")
+                clauses.append(f"{node} is a collider and {as_set(below)} below it is adjusted for")
         elif node in graph.latent:
             clauses.append(f"{node} is latent")
         else:

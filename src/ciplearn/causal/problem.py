@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.dag import Dag
+from ciplearn.causal.independence import Independence
+from ciplearn.causal.paths import predictor_name
 from ciplearn.causal.roles import Roles
 
 if TYPE_CHECKING:
@@ -104,6 +106,11 @@ class Problem:
     def certifies(self, s: Set[int]) -> bool:
         """Tell whether the conditions on validity and parents hold with adjustment set `s`."""
         return not self.unexplained(s) and self.adjustment(s).is_valid(s)
+
+
+def statement(graph: CausalGraph, problem: Problem, s: Set[int]) -> Independence:
+    """Return the statement for a penalty to enforce with adjustment set `s`: Ŷ ⊥ X | S."""
+    return Independence(right=graph.names(problem.exposures(s)), given=graph.names(s), left=predictor_name(graph))
 
 
 def trials(graph: CausalGraph) -> int:

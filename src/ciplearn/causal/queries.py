@@ -7,8 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
+from ciplearn._core.wording import as_set
 from ciplearn.causal.adjustment import Adjustment
-from ciplearn.causal.names import Names, listed
+from ciplearn.causal.names import Names
 from ciplearn.causal.paths import Path, as_path, proper_causal_paths
 from ciplearn.causal.separation import separated, shortest_open_walk
 
@@ -41,7 +42,7 @@ def pose(graph: CausalGraph, x: Names, y: Names) -> Adjustment:
 def is_valid(graph: CausalGraph, x: Names, y: Names, z: Names) -> bool:
     """Tell whether the observed set `z` is a valid adjustment set for (`x`, `y`)."""
     problem = pose(graph, x, y)
-    return problem.is_valid(_disjoint(graph, x=x, y=y, z=_observed(graph, z, "z"))["z"])
+    return problem.is_valid(_disjoint(graph, x=x, y=y, z=graph.known_observed(z, "z"))["z"])
 
 
 def constrained(
@@ -50,7 +51,7 @@ def constrained(
     """Return the problem, the nodes that a set may hold and those that it must hold."""
     problem = pose(graph, x, y)
     parts = _disjoint(
-        graph, x=x, y=y, must_include=_observed(graph, must_include, "must_include"), must_exclude=must_exclude
+        graph, x=x, y=y, must_include=graph.known_observed(must_include, "must_include"), must_exclude=must_exclude
     )
     allowed = graph.numbers(graph.observed) - problem.x - problem.y - parts["must_exclude"]
     return problem, allowed, parts["must_include"]
@@ -83,14 +84,6 @@ def _check_limit(limit: int | None) -> None:
         raise GraphError(f"limit must be a whole number of results or None for all, but {limit!r} was received.")
 
 
-def _observed(graph: CausalGraph, names: Names, role: str) -> tuple[str, ...]:
-    known = graph.known(names, role)
-    hidden = [name for name in known if name in graph.latent]
-    if hidden:
-        raise GraphError(f"{role} names {hidden[0]!r}, which is latent and cannot be adjusted for; leave it out.")
-    return known
-
-
 def _disjoint(graph: CausalGraph, **parts: Names) -> dict[str, set[int]]:
     numbers = {side: graph.numbers(names, side) for side, names in parts.items()}
     sides = list(numbers)
@@ -98,7 +91,7 @@ def _disjoint(graph: CausalGraph, **parts: Names) -> dict[str, set[int]]:
         for other in sides[place + 1 :]:
             if both := numbers[one] & numbers[other]:
                 raise GraphError(
-                    f"{one} and {other} must not overlap, but {listed(graph.names(both))} is in both; name each node "
+                    f"{one} and {other} must not overlap, but {as_set(graph.names(both))} is in both; name each node "
                     "once."
                 )
     return numbers

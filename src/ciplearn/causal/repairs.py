@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ciplearn._core.wording import as_set
 from ciplearn.causal.choice import choose_adjustment
 from ciplearn.causal.conditions import Finding, parents_findings, validity_findings
-from ciplearn.causal.independence import Independence
-from ciplearn.causal.names import listed
 from ciplearn.causal.paths import Path, predictor_name
-from ciplearn.causal.problem import Problem, trials
+from ciplearn.causal.problem import Problem, statement, trials
 from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Change, Repair
 
@@ -50,9 +49,7 @@ class _Draft:
         return [finding for finding in findings if not finding.holds]
 
     def repaired(self, s: frozenset[int], problem: Problem) -> Repair:
-        names = self.graph.names
-        statement = Independence(names(problem.exposures(s)), names(s), predictor_name(self.graph))
-        return Repair(self.changes, statement)
+        return Repair(self.changes, statement(self.graph, problem, s))
 
 
 def find_repairs(graph: CausalGraph, roles: Roles) -> tuple[Repair, ...]:
@@ -61,7 +58,7 @@ def find_repairs(graph: CausalGraph, roles: Roles) -> tuple[Repair, ...]:
     certified, s, problem = start.judged()
     if certified:
         wanted = graph.names(s)
-        order = Change("adjust for", wanted, f"adjust for {listed(wanted)} instead of {listed(roles.adjustment or ())}")
+        order = Change("adjust for", wanted, f"adjust for {as_set(wanted)} instead of {as_set(roles.adjustment or ())}")
         return (replace(start, changes=(order,)).repaired(s, problem),)
     layer, tried, repairs = [start], {frozenset[Change]()}, []
     for _ in range(_MOST_CHANGES):

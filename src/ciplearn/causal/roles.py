@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
-from ciplearn.causal.names import Names, in_order, listed
+from ciplearn._core.wording import as_set
+from ciplearn.causal.names import Names, in_order
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -76,21 +77,14 @@ def _outcome(graph: CausalGraph, outcome: str | None) -> str:
     names = graph.known(graph.outcomes if outcome is None else outcome, "outcome")
     if len(names) != 1:
         raise GraphError(
-            f"The criterion needs one outcome, but {len(names)} were received ({listed(names)}); name one node, for "
+            f"The criterion needs one outcome, but {len(names)} were received ({as_set(names)}); name one node, for "
             "several columns draw one node that stands for them."
         )
     return _part(graph, names, "outcome")[0]
 
 
 def _part(graph: CausalGraph, names: Names, role: str) -> tuple[str, ...]:
-    known = graph.known(names, role)
-    hidden = [name for name in known if name in graph.latent]
-    if hidden:
-        raise GraphError(
-            f"{role} names {hidden[0]!r}, which is latent; only observed nodes can take part, so leave it out or "
-            "measure it."
-        )
-    return in_order(known)
+    return in_order(graph.known_observed(names, role))
 
 
 def _adjustment(graph: CausalGraph, adjustment: Names | None) -> tuple[str, ...] | None:

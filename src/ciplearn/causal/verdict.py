@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import InputTypeError
+from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal.conditions import Finding
 from ciplearn.causal.independence import Independence
-from ciplearn.causal.names import in_order, listed
+from ciplearn.causal.names import in_order
 from ciplearn.causal.paths import Path
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Repair:
     independence: Independence
 
     def __str__(self) -> str:
-        orders = " and ".join(change.sentence for change in self.changes)
+        orders = as_list(change.sentence for change in self.changes)
         return f"{orders[0].upper()}{orders[1:]}: then {self.independence} suffices."
 
     def to_dict(self) -> dict[str, Any]:
@@ -173,9 +174,9 @@ class Verdict:
 
     def headline(self) -> str:
         """Return the verdict in one sentence."""
-        claim = f"invariant in {listed(self.protected)} with respect to {listed(self.respects)}"
+        claim = f"invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}"
         if self.holds:
-            proviso = f" if {listed(self.injective)} is injective in its total noise" if self.injective else ""
+            proviso = f" if {as_set(self.injective)} is injective in its total noise" if self.injective else ""
             return f"Holds{proviso}: {self.independence} makes the predictor counterfactually {claim}."
         return f"Does not hold: {self.independence} does not make the predictor counterfactually {claim}."
 
