@@ -75,7 +75,8 @@ def outcome_scale(operator: Operator, outcome: Tensor, right: Tensor, constant_l
     )
     found = float(operator(known, rows=rows) - noise)
     if max(found, most) <= _NOTHING * abs(float(noise)):
-        if noise != 0:
+        # A constant column has no penalty, and a constant outcome follows nothing.
+        if noise != 0 and (known != known[0]).any():
             warnings.warn(
                 "The penalty is the same for an outcome that follows the protected columns and for a shuffled one: "
                 "each row may have a category of its own; group the values, or leave out a column of names.",
