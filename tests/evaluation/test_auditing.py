@@ -82,6 +82,19 @@ def test_without_a_conditioning_set_the_independence_is_plain(rows):
     assert "HSIC is" in str(found)
 
 
+def test_columns_that_the_graph_does_not_know_are_ignored(rows):
+    more = rows.assign(id=[f"person {place}" for place in range(len(rows))])
+    model = LinearRegression().fit(rows[["A", "L", "S"]], rows["Y"])
+    for scm in (models.chain(), models.CHAIN):
+        plain, wide = settled(model, scm, rows), settled(model, scm, more)
+        assert wide.to_dict() == plain.to_dict()
+    seen = set()
+    settled(lambda frame: seen.update(frame.columns) or frame["S"], models.chain(), more)
+    assert seen == {"A", "L", "S"}
+    with pytest.raises(InputError, match="reads 'id', which the causal model does not know"):
+        settled(LinearRegression().fit(rows.assign(id=1.0), rows["Y"]), models.chain(), rows.assign(id=1.0))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -12,7 +12,7 @@ from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn.baselines import NaivePredictor
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPRegressor
-from ciplearn.evaluation import counterfactual_rows
+from ciplearn.evaluation import counterfactual_effect, counterfactual_rows
 from ciplearn.scm import Additive
 from tests.scm import models
 
@@ -256,6 +256,25 @@ def test_units_that_were_drawn_are_taken_as_they_are():
     assert (found.n_points, found.n_draws) == (20, 3)
 
 
+def test_columns_that_the_graph_does_not_know_are_ignored(rows):
+    more = rows.assign(id=[f"person {place}" for place in range(len(rows))], gaps=np.nan)
+    model = LinearRegression().fit(rows[["S", "A", "L"]], rows["L"])
+    for told in (model, predictor):
+        plain, wide = (variance_of_counterfactuals(told, linear(), table, "A", 60, 20) for table in (rows, more))
+        assert wide.value == plain.value
+        assert wide.overlap == plain.overlap
+    assert counterfactual_effect(model, linear(), more, {"A": 0.0}, {"A": 1.0}).value
+    trained = CIPRegressor(protected=["A"], inputs=["L"], epochs=1, random_state=0).fit(more, rows["L"])
+    assert variance_of_counterfactuals(trained, linear(), more, "A", 60, 20).value > 0
+
+
+def test_a_model_that_reads_what_the_graph_does_not_know_is_refused(rows):
+    more = rows.assign(wealth=rows["L"])
+    model = LinearRegression().fit(more, rows["L"])
+    with pytest.raises(InputError, match="reads 'wealth', which the causal model does not know; add it to the graph"):
+        variance_of_counterfactuals(model, linear(), more, "A", 60, 20)
+
+
 # ---------------------------------------------------------------- users' mistakes
 
 
@@ -286,6 +305,8 @@ def test_a_predictor_that_goes_wrong_is_refused(rows, model, message):
         ({"interventions": lambda n, g: pd.DataFrame({"A": [1.0]})}, "rows when asked for them, got 1"),
         ({"interventions": 3.0}, "interventions must be"),
         ({"inputs": ["Q"]}, "reads 'Q'"),
+        ({"inputs": ["A", "L"], "reference": pd.DataFrame({"A": [1.0]})}, "reference lacks the column 'L'"),
+        ({"reference": [[1.0]]}, "reference must be a pandas DataFrame, got list"),
         ({"method": "decision_function"}, "method must be"),
         ({"method": "predict"}, "has no predict"),
         ({"n_draws": 0, "rows": None}, "n_draws must be at least 1"),

@@ -154,7 +154,8 @@ def small(**columns):
     ("graph", "df", "mechanisms", "message"),
     [
         ("A -> Y", small()[["A"]], None, "lacks the column 'Y'"),
-        ("A -> Y", small(zip=1.0), None, "'zip', which belongs to no observed node"),
+        ("A -> Y", small().rename(columns={"A": "a"}), None, "lacks the column 'A', on which Y depends; add it"),
+        ("A -> Y", pd.concat([small(), small()], axis=1), None, "two columns named 'A'"),
         ("A -> Y", small(Y=np.nan), None, "'Y' holds NaN"),
         ("A -> Y", small().head(5), None, "df has 5 rows"),
         ("A -> Y", small(Y="same"), None, "'Y' holds 1 distinct labels"),
@@ -170,6 +171,15 @@ def small(**columns):
 def test_a_model_that_cannot_be_fitted_says_why(graph, df, mechanisms, message):
     with pytest.raises(CiplearnError, match=message):
         fit_scm(CausalGraph.from_edges(graph), df, mechanisms)
+
+
+def test_columns_that_the_graph_does_not_know_are_ignored():
+    odd = small(zip="x", U=np.nan, when=pd.Timestamp("2020"))
+    twice = pd.concat([odd, odd[["zip"]]], axis=1)
+    graph = CausalGraph.from_edges("U -> A, U -> Y, A -> Y", latent=["U"])
+    for given in (CausalGraph.from_edges("A -> Y"), graph):
+        plain, wide = (fit_scm(given, table).sample(5, random_state=0) for table in (small(), twice))
+        pd.testing.assert_frame_equal(plain, wide)
 
 
 def test_additive_noise_refuses_labels(mixed_rows):

@@ -13,6 +13,7 @@ import torch
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names
+from ciplearn.evaluation.counterfactual_rows import known_columns
 from ciplearn.evaluation.encoding import Variable
 from ciplearn.evaluation.independence import IndependenceTest, independence_test
 from ciplearn.evaluation.predictors import Predictor
@@ -123,7 +124,7 @@ def audit(
     scm : StructuralCausalModel or CausalGraph
         With a graph alone, a model is estimated from the data by `fit_scm`, and the result says so.
     data : DataFrame
-        Rows that the predictor was not trained on, outcome included.
+        Rows that the predictor was not trained on, outcome included; columns that the graph does not know are ignored.
     outcome, protected, context, adjustment
         Roles, as in `CausalGraph.criterion`. By default those the model was trained with, if it knows them for this
         graph, or those written in the graph's text.
@@ -142,20 +143,21 @@ def audit(
     if verdict.outcome not in data.columns:
         raise InputError(f"data lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
     known = fit_scm(scm, data, random_state=generator) if isinstance(scm, CausalGraph) else scm
-    columns = [column for column in data.columns if column != verdict.outcome]
-    predictor = Predictor.of(model, columns, None, None)
+    table, ignored = known_columns(known, data)
+    columns = [column for column in table.columns if column != verdict.outcome]
+    predictor = Predictor.of(model, columns, None, None, ignored)
     inputs = list(predictor.inputs or columns)
     vcf = variance_of_counterfactuals(
-        model, known, data, verdict.protected, n_points, n_interventions, generator, inputs=inputs, n_draws=n_draws
+        model, known, table, verdict.protected, n_points, n_interventions, generator, inputs=inputs, n_draws=n_draws
     )
-    answers = predictor(data[columns])
-    right = data[known.columns(verdict.independence.right)]
-    given = data[known.columns(verdict.independence.given)] if verdict.independence.given else None
+    answers = predictor(table[columns])
+    right = table[known.columns(verdict.independence.right)]
+    given = table[known.columns(verdict.independence.given)] if verdict.independence.given else None
     return Audit(
         vcf=vcf,
         test=independence_test(answers, right, given, random_state=generator),
         hscic=_hscic(answers, right, given, generator),
-        scores=predictive_scores(predictor, data[columns], data[verdict.outcome]),
+        scores=predictive_scores(predictor, table[columns], table[verdict.outcome]),
         verdict=verdict,
         scm=known,
         n_rows=len(data),

@@ -33,7 +33,7 @@ class Points:
     scm : StructuralCausalModel
     predictor : Predictor
     rows : DataFrame
-        All rows that were passed.
+        All rows that were passed, with the columns that the causal model knows.
     units : Units
         The points, a sample of the rows.
     """
@@ -65,12 +65,13 @@ class Points:
             raise InputTypeError(
                 f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
             )
-        frame = scm.frame(rows) if isinstance(rows, Units) else rows
-        if not isinstance(frame, pd.DataFrame):
+        table = scm.frame(rows) if isinstance(rows, Units) else rows
+        if not isinstance(table, pd.DataFrame):
             raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
-        if frame.empty:
+        if table.empty:
             raise InputError("rows has no rows; pass at least two.")
-        predictor = Predictor.of(model, list(frame.columns), inputs, method)
+        frame, ignored = known_columns(scm, table)
+        predictor = Predictor.of(model, list(frame.columns), inputs, method, ignored)
         # Units may hold several draws of a row, so their frame may be longer than their index.
         n = len(rows.index)
         chosen = np.arange(n)
@@ -108,6 +109,12 @@ class Points:
     def averaged(self, answers: Array, points: int, k: int) -> Array:  # (points k draws, q) -> (points, k, q)
         """Average predictions over the draws of a point's noise: the inner expectation of VCF."""
         return answers.reshape(points, k, self.units.draws, -1).mean(axis=2)
+
+
+def known_columns(scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Any]]:
+    """Split a table into the columns of the model's nodes and the names of all others, which nothing here reads."""
+    known = table.columns.isin(scm.columns(scm.graph.observed))
+    return table.loc[:, known], list(table.columns[~known])
 
 
 def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:

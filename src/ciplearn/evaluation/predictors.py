@@ -34,15 +34,23 @@ class Predictor:
     inputs: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, model: Any, columns: Sequence[str], inputs: Sequence[str] | None, method: str | None) -> Predictor:
+    def of(
+        cls,
+        model: Any,
+        columns: Sequence[str],
+        inputs: Sequence[str] | None,
+        method: str | None,
+        ignored: Sequence[Any] = (),
+    ) -> Predictor:
         """Find out how to ask ``model``.
 
         A model with class probabilities is asked for these, any other for its prediction, a plain function is called.
-        Without ``inputs`` the model sees the columns it remembers from its fit, or else all.
+        Without ``inputs`` the model sees the columns it remembers from its fit, or else all. Columns of the table in
+        ``ignored`` have no counterfactual values, so no model may read them.
         """
         if method is not None and method not in METHODS:
             raise InputError(f"method must be 'predict' or 'predict_proba', got {method!r}; pass one of these or None.")
-        names = inputs if inputs is not None else _remembered(model, columns)
+        names = inputs if inputs is not None else _remembered(model, columns, ignored)
         if names is not None:
             names = [names] if isinstance(names, str) else list(names)
             missing = [name for name in names if name not in columns]
@@ -108,7 +116,7 @@ class Predictor:
         return ("prediction",) if q == 1 else tuple(f"output {place}" for place in range(q))
 
 
-def _remembered(model: Any, columns: Sequence[str]) -> list[str] | None:
+def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> list[str] | None:
     """Return the columns that a trained model reads, or was fitted on; None where it does not say or they are absent.
 
     Our networks keep what they read in ``roles_``, rivals in ``inputs_``; both take tables with more columns than that.
@@ -120,6 +128,12 @@ def _remembered(model: Any, columns: Sequence[str]) -> list[str] | None:
         getattr(trained, "feature_names_in_", None),
     )
     names = next((list(names) for names in known if names is not None), [])
+    strangers = [name for name in names if name in ignored]
+    if strangers:
+        raise InputError(
+            f"The predictor reads {strangers[0]!r}, which the causal model does not know; add it to the graph, or pass "
+            "inputs without it."
+        )
     return names if names and all(name in columns for name in names) else None
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.random import Generator
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected
@@ -58,7 +58,8 @@ def variance_of_counterfactuals(
     scm : StructuralCausalModel
         Known or estimated; the result says which.
     rows : DataFrame or Units
-        What was observed. Units of ``scm.sample_units`` bring their noise along.
+        What was observed; columns that the graph does not know are ignored. Units of ``scm.sample_units`` bring their
+        noise along.
     protected : name or list of names
         A; all of them change together.
     n_points, n_interventions : int
@@ -87,7 +88,7 @@ def variance_of_counterfactuals(
     if missing:
         raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
     law = as_law(interventions, points.rows, columns)
-    support = Support.of(_seen(points, points.rows if reference is None else reference))
+    support = Support.of(_seen(points, points.rows if reference is None else _checked(reference, points)))
     spread = _measure(points, law, law.size(n_interventions), support, generator)
     trace = spread.variance.sum(axis=1)
     outputs = points.predictor.outputs(spread.variance.shape[1])
@@ -181,6 +182,17 @@ def _trace_where(answers: Array, kept: Array) -> Array:  # (d, k, q), (d, k) -> 
 def _mean_of_known(values: Array) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")
+
+
+def _checked(reference: Any, points: Points) -> pd.DataFrame:
+    if not isinstance(reference, pd.DataFrame):
+        raise InputTypeError(
+            f"reference must be a pandas DataFrame, got {type(reference).__name__}; pass for example the training rows."
+        )
+    missing = [column for column in points.predictor.inputs or () if column not in reference.columns]
+    if missing:
+        raise InputError(f"reference lacks the column {missing[0]!r}, which the predictor reads; add it.")
+    return reference
 
 
 def _seen(points: Points, frame: pd.DataFrame) -> pd.DataFrame:

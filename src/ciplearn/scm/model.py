@@ -19,7 +19,7 @@ from ciplearn.scm.inference import draw_hidden
 from ciplearn.scm.kinds import Array, Kind
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.seeds import RandomState, as_generator
-from ciplearn.scm.table import present_nodes, read_nodes, write_nodes
+from ciplearn.scm.table import present_nodes, read_nodes, refuse_strangers, write_nodes
 from ciplearn.scm.units import Units
 
 # Candidates a row when latent parents are inferred by weighting.
@@ -159,6 +159,7 @@ class StructuralCausalModel:
         if isinstance(rows, Units):
             return rows if n_draws == 1 else rows.take(np.repeat(np.arange(len(rows.index)), n_draws))
         present = present_nodes(rows, self.graph, self.kinds, "rows")
+        refuse_strangers(rows, self.graph, self.kinds, "rows")
         observed = read_nodes(rows, self.kinds, present)
         asked = set(present) if nodes is None else set(self.graph.known(nodes)) & set(present)
         return self._abducted(observed, asked - set(self.actions), rows.index, n_draws, n_candidates, random_state)

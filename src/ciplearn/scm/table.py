@@ -19,33 +19,24 @@ def read_nodes(frame: Any, kinds: Mapping[str, Kind], nodes: Iterable[str]) -> d
 
 
 def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], role: str) -> tuple[str, ...]:
-    """Return the observed nodes whose columns the frame has.
+    """Return the observed nodes whose columns the frame has; other columns are ignored.
 
     A node may be left out if nothing that is present descends from it, such as the outcome of new rows.
 
     Raises
     ------
     InputError
-        If a column belongs to no observed node, or a node that is needed is missing.
+        If a node that is needed is missing, or held twice.
     """
     if not isinstance(frame, pd.DataFrame):
         raise InputTypeError(
             f"{role} must be a pandas DataFrame, got {type(frame).__name__}; wrap it with pd.DataFrame(..., "
             "columns=[...])."
         )
-    owner = {column: node for node in graph.observed for column in kinds[node].columns(node)}
-    if frame.columns.has_duplicates:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(f"{role} has two columns named {twice!r}; drop or rename one of them.")
-    for column in frame.columns:
-        if column not in owner:
-            hint = (
-                "it is latent, so drop it" if column in graph.latent else nearest(str(column), tuple(owner), "columns")
-            )
-            raise InputError(
-                f"{role} has the column {column!r}, which belongs to no observed node of the model; drop it, or add it "
-                f"to the graph ({hint.rstrip('.')})."
-            )
+    owned = {column for node in graph.observed for column in kinds[node].columns(node)}
+    twice = [column for column in frame.columns[frame.columns.duplicated()] if column in owned]
+    if twice:
+        raise InputError(f"{role} has two columns named {twice[0]!r}; drop or rename one of them.")
     present = []
     for node in graph.observed:
         columns = kinds[node].columns(node)
@@ -64,6 +55,18 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
                 f"declare {node} latent."
             )
     return tuple(present)
+
+
+def refuse_strangers(frame: pd.DataFrame, graph: CausalGraph, kinds: Mapping[str, Kind], role: str) -> None:
+    """Refuse columns that belong to no observed node, for where a misspelt node would just be gone from the answer."""
+    owned = tuple(column for node in graph.observed for column in kinds[node].columns(node))
+    for column in frame.columns:
+        if column not in owned:
+            hint = "it is latent, so drop it" if column in graph.latent else nearest(str(column), owned, "columns")
+            raise InputError(
+                f"{role} has the column {column!r}, which belongs to no observed node of the model; drop it, or add it "
+                f"to the graph ({hint.rstrip('.')})."
+            )
 
 
 def write_nodes(
