@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ciplearn._core.errors import GraphError, InputError, InputTypeError, NumericalError
 from ciplearn._core.numbers import non_negative
+from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
-from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.estimators.further_inputs import FurtherInputs
 from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_scale
@@ -29,7 +29,7 @@ from ciplearn.estimators.networks import Perceptron, network_of
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.seeds import drawn_seed
 from ciplearn.estimators.splitting import held_out_rows
-from ciplearn.estimators.tables import read_table
+from ciplearn.estimators.tables import read_table, read_weights
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.base import StationaryKernel
 from ciplearn.learning import DatasetRows, Objective, Rows, TrainingRows, TrainingSettings, Validation, train
@@ -38,6 +38,9 @@ from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 
 # Where an independence is to be kept and no gamma is named.
 _DEFAULT_GAMMA = 1.0
+
+# In fewer rows a category may well be seen once.
+_ROWS_TO_JUDGE_NAMES = 50
 
 # Rows predicted at a time.
 _ROWS_AT_ONCE, _ROWS_WITH_TENSORS_AT_ONCE = 65_536, 2048
@@ -192,7 +195,7 @@ class CIPEstimator(BaseEstimator, ABC):
                 f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
                 f"{len(target)}; pass the same rows to both."
             )
-        weights = None if sample_weight is None else _read_weights(sample_weight, table)
+        weights = None if sample_weight is None else read_weights(sample_weight, table)
         roles = self._settled_roles(table)
         table, kept = without_missing(table, roles.used, self.missing)
         if roles.protects_nothing(table):
@@ -241,6 +244,7 @@ class CIPEstimator(BaseEstimator, ABC):
         if roles.independence is not None:
             self.right_encoding_ = TableEncoding.of(table, roles.independence.right)
             self.given_encoding_ = TableEncoding.of(table, roles.independence.given)
+            self._warn_of_names(len(table))
             right = self.right_encoding_.numbers(table)
             given = self.given_encoding_.numbers(table) if roles.independence.given else None
         known = TrainingRows(
@@ -251,6 +255,16 @@ class CIPEstimator(BaseEstimator, ABC):
             weights=None if weights is None else torch.from_numpy(weights).float(),
         )
         return known if extra.dataset is None else DatasetRows(known, extra.dataset)
+
+    def _warn_of_names(self, n: int) -> None:
+        names = [c.name for c in self.right_encoding_.columns if c.is_category and c.width > n / 2]
+        if names and n >= _ROWS_TO_JUDGE_NAMES:
+            warnings.warn(
+                f"Most values of {as_list(names)} occur once, so that no penalty can tell what follows them; group the "
+                f"values, or leave out a column of names.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _train(self, rows: Rows, roles: Roles, prepared: Operator | None = None) -> Self:
         settings = self._settings(roles)
@@ -376,10 +390,3 @@ class CIPEstimator(BaseEstimator, ABC):
                 inputs = (features[part], *further.read(part))
                 pieces.append(module(*(one.to(device) for one in inputs)))
         return torch.cat(pieces)
-
-
-def _read_weights(weights: Any, table: pd.DataFrame) -> np.ndarray:  # (n,)
-    with one_sentence("sample_weight cannot be used", "pass one number a row, none negative, not all zero"):
-        checked = _check_sample_weight(weights, table, ensure_non_negative=True)
-        # Only ratios count; what single precision cannot hold would not be one.
-        return checked / checked.max()

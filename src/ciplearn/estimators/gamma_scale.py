@@ -7,7 +7,6 @@ everywhere: loss / loss of a constant + gamma · penalty / penalty of the outcom
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
@@ -75,13 +74,6 @@ def outcome_scale(operator: Operator, outcome: Tensor, right: Tensor, constant_l
     )
     found = float(operator(known, rows=rows) - noise)
     if max(found, most) <= _NOTHING * abs(float(noise)):
-        # A constant column has no penalty, and a constant outcome follows nothing.
-        if noise != 0 and (known != known[0]).any():
-            warnings.warn(
-                "The penalty is the same for an outcome that follows the protected columns and for a shuffled one: "
-                "each row may have a category of its own; group the values, or leave out a column of names.",
-                UserWarning,
-                stacklevel=2,
-            )
+        # The penalty sees nothing: a constant column, or a category of its own in each row.
         return constant_loss
     return constant_loss / max(found, _LEAST_SHARE * most)

@@ -1,4 +1,4 @@
-"""From what people pass as X to a pandas table with named columns."""
+"""From what people pass as X and weights to a pandas table with named columns, and numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.complaints import one_sentence
@@ -89,3 +89,11 @@ def _read_array(estimator: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
             ensure_all_finite="allow-nan",
             ensure_min_samples=2 if reset else 1,
         )
+
+
+def read_weights(weights: Any, table: pd.DataFrame) -> np.ndarray:  # (n,)
+    """Check one weight a row; the largest becomes 1."""
+    with one_sentence("sample_weight cannot be used", "pass one number a row, none negative, not all zero"):
+        checked = _check_sample_weight(weights, table, ensure_non_negative=True)
+        # Only ratios count; what single precision cannot hold would not be one.
+        return checked / checked.max()
