@@ -2,7 +2,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ciplearn.scm.networks import Training, decoder_network, train
+from ciplearn.scm.networks import Training, tanh_network, train
 
 TRAINING = Training(epochs=3, batch_size=32, learning_rate=1e-2)
 
@@ -15,7 +15,7 @@ class Regression:
         self.x, self.y = torch.randn(100, 3, generator=draw), torch.randn(100, 2, generator=draw)
 
     def networks(self):
-        return nn.ModuleDict({"used": decoder_network(3, 5, 2), "idle": nn.Linear(2, 2)})
+        return nn.ModuleDict({"used": tanh_network(3, 5, 2), "idle": nn.Linear(2, 2)})
 
     def tensors(self):
         return [self.x, self.y]

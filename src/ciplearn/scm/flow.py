@@ -17,7 +17,7 @@ from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.networks import Scaler, Training, train
-from ciplearn.scm.specification import NodeSample, Score, Specification, skill
+from ciplearn.scm.specification import NodeSample, Score, Specification, likelihood_gain
 
 # Rows sent through a flow at a time.
 _BLOCK = 65_536
@@ -70,7 +70,7 @@ class MonotoneFlow(Specification):
         target = held_out.target.reshape(held_out.n, -1)
         spread = np.maximum(target.std(axis=0), 1e-12)
         reference = -0.5 * np.square((target - target.mean(axis=0)) / spread) - np.log(spread) - 0.5 * np.log(2 * np.pi)
-        return skill(np.zeros(held_out.n) if density is None else density, reference.sum(axis=1))
+        return likelihood_gain(density, reference.sum(axis=1))
 
 
 class _Problem:

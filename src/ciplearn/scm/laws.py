@@ -120,12 +120,17 @@ class Constant(Law):
         return np.array([self.value]), np.ones(1)
 
 
+def is_distribution(value: Any) -> bool:
+    """Tell whether a value is a scipy distribution, of the old or of the new kind."""
+    return hasattr(value, "rvs") or (hasattr(value, "sample") and hasattr(value, "logpdf"))
+
+
 def as_law(noise: Any, node: str, kind: Kind) -> Law:
     """Read what a user gave as a node's noise."""
     size = kind.size if isinstance(kind, Vector) else None
     if isinstance(noise, Law):
         return noise
-    if hasattr(noise, "rvs") or (hasattr(noise, "sample") and hasattr(noise, "logpdf")):
+    if is_distribution(noise):
         return ScipyLaw(noise, size)
     if callable(noise):
         return FunctionLaw(noise, node)

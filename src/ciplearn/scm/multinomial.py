@@ -17,7 +17,7 @@ from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.specification import NodeSample, Score, Specification, label_frequencies, skill
+from ciplearn.scm.specification import NodeSample, Score, Specification, label_frequencies, label_gain
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,7 @@ class Multinomial(Specification):
         """Gain in log-likelihood a row over the frequencies of the levels."""
         if not isinstance(held_out.kind, Categories):
             raise InputError(f"{held_out.node} holds numbers; score it with its own recipe.")
-        density = mechanism.log_density(held_out.values, held_out.target)
-        base = np.log(label_frequencies(held_out.kind, held_out.target, held_out.node))
-        reference = base[held_out.kind.codes(held_out.target, held_out.node)]
-        return skill(np.zeros(held_out.n) if density is None else density, reference)
+        return label_gain(held_out.kind, held_out, mechanism.log_density(held_out.values, held_out.target))
 
     def _cloned(self) -> Any:
         if not (hasattr(self.classifier, "fit") and hasattr(self.classifier, "predict_proba")):

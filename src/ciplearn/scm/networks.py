@@ -107,11 +107,6 @@ def _joined(networks: nn.ModuleDict) -> nn.Parameter:
     return whole
 
 
-def encoder_network(inputs: int, hidden: int, size: int) -> nn.Module:
-    """One tanh layer, then mean and log variance of ``size`` numbers."""
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, 2 * size))
-
-
-def decoder_network(inputs: int, hidden: int, outputs: int) -> nn.Module:
+def tanh_network(inputs: int, hidden: int, outputs: int) -> nn.Module:
     """Two linear layers with a tanh between."""
     return nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs))

@@ -15,7 +15,7 @@ from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.smooth_ridge import SmoothRidge
-from ciplearn.scm.specification import NodeSample, Score, Specification
+from ciplearn.scm.specification import NodeSample, Score, Specification, explained
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class AdditiveNoise(Specification):
 
     def score(self, mechanism: Mechanism, held_out: NodeSample, generator: Generator) -> Score:
         """R², the share of the variance that the parents explain."""
-        return explained(mechanism, held_out)
+        return explained(held_out, mechanism.recover(held_out.values, held_out.target))
 
     def _cloned(self) -> Any:
         if not (hasattr(self.regressor, "fit") and hasattr(self.regressor, "predict")):
@@ -100,12 +100,3 @@ class FittedAdditive(Mechanism):
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
         """Return the one noise that fits."""
         return self.recover(parents, value)
-
-
-def explained(mechanism: Mechanism, held_out: NodeSample) -> Score:
-    """R² of an additive mechanism, the share of the variance that the parents explain."""
-    noise = mechanism.recover(held_out.values, held_out.target)
-    total = float(np.square(held_out.target - held_out.target.mean(axis=0)).sum())
-    if noise is None or total == 0:
-        return Score("R²", float("nan"))
-    return Score("R²", 1 - float(np.square(noise).sum()) / total)

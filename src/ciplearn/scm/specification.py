@@ -87,9 +87,24 @@ class Specification(ABC):
         """Judge a mechanism that was fitted to other rows."""
 
 
-def skill(log_likelihood: Array, reference: Array) -> Score:  # (n,), (n,)
-    """Mean gain in log-likelihood a row over a law that ignores the parents."""
-    return Score("log-likelihood gain", float(np.mean(log_likelihood) - np.mean(reference)))
+def explained(held_out: NodeSample, residual: Array | None) -> Score:
+    """R² of what a mechanism leaves over, the share of the variance that it explains; NaN where that is unknown."""
+    total = float(np.square(held_out.target - held_out.target.mean(axis=0)).sum())
+    if residual is None or total == 0:
+        return Score("R²", float("nan"))
+    return Score("R²", 1 - float(np.square(residual).sum()) / total)
+
+
+def likelihood_gain(log_likelihood: Array | None, reference: Array) -> Score:  # (n,), (n,)
+    """Mean gain in log-likelihood a row over a law that ignores the parents; NaN where the likelihood is unknown."""
+    gain = float("nan") if log_likelihood is None else float(np.mean(log_likelihood) - np.mean(reference))
+    return Score("log-likelihood gain", gain)
+
+
+def label_gain(kind: Categories, held_out: NodeSample, log_likelihood: Array | None) -> Score:
+    """Mean gain in log-likelihood a row over the frequencies of the levels."""
+    base = np.log(label_frequencies(kind, held_out.target, held_out.node))
+    return likelihood_gain(log_likelihood, base[kind.codes(held_out.target, held_out.node)])
 
 
 def label_frequencies(kind: Categories, values: Array, node: str) -> Array:  # (K,)

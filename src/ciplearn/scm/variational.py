@@ -18,9 +18,9 @@ from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector
 from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
-from ciplearn.scm.networks import Scaler, Training, decoder_network, encoder_network, train
+from ciplearn.scm.networks import Scaler, Training, tanh_network, train
 from ciplearn.scm.regression import FittedAdditive
-from ciplearn.scm.specification import NodeSample, Score, label_frequencies, skill
+from ciplearn.scm.specification import NodeSample, Score, explained, label_gain
 
 # Draws from the prior that a score averages over.
 _SCORE_DRAWS = 50
@@ -89,12 +89,9 @@ class VariationalLatent:
         if isinstance(held_out.kind, Categories):
             density = [mechanism.log_density(world, held_out.target) for world in worlds]
             mixed = logsumexp(np.stack([d for d in density if d is not None]), axis=0) - math.log(_SCORE_DRAWS)
-            base = np.log(label_frequencies(held_out.kind, held_out.target, held_out.node))
-            return skill(mixed, base[held_out.kind.codes(held_out.target, held_out.node)])
+            return label_gain(held_out.kind, held_out, mixed)
         noise = [mechanism.recover(world, held_out.target) for world in worlds]
-        residual = np.mean([u for u in noise if u is not None], axis=0)
-        total = float(np.square(held_out.target - held_out.target.mean(axis=0)).sum())
-        return Score("R²", 1 - float(np.square(residual).sum()) / total if total > 0 else float("nan"))
+        return explained(held_out, np.mean([u for u in noise if u is not None], axis=0))
 
     def _child(self, latent: str, sample: NodeSample, problem: _Problem, network: nn.Module, draws: Array) -> Mechanism:
         decoder = Decoded(latent, sample.design, problem.input_scalers[sample.node], network)
@@ -135,12 +132,12 @@ class _Problem:
 
     def networks(self) -> nn.ModuleDict:
         recipe = self.recipe
-        modules: dict[str, nn.Module] = {
-            "encoder": encoder_network(self.evidence_design.width, recipe.hidden, recipe.size)
-        }
+        # Mean and log variance of each number of H.
+        encoder = tanh_network(self.evidence_design.width, recipe.hidden, 2 * recipe.size)
+        modules: dict[str, nn.Module] = {"encoder": encoder}
         for place, sample in enumerate(self.children.values()):
             width = (sample.design.width if sample.parents else 0) + recipe.size
-            modules[f"decoder {place}"] = decoder_network(width, recipe.hidden, _outputs(sample))
+            modules[f"decoder {place}"] = tanh_network(width, recipe.hidden, _outputs(sample))
         return nn.ModuleDict(modules)
 
     def tensors(self) -> list[Tensor]:
