@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from ciplearn import HSCIC, Categorical, CIPClassifier, CIPRegressor, Gaussian, Product
+from ciplearn import HSCIC, Categorical, CIPClassifier, CIPRegressor, GammaSearch, Gaussian, Product
 from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn.baselines import CF1
 from ciplearn.estimators import load_model, save_model
 from tests.estimators.test_training import mixed_table
 
@@ -59,6 +60,20 @@ def test_own_network_is_asked_for(X, y, tmp_path):
         load_model(folder, module=nn.Linear(2, 1))
 
 
+class Small(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(3, 1))
+
+
+def test_own_network_comes_as_an_instance_or_as_what_makes_one(X, y, tmp_path):
+    model = CIPRegressor(module=Small, epochs=2, random_state=0).fit(X, y)
+    folder = save_model(model, tmp_path / "model")
+    for module in (Small, lambda: Small(), Small()):
+        assert np.array_equal(load_model(folder, module=module).predict(X), model.predict(X))
+    with pytest.raises(InputError, match="module must be a torch"):
+        load_model(folder, module=5)
+
+
 def test_truncated_changed_newer_or_missing_files_are_named(saved, tmp_path):
     _, folder = saved
     weights, description = folder / "weights.safetensors", folder / "model.json"
@@ -89,8 +104,28 @@ def test_saving_replaces_a_model_but_nothing_else(saved, tmp_path):
     with pytest.raises(InputError, match="holds no model"):
         save_model(model, other)
     assert (other / "thesis.txt").exists()
-    with pytest.raises(InputError, match="fit it first"):
-        save_model(CIPRegressor(), tmp_path / "unfitted")
+
+
+NOT_SAVED = {
+    "not fitted": (CIPRegressor(), "got a CIPRegressor; fit it first"),
+    "a search": (GammaSearch(CIPRegressor()), "got a GammaSearch; pass its best_estimator_"),
+    "a rival": (CF1(), "got a CF1; joblib.dump keeps other models"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_SAVED)
+def test_what_is_no_fitted_model_gets_its_own_advice(case, tmp_path):
+    model, words = NOT_SAVED[case]
+    with pytest.raises(InputError, match=words):
+        save_model(model, tmp_path / "model")
+
+
+def test_parameters_come_back_as_they_were(X, y, tmp_path):
+    model = CIPRegressor(protected=["A"], hidden=(8, 8), epochs=1, random_state=7).fit(X, y)
+    again = load_model(save_model(model, tmp_path / "model"))
+    assert again.get_params() == model.get_params() | {"independence": again.independence}
+    drawn = model.set_params(random_state=np.random.RandomState(7)).fit(X, y)
+    assert load_model(save_model(drawn, tmp_path / "model")).random_state is None
 
 
 @pytest.mark.parametrize(

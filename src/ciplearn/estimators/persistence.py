@@ -9,6 +9,8 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
@@ -28,7 +31,7 @@ from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.card import model_card
 from ciplearn.estimators.classifier import CIPClassifier
-from ciplearn.estimators.networks import Perceptron
+from ciplearn.estimators.networks import Perceptron, network_of
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.specs import from_spec, to_spec
@@ -53,9 +56,14 @@ def save_model(model: CIPEstimator, folder: str | os.PathLike[str], scores: dict
     scores : mapping of name to number, optional
         What to say about the model on its card.
     """
-    if type(model).__name__ not in _CLASSES or not hasattr(model, "module_"):
-        kind = type(model).__name__
-        raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got a {kind}; fit it first.")
+    kind = type(model).__name__
+    if kind not in _CLASSES or not hasattr(model, "module_"):
+        advice = "joblib.dump keeps other models"
+        if kind in _CLASSES:
+            advice = "fit it first"
+        elif isinstance(model, MetaEstimatorMixin):
+            advice = "pass its best_estimator_, once it is fitted"
+        raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got a {kind}; {advice}.")
     target = _as_path(folder)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     description = json.dumps(_described(model, weights, scores or {}), indent=2, ensure_ascii=False, default=_plain)
@@ -66,21 +74,24 @@ def save_model(model: CIPEstimator, folder: str | os.PathLike[str], scores: dict
     return target
 
 
-def load_model(folder: str | os.PathLike[str], module: nn.Module | None = None, device: str = "cpu") -> CIPEstimator:
+def load_model(
+    folder: str | os.PathLike[str], module: nn.Module | Callable[[], nn.Module] | None = None, device: str = "cpu"
+) -> CIPEstimator:
     """Read a model that `save_model` has written.
 
     Parameters
     ----------
     folder : path
-    module : torch.nn.Module, optional
+    module : torch.nn.Module, or a function that returns one, optional
         A network of the same architecture, for a model that was trained with its own ``module``.
     device : str
     """
     place = chosen_device(device)
     description, weights = _read(_as_path(folder))
+    own = None if module is None else network_of(module)
     try:
         model = _restored(description)
-        model.module_ = _network(description["network"], module, weights, Path(folder)).to(place).eval()
+        model.module_ = _network(description["network"], own, weights, Path(folder)).to(place).eval()
         _dry_run(model)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
         if isinstance(error, CiplearnError):
@@ -92,7 +103,8 @@ def load_model(folder: str | os.PathLike[str], module: nn.Module | None = None, 
 
 
 def _restored(description: dict[str, Any]) -> CIPEstimator:
-    parameters = {name: _as_parameter(value) for name, value in description["parameters"].items()}
+    parameters = dict(description["parameters"])
+    parameters["hidden"] = tuple(parameters["hidden"])
     model = _CLASSES[description["class"]](**parameters)
     model.penalty = from_spec(description["penalty"])
     model.graph = None if description["graph"] is None else CausalGraph.from_json(json.dumps(description["graph"]))
@@ -120,6 +132,9 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
     if isinstance(network, Perceptron):
         own = {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs]}
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_SAVED}
+    if isinstance(model.random_state, Integral):
+        # A generator has moved on since; a seed says how to train again.
+        parameters["random_state"] = model.random_state
     description: dict[str, Any] = {
         "format": FORMAT,
         "class": type(model).__name__,
@@ -219,10 +234,6 @@ def _network(said: dict[str, Any], module: nn.Module | None, weights: bytes, fol
             f"The weights in {folder} do not fit the network; pass a module of the same architecture."
         ) from error
     return module
-
-
-def _as_parameter(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _dry_run(model: CIPEstimator) -> None:
