@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, audit
 from ciplearn._core.errors import InputError
@@ -81,6 +83,28 @@ def test_bound_on_a_penalty_needs_something_to_protect(X, y):
     free = CIPRegressor(epochs=1, random_state=0)
     with pytest.raises(InputError, match="There is no penalty to bound"):
         GammaSearch(free, tolerance=0.1, measure="penalty", random_state=0).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:Even the")
+def test_search_answers_for_its_chosen_model(scm, X, y):
+    search = GammaSearch(quick(scm).set_params(epochs=2), tolerance=5.0, max_trials=2, random_state=0)
+    assert not hasattr(search, "n_features_in_")
+    chosen = search.fit(X, y).best_estimator_
+    assert search.n_features_in_ == 3
+    assert search.feature_names_in_.tolist() == list(X.columns)
+    assert search.verdict_ is chosen.verdict_
+    assert search.penalty_value(X) == chosen.penalty_value(X)
+    nameless = GammaSearch(CIPRegressor(epochs=1, protected=[0]), tolerance=5.0, max_trials=2, random_state=0)
+    assert not hasattr(nameless.fit(X.to_numpy(), y), "feature_names_in_")
+
+
+@pytest.mark.filterwarnings("ignore:Even the")
+def test_pipeline_holds_the_search_and_not_the_other_way_round(scm, X, y):
+    steps = make_pipeline(StandardScaler().set_output(transform="pandas"), quick(scm).set_params(epochs=1))
+    with pytest.raises(InputError, match="got Pipeline; put the search into the pipeline, as its last step"):
+        GammaSearch(steps).fit(X, y)
+    search = GammaSearch(steps[-1], tolerance=5.0, max_trials=2, random_state=0)
+    assert make_pipeline(steps[0], search).fit(X, y).predict(X).shape == (600,)
 
 
 def test_rows_that_cannot_be_split_are_an_error_that_says_so(X, y):

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
+from ciplearn.causal import Verdict
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.trials import Trials
 
@@ -87,7 +88,8 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         """Search on a split of the rows, then train on all of them."""
         if not isinstance(self.estimator, CIPEstimator):
             kind = type(self.estimator).__name__
-            raise InputTypeError(f"The search is over a CIPRegressor or CIPClassifier, got {kind}; pass one.")
+            advice = "put the search into the pipeline, as its last step" if kind == "Pipeline" else "pass one"
+            raise InputTypeError(f"The search is over a CIPRegressor or CIPClassifier, got {kind}; {advice}.")
         measure = self._settled_measure()
         whole(self.max_trials, "max_trials", minimum=2)
         with tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="fit") as bar:
@@ -127,6 +129,31 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         """R² or accuracy of the chosen model."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.score(X, y)
+
+    def penalty_value(self, X: Any) -> float:
+        """Return the penalty of the chosen model's predictions on these rows."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.penalty_value(X)
+
+    @property
+    def verdict_(self) -> Verdict | None:
+        """What the graph says about the chosen model's independence; None without a graph."""
+        check_is_fitted(self, "best_estimator_")
+        verdict: Verdict | None = self.best_estimator_.verdict_
+        return verdict
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that the chosen model was fitted on."""
+        check_is_fitted(self, "best_estimator_")
+        return int(self.best_estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of these columns; only where a table was passed."""
+        check_is_fitted(self, "best_estimator_")
+        names: np.ndarray = self.best_estimator_.feature_names_in_
+        return names
 
     @property
     def classes_(self) -> np.ndarray:
