@@ -151,6 +151,12 @@ class Operator:
                 f"rows must lie between 0 and {self.n_rows - 1}, got {low} to {high}; "
                 f"number rows as they were when the operator was prepared."
             )
+        # On a device this would wait for all work before it.
+        if not index.is_cuda and (distinct := torch.unique(index).numel()) < b:
+            raise InputError(
+                f"rows must name each row at most once, got {distinct} different ones among {b}; draw batches without "
+                f"replacement."
+            )
         return index.to(self.form.device)
 
 
