@@ -1,5 +1,7 @@
 """A user's mistake gets one sentence of the library's own."""
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -34,6 +36,9 @@ MISTAKES = {
     "integer right": (lambda: HSCIC()(Y, torch.arange(N), S), "Categorical"),
     "integer given": (lambda: HSIC()(Y, torch.arange(N)), "Categorical"),
     "text": (lambda: HSCIC()(Y, ["a"] * N, S), "category codes"),
+    "text beside a length scale": (lambda: HSIC()(Y, ["a", "b"] * 8), "category codes"),
+    "text in chunks": (lambda: MMD().prepare_chunks([(["a", "b"] * 8, None)]), "category codes"),
+    "missing label": (lambda: MMD()(Y, ["a", None] * 8), "right holds NaN or infinity in 8 of 16 rows"),
     "complex": (lambda: HSIC()(Y, R.to(torch.complex64)), "complex"),
     "right waits for a gradient": (lambda: HSCIC()(Y, R.clone().requires_grad_(), S), "right.detach()"),
     "given missing": (lambda: ResidualHSCIC()(Y, R), "given=None"),
@@ -44,6 +49,7 @@ MISTAKES = {
     "too few rows": (lambda: prepared()(Y[:3], rows=[0, 1]), r"shape \(3,\)"),
     "mask instead of rows": (lambda: prepared()(Y, rows=torch.ones(N, dtype=torch.bool)), "whole numbers"),
     "fractional rows": (lambda: prepared()(Y[:2], rows=torch.tensor([0.0, 1.0])), "whole numbers"),
+    "rows twice": (lambda: prepared()(Y[:4], rows=[0, 1, 1, 0]), "at most once, got 2 different ones among 4"),
     "batch of one": (lambda: prepared()(Y[:1], rows=[0]), "at least 2 rows, got 1"),
     "slice instead of rows": (lambda: prepared()(Y[:5], rows=slice(0, 5)), "got slice"),
     "text instead of rows": (lambda: prepared()(Y[:5], rows="a"), "got str"),
@@ -105,8 +111,29 @@ def test_one_dimension_means_one_column():
 
 
 def test_arrays_and_frames_are_welcome():
-    import pandas as pd
-
     penalty = HSCIC(ridge=0.01)
     frame = pd.DataFrame({"a": R[:, 0].numpy(), "b": R[:, 1].numpy()})
     assert penalty(Y, frame, S.numpy()) == penalty(Y, R, S)
+
+
+LABELS = ["u", "v", "v", "w"] * 4
+CODES = torch.tensor([0, 1, 1, 2] * 4)
+
+
+@pytest.mark.parametrize(
+    "kind", [list, np.array, pd.Series, pd.Categorical, lambda labels: pd.Series(labels).astype("category")]
+)
+def test_labels_are_taken_where_codes_are(kind):
+    labels = kind(LABELS)
+    assert MMD()(Y, labels) == MMD()(Y, CODES)
+    assert MMD()(Y, CODES % 2, labels) == MMD()(Y, CODES % 2, CODES)
+    assert MMD().prepare(labels)(Y) == MMD().prepare(CODES)(Y)
+    for penalty in (HSIC(right_kernel=Categorical()), HSCIC(right_kernel=Categorical(), given_kernel=Gaussian(0.5))):
+        given = () if isinstance(penalty, HSIC) else (S,)
+        assert penalty(Y, labels, *given) == penalty(Y, CODES, *given)
+
+
+def test_labels_may_stand_beside_numbers():
+    table = pd.DataFrame({"label": LABELS, "number": [0.0, 1.0] * 8})
+    codes = torch.stack([CODES.double(), torch.tensor([0.0, 1.0] * 8).double()], dim=1)
+    assert MMD()(Y, table) == MMD()(Y, codes)

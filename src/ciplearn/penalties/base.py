@@ -14,7 +14,7 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.tensors import as_rows, same_device, same_rows
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
 from ciplearn.penalties.operator import Operator
-from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.rows import Rows, with_codes
 
 # Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
 EXACT_ROWS = 2048
@@ -49,11 +49,13 @@ class Penalty(ABC):
         y_hat : Tensor, shape (n,) or (n, d)
             Predictions.
         right : Tensor, shape (n,) or (n, d)
-            The variables that the prediction shall not depend on.
+            The variables that the prediction shall not depend on; labels too, where codes of categories are taken: in
+            MMD, and under a Categorical kernel.
         given : Tensor, shape (n,) or (n, d), optional
             The conditioning variables, for criteria that have them.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes)
+        right = with_codes(right) if self._takes_codes()[0] else right
         right = as_rows(right, "right", integers=True)
         same_rows(y_hat, "y_hat", right, "right")
         same_device(y_hat.device, "y_hat", right.device, "right")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
+import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
 from ciplearn.kernels.distances import sample_rows
@@ -44,7 +47,10 @@ class Rows:
 
     @classmethod
     def from_arrays(cls, right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Self:
-        """Rows of whole arrays, cut into chunks."""
+        """Rows of whole arrays, cut into chunks; where codes are taken, labels get theirs here."""
+        right, given = (
+            with_codes(value) if codes else value for value, codes in ((right, right_codes), (given, given_codes))
+        )
         whole = _checked(right, given, right_codes=right_codes, given_codes=given_codes)
 
         def chunks() -> Iterator[Pair]:
@@ -90,6 +96,27 @@ class Rows:
             pieces.append((right[here], given[here]))
             start += right.shape[0]
         return _joined(pieces)
+
+
+def with_codes(value: Any) -> Any:
+    """Return columns of labels as codes of categories, missing ones as NaN, beside those of numbers; else the value."""
+    if value is None or isinstance(value, Tensor):
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return value
+    if array.dtype.kind not in "OUS" or array.ndim not in (1, 2):
+        return value
+    return np.column_stack([_codes(column) for _, column in pd.DataFrame(array, dtype=object).items()])
+
+
+def _codes(column: pd.Series) -> np.ndarray:  # (n,)
+    if holds_numbers(column):
+        return column.where(column.notna(), np.nan).to_numpy(dtype=float)
+    codes = pd.factorize(column)[0].astype(float)
+    codes[column.isna()] = np.nan
+    return codes
 
 
 def _checked(right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Pair:
