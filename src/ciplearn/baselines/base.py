@@ -25,7 +25,7 @@ from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.complaints import one_sentence
-from ciplearn.estimators.missing import without_missing
+from ciplearn.estimators.missing import refuse_unpredictable, without_missing
 from ciplearn.estimators.roles import Columns
 from ciplearn.estimators.seeds import drawn_seed
 from ciplearn.estimators.tables import read_table
@@ -208,9 +208,8 @@ patience, device, verbose, random_state
         absent = [name for name in self.inputs_ if name not in table.columns]
         if absent:
             raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
-        table, _ = without_missing(
-            table[list(self.inputs_)], self.inputs_, "impute" if self.missing == "impute" else "error"
-        )
+        table = table[list(self.inputs_)]
+        refuse_unpredictable(table, self.inputs_, self.missing)
         # Rows that agree in all that is read get the same answer, to the last bit, and are asked once.
         same = table.groupby(list(self.inputs_), sort=False, dropna=False, observed=True).ngroup().to_numpy()
         _, first, place = np.unique(same, return_index=True, return_inverse=True)

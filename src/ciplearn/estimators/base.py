@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -21,10 +20,11 @@ from ciplearn._core.errors import GraphError, InputError, InputTypeError, Numeri
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
+from ciplearn.estimators.calling import naming_inputs, outputs
 from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.estimators.further_inputs import FurtherInputs
 from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_scale
-from ciplearn.estimators.missing import without_missing
+from ciplearn.estimators.missing import refuse_unpredictable, without_missing
 from ciplearn.estimators.networks import Perceptron, network_of
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.seeds import drawn_seed
@@ -41,9 +41,6 @@ _DEFAULT_GAMMA = 1.0
 
 # In fewer rows a category may well be seen once.
 _ROWS_TO_JUDGE_NAMES = 50
-
-# Rows predicted at a time.
-_ROWS_AT_ONCE, _ROWS_WITH_TENSORS_AT_ONCE = 65_536, 2048
 
 
 class CIPEstimator(BaseEstimator, ABC):
@@ -122,7 +119,11 @@ class CIPEstimator(BaseEstimator, ABC):
         tensors : sequence of tensors or datasets with n entries each, optional
             What ``module`` takes beside the encoded table, images for example; a torch Dataset is read batch by batch.
         """
-        return self._train(*self._read_rows(X, y, sample_weight, tensors))
+        rows, roles = self._read_rows(X, y, sample_weight, tensors)
+        if self.module is None and tensors:
+            raise InputError("The default network takes the table alone, got tensors; pass a module that takes them.")
+        with naming_inputs(self.encoding_, len(tensors)):
+            return self._train(rows, roles)
 
     @property
     def independence_(self) -> Independence | None:
@@ -225,8 +226,8 @@ class CIPEstimator(BaseEstimator, ABC):
         if self.on_violation not in ("raise", "warn"):
             raise InputError(f"on_violation must be 'raise' or 'warn', got {self.on_violation!r}; pass one of these.")
         if roles.verdict is not None and not roles.verdict.holds:
-            reasons = " ".join(reason for reason in roles.verdict.reasons)
-            message = f"The graph does not certify {roles.independence}: {reasons}"
+            against = (f.sentence for f in roles.verdict.findings if not f.holds and f.condition != "paper")
+            message = f"The graph does not certify {roles.independence}: {' '.join(against)}"
             if self.on_violation == "raise":
                 raise GraphError(f'{message} Change the roles, or pass on_violation="warn" to enforce it all the same.')
             warnings.warn(message, UserWarning, stacklevel=3)
@@ -377,16 +378,7 @@ class CIPEstimator(BaseEstimator, ABC):
         absent = [name for name in self.encoding_.names if name not in table.columns]
         if absent:
             raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
-        table, _ = without_missing(table, self.encoding_.names, "impute" if self.missing == "impute" else "error")
-        device = next(self.module_.parameters()).device
-        features, further = self.encoding_.features(table), FurtherInputs.of(tensors, len(table))
-        module, at_once = self.module_, _ROWS_AT_ONCE if further.is_empty else _ROWS_WITH_TENSORS_AT_ONCE
-        if isinstance(module, Perceptron):
-            # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
-            module, features = copy.deepcopy(module).double(), features.double()
-        pieces = []
-        with torch.no_grad():
-            for part in torch.arange(len(table)).split(at_once):
-                inputs = (features[part], *further.read(part))
-                pieces.append(module(*(one.to(device) for one in inputs)))
-        return torch.cat(pieces)
+        refuse_unpredictable(table, self.encoding_.names, self.missing)
+        further = FurtherInputs.of(tensors, len(table))
+        with naming_inputs(self.encoding_, len(tensors)):
+            return outputs(self.module_, self.encoding_.features(table), further)

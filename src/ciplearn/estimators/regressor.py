@@ -94,7 +94,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _read_target(self, y: Any) -> np.ndarray:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        with one_sentence("The target cannot be used", "pass finite numbers, or use CIPClassifier"):
+        with one_sentence("The target cannot be used", "pass a finite number a row, or use CIPClassifier for labels"):
             if np.asarray(y).dtype.kind in "mM":
                 raise InputError("The target holds dates; convert it to numbers, days since a start for example.")
             target = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=self), dtype=float)
