@@ -7,6 +7,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import audit, datasets
 from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn.baselines import NaivePredictor
 from tests.scm import models
 
 
@@ -112,6 +113,66 @@ def test_mistakes_are_named(rows, change, message):
 def test_a_missing_outcome_is_named(rows):
     with pytest.raises(InputError, match="lacks the outcome 'Y'"):
         settled(lambda frame: frame["S"], models.chain(), rows.drop(columns="Y"))
+
+
+ROLES = {"outcome": "Y", "protected": ["A"], "context": ["A", "L", "S"]}
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        {**ROLES, "graph": models.CHAIN},
+        {**ROLES, "graph": models.CHAIN, "protected": "A", "inputs": ["S", "L"]},
+        {**ROLES, "protected": [0]},
+    ],
+)
+def test_roles_of_a_rival_are_the_defaults(rows, roles):
+    rival = NaivePredictor(**roles, epochs=1, random_state=0).fit(rows[["A", "L", "S"]], rows["Y"])
+    found = audit(rival, models.chain(), rows, n_points=20, n_interventions=10)
+    assert found.verdict == models.CHAIN.criterion(**ROLES, inputs=roles.get("inputs"))
+    assert found.vcf.value > 0
+
+
+def test_roles_of_a_rival_that_the_graph_does_not_know_are_no_defaults(rows):
+    rival = NaivePredictor(outcome="Q", protected=["A"], epochs=1, random_state=0).fit(rows[["A", "L"]], rows["Y"])
+    with pytest.raises(CiplearnError, match="needs one outcome"):
+        audit(rival, models.chain(), rows, n_points=20, n_interventions=10)
+
+
+def test_roles_of_a_rival_may_be_vectors():
+    scm = models.labels()
+    rows = scm.sample(60, random_state=0)
+    columns = ["A", "V[0]", "V[1]"]
+    rival = NaivePredictor(outcome="Y", protected=["A"], inputs=columns, epochs=1, random_state=0)
+    found = audit(rival.fit(rows[columns], rows["Y"]), scm, rows, n_points=20, n_interventions=10)
+    assert found.verdict.inputs == ("A", "V")
+
+
+def test_what_vcf_can_be_told_audit_can_be_told(rows):
+    def bare(frame):
+        return frame.to_numpy() @ [2.0, 1.0]
+
+    bare.predict = bare
+    grid, training = [0.0, 1.0, 3.0], rows + 100
+    found = settled(
+        bare, models.chain(), rows, inputs=["A", "S"], interventions=grid, reference=training, method="predict"
+    )
+    assert found.vcf.value == pytest.approx(4 * np.var(grid))
+    assert found.vcf.n_interventions == 3
+    assert found.vcf.overlap.share_outside == 1
+    assert found.scores["mse"] == pytest.approx(np.square(rows["Y"] - 2 * rows["A"] - rows["S"]).mean())
+    assert (found.inputs, found.method) == (("A", "S"), "predict")
+    with pytest.raises(InputError, match="reads 'Y', which is not among"):
+        settled(bare, models.chain(), rows, inputs=["A", "Y"])
+
+
+def test_labels_can_be_judged_instead_of_probabilities(rows):
+    labelled = rows.assign(Y=(rows["Y"] > 1).astype(int))
+    model = LogisticRegression().fit(labelled[["S", "L"]], labelled["Y"])
+    assert settled(model, models.CHAIN, labelled).method == "predict_proba"
+    found = settled(model, models.CHAIN, labelled, method="predict")
+    assert found.method == "predict"
+    assert list(found.vcf.per_output) == ["prediction"]
 
 
 def test_roles_that_a_model_was_trained_with_are_the_defaults():

@@ -2,7 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn.evaluation.predictors import Predictor
 from ciplearn.report.groups import grouped, most_affected, scores_by_group
+
+
+def asked(model):
+    return Predictor.of(model, ["A", "S"], None, None)
 
 
 def test_rare_levels_are_one_group(labels):
@@ -22,7 +27,7 @@ def test_numbers_are_cut_into_bands_of_equal_size_that_name_their_ends():
 
 def test_scores_of_a_group_are_those_of_its_rows_alone(make_report):
     report = make_report()
-    groups = scores_by_group(report.model, report.rows, "Y", ["A"], report.audit.vcf)
+    groups = scores_by_group(asked(report.model), report.rows, "Y", ["A"], report.audit.vcf)
     assert sum(group.n_rows for group in groups) == len(report.rows)
     bands = grouped(report.rows["A"])
     first = report.rows[(bands == groups[0].label).to_numpy()]
@@ -36,7 +41,7 @@ def test_scores_of_a_group_are_those_of_its_rows_alone(make_report):
 
 def test_most_affected_rows_come_first(make_report):
     report = make_report()
-    found = most_affected(report.model, report.rows, "Y", ["A"], report.audit.vcf, n=3)
+    found = most_affected(asked(report.model), report.rows, ["A"], report.audit.vcf, n=3)
     assert [row.vcf for row in found] == sorted(report.audit.vcf.per_row["vcf"], reverse=True)[:3]
     for row in found:
         assert row.lowest < row.highest
@@ -53,7 +58,7 @@ def test_classes_are_counted_as_shares(make_report):
 
     report = make_report()
     rows = report.rows.assign(Y=np.where(report.rows["Y"] > 0, "yes", "no"))
-    groups = scores_by_group(Classifier(), rows, "Y", ["A"], report.audit.vcf)
+    groups = scores_by_group(asked(Classifier()), rows, "Y", ["A"], report.audit.vcf)
     overall = sum(group.observed * group.n_rows for group in groups) / len(rows)
     assert overall == pytest.approx((rows["Y"] == "yes").mean())
     assert set(groups[0].scores) == {"accuracy", "log_loss"}

@@ -3,7 +3,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from ciplearn import audit
 from ciplearn._core.errors import InputError
+from ciplearn.report import Report
 from tests.report.conftest import HOSTILE
 
 HEADINGS = [
@@ -105,6 +107,27 @@ def test_page_without_trials_says_that_there_is_nothing_to_compare(make_report):
     page = make_report(frontier=None, chosen=None, rivals={}).to_html()
     assert "nothing to compare it with" in page
     assert read(page).open == []
+
+
+def test_page_asks_the_model_as_the_audit_did(make_report):
+    """A model that has to be told its columns, and a table with a column that the graph does not know."""
+    report = make_report()
+    rows = report.rows.assign(id=[f"person {place}" for place in range(len(report.rows))])
+
+    def model(frame):
+        return frame.to_numpy() @ [0.5]
+
+    effort = {"n_points": 30, "n_interventions": 10}
+    found = audit(model, report.audit.scm, rows, "Y", ["A"], inputs=["S"], **effort)
+    told = Report(audit=found, model=model, rows=rows, title="One column")
+    assert "One column" in told.to_html()
+    assert sum(group.n_rows for group in told.group_scores()) == len(rows)
+
+    def total(frame):
+        return frame.sum(axis=1)
+
+    with_ids = audit(total, report.audit.scm, rows, "Y", ["A"], **effort)
+    assert "All columns" in Report(audit=with_ids, model=total, rows=rows, title="All columns").to_html()
 
 
 def test_group_that_is_no_column_is_named(make_report):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from ciplearn.evaluation.encoding import Variable
 from ciplearn.evaluation.independence import IndependenceTest, independence_test
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
+from ciplearn.evaluation.trained_roles import trained_roles
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
 from ciplearn.penalties import HSCIC, HSIC
@@ -46,6 +48,10 @@ class Audit:
     scm : StructuralCausalModel
         The model given, or the one that was estimated from graph and data.
     n_rows : int
+    inputs : tuple of str
+        The columns that the predictor was shown.
+    method : str
+        How it was asked: ``"predict"``, ``"predict_proba"``, or ``"call"`` for a function.
     """
 
     vcf: VarianceOfCounterfactuals
@@ -55,6 +61,8 @@ class Audit:
     verdict: Verdict
     scm: StructuralCausalModel
     n_rows: int
+    inputs: tuple[str, ...]
+    method: str
 
     @property
     def model_based(self) -> bool:
@@ -114,6 +122,10 @@ def audit(
     n_interventions: int = 500,
     n_draws: int | None = None,
     random_state: RandomState = 0,
+    interventions: Any = None,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    reference: pd.DataFrame | None = None,
 ) -> Audit:
     """Measure a finished predictor: variance of counterfactuals, test, HSCIC and predictive score.
 
@@ -128,7 +140,7 @@ def audit(
     outcome, protected, context, adjustment
         Roles, as in `CausalGraph.criterion`. By default those the model was trained with, if it knows them for this
         graph, or those written in the graph's text.
-    n_points, n_interventions, n_draws, random_state
+    n_points, n_interventions, n_draws, random_state, interventions, inputs, method, reference
         See `variance_of_counterfactuals`.
     """
     generator = as_generator(random_state)
@@ -139,16 +151,28 @@ def audit(
         raise InputTypeError(
             f"scm must be a StructuralCausalModel or a CausalGraph, got {type(scm).__name__}; pass one of them."
         )
-    verdict = _verdict(model, graph, outcome, protected, context, adjustment)
+    roles = {"outcome": outcome, "protected": protected, "context": context, "adjustment": adjustment}
+    verdict = _verdict(model, graph, roles)
     if verdict.outcome not in data.columns:
         raise InputError(f"data lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
     known = fit_scm(scm, data, random_state=generator) if isinstance(scm, CausalGraph) else scm
     table, ignored = known_columns(known, data)
     columns = [column for column in table.columns if column != verdict.outcome]
-    predictor = Predictor.of(model, columns, None, None, ignored)
-    inputs = list(predictor.inputs or columns)
+    predictor = Predictor.of(model, columns, inputs, method, ignored)
+    shown = predictor.inputs or tuple(columns)
     vcf = variance_of_counterfactuals(
-        model, known, table, verdict.protected, n_points, n_interventions, generator, inputs=inputs, n_draws=n_draws
+        model,
+        known,
+        table,
+        verdict.protected,
+        n_points,
+        n_interventions,
+        generator,
+        interventions=interventions,
+        inputs=shown,
+        method=method,
+        n_draws=n_draws,
+        reference=reference,
     )
     answers = predictor(table[columns])
     right = table[known.columns(verdict.independence.right)]
@@ -161,32 +185,15 @@ def audit(
         verdict=verdict,
         scm=known,
         n_rows=len(data),
+        inputs=shown,
+        method=predictor.method,
     )
 
 
-def _verdict(
-    model: Any,
-    graph: CausalGraph,
-    outcome: str | None,
-    protected: Names | None,
-    context: Names | None,
-    adjustment: Names | None,
-) -> Verdict:
-    trained = getattr(getattr(model, "best_estimator_", model), "verdict_", None)
-    silent = all(role is None for role in (outcome, protected, context, adjustment))
-    if not silent or not isinstance(trained, Verdict) or not set(_nodes(trained)) <= set(graph.nodes):
-        return graph.criterion(outcome, protected, context=context, adjustment=adjustment)
-    return graph.criterion(
-        trained.outcome,
-        trained.protected,
-        context=trained.context,
-        inputs=trained.inputs,
-        adjustment=trained.adjustment,
-    )
-
-
-def _nodes(verdict: Verdict) -> tuple[str, ...]:
-    return (verdict.outcome, *verdict.protected, *verdict.context, *verdict.inputs, *verdict.adjustment)
+def _verdict(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
+    if all(role is None for role in roles.values()):
+        roles = trained_roles(model, graph) or roles
+    return graph.criterion(**roles)
 
 
 def _hscic(answers: Any, right: pd.DataFrame, given: pd.DataFrame | None, generator: np.random.Generator) -> float:

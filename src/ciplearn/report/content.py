@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 
 from ciplearn._core.errors import InputError
 from ciplearn.evaluation import Audit
+from ciplearn.evaluation.predictors import Predictor
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
 from ciplearn.report.groups import Affected, Group, most_affected, scores_by_group
@@ -163,14 +164,19 @@ class Report:
     def group_scores(self) -> list[Group]:
         """Scores of each group."""
         columns = self.groups if self.groups is not None else self._columns(self.audit.verdict.protected)
-        return scores_by_group(self.model, self.rows, self.audit.verdict.outcome, columns, self.audit.vcf)
+        return scores_by_group(self._predictor, self.rows, self.audit.verdict.outcome, columns, self.audit.vcf)
 
     def affected(self) -> list[Affected]:
         """Rows whose prediction depends most on the protected variables."""
         verdict = self.audit.verdict
         others = [name for name in (*verdict.context, *verdict.inputs) if name not in verdict.protected]
         columns = self._columns(verdict.protected) + self._columns(dict.fromkeys(others))
-        return most_affected(self.model, self.rows, verdict.outcome, columns[:_SHOWN_COLUMNS], self.audit.vcf)
+        return most_affected(self._predictor, self.rows, columns[:_SHOWN_COLUMNS], self.audit.vcf)
+
+    @property
+    def _predictor(self) -> Predictor:
+        """The model, asked as it was in the audit."""
+        return Predictor(self.model, self.audit.method, self.audit.inputs)
 
     def _columns(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
         return [column for column in self.audit.scm.columns(tuple(nodes)) if column in self.rows.columns]

@@ -60,12 +60,10 @@ class Affected:
 
 
 def scores_by_group(
-    model: Any, rows: pd.DataFrame, outcome: str, columns: Sequence[str], vcf: VarianceOfCounterfactuals
+    predictor: Predictor, rows: pd.DataFrame, outcome: str, columns: Sequence[str], vcf: VarianceOfCounterfactuals
 ) -> list[Group]:
     """Measure each group of each column with the code that measures all rows."""
-    inputs = [column for column in rows.columns if column != outcome]
-    predictor = Predictor.of(model, inputs, None, None)
-    answers = predictor(rows[inputs])
+    answers = predictor(rows)
     truth = _as_number(predictor, rows[outcome])
     point_vcf = vcf.per_row["vcf"]
     found = []
@@ -83,7 +81,7 @@ def scores_by_group(
                     n_rows=int(inside.sum()),
                     prediction=float(answers[inside, 0].mean()) if answers.shape[1] == 1 else None,
                     observed=None if truth is None else float(truth[inside].mean()),
-                    scores=_scores(predictor, rows.loc[inside, inputs], rows.loc[inside, outcome]),
+                    scores=_scores(predictor, rows.loc[inside], rows.loc[inside, outcome]),
                     vcf=float(here.mean()) if len(here) else None,
                 )
             )
@@ -96,13 +94,12 @@ def _scores(predictor: Predictor, rows: pd.DataFrame, truth: pd.Series) -> dict[
 
 
 def most_affected(
-    model: Any, rows: pd.DataFrame, outcome: str, columns: Sequence[str], vcf: VarianceOfCounterfactuals, n: int = 6
+    predictor: Predictor, rows: pd.DataFrame, columns: Sequence[str], vcf: VarianceOfCounterfactuals, n: int = 6
 ) -> list[Affected]:
     """Return the points with the largest variance of counterfactual predictions."""
-    inputs = [column for column in rows.columns if column != outcome]
     top = vcf.per_row.sort_values("vcf", ascending=False, kind="stable").head(n)
     single = "lowest" in top.columns
-    predicted = Predictor.of(model, inputs, None, None)(rows.loc[top.index, inputs])
+    predicted = predictor(rows.loc[top.index])
     return [
         Affected(
             place=index,
