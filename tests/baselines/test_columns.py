@@ -1,5 +1,6 @@
 """Nodes and the columns that hold them."""
 
+import numpy as np
 import pytest
 
 from ciplearn import CausalGraph, baselines, datasets, variance_of_counterfactuals
@@ -14,7 +15,7 @@ def settled(names=VECTOR, graph=GRAPH, outcome="Y", protected="A", context=None,
     return settle_columns(names, graph=graph, outcome=outcome, protected=protected, context=context, inputs=inputs)
 
 
-@pytest.mark.parametrize("protected", ["A", ["A"], ["A[0]", "A[1]", "A[2]", "A[10]"], [1, 2, 3, 4]])
+@pytest.mark.parametrize("protected", ["A", ["A"], ["A[0]", "A[1]", "A[2]", "A[10]"], np.arange(1, 5)])
 def test_vector_can_be_named_by_node_by_columns_or_by_positions(protected):
     columns = settled(protected=protected)
     assert columns.protected == ("A",)
@@ -60,7 +61,9 @@ MISTAKES = {
     "graph that is none": ({"graph": "A -> Y"}, "graph must be a CausalGraph"),
     "outcome among the columns": ({"names": (*VECTOR, "Y")}, "X holds the outcome 'Y'"),
     "position out of range": ({"protected": [9]}, "columns 0 to 5"),
-    "something else": ({"protected": [1.5]}, "names or positions of columns"),
+    "something else": ({"protected": [1.5]}, "column names or positions"),
+    "no inputs": ({"inputs": []}, "The predictor would see nothing"),
+    "position or name": ({"names": ("1", "0"), "graph": None, "protected": [0]}, "may be the column '0' or the one at"),
     "latent": ({"graph": CausalGraph.from_edges("A -> Y, Z -> Y", latent=["A"])}, "which is latent"),
 }
 

@@ -11,6 +11,7 @@ from ciplearn.causal import CausalGraph
 from ciplearn.causal.entries import columns_of, node_of, nodes_of
 from ciplearn.causal.names import listed, nearest
 from ciplearn.causal.roles import resolve_roles
+from ciplearn.estimators.roles import named_columns, refuse_outcome
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,9 @@ def settle_columns(
     names = tuple(names)
     if graph is not None and not isinstance(graph, CausalGraph):
         raise InputError(f"graph must be a CausalGraph, got {type(graph).__name__}; use CausalGraph.from_edges(...).")
-    if outcome is not None and outcome in names:
-        raise InputError(f"X holds the outcome {outcome!r}; drop that column from X and pass it as y.")
     chosen = {"protected": protected, "context": context, "inputs": inputs}
-    asked = {role: _nodes(named, names, graph, role) for role, named in chosen.items()}
-    if asked["inputs"] == ():
-        raise InputError("The rival would see nothing, got inputs=[]; name columns, or leave inputs out for all.")
+    named = named_columns(chosen, names, outcome)
+    asked = {role: _nodes(columns, names, graph, role) for role, columns in named.items()}
     if graph is None:
         if not asked["protected"]:
             raise InputError(
@@ -100,20 +98,18 @@ def settle_columns(
         columns = NodeColumns(names, asked["protected"], every if asked["inputs"] is None else asked["inputs"], outcome)
     else:
         roles = resolve_roles(graph, outcome, asked["protected"], asked["context"], asked["inputs"], None)
-        if roles.outcome in names:
-            raise InputError(f"X holds the outcome {roles.outcome!r}; drop that column from X and pass it as y.")
+        refuse_outcome(roles.outcome, names)
         columns = NodeColumns(names, roles.protected, roles.inputs, roles.outcome, graph)
     columns.of(columns.protected, "protected")
     columns.of(columns.inputs, "inputs")
     return columns
 
 
-def _nodes(named: Any, names: tuple[str, ...], graph: CausalGraph | None, role: str) -> tuple[str, ...] | None:
-    if named is None:
+def _nodes(
+    columns: tuple[str, ...] | None, names: tuple[str, ...], graph: CausalGraph | None, role: str
+) -> tuple[str, ...] | None:
+    if columns is None:
         return None
-    if isinstance(named, str | int) or not isinstance(named, Iterable):
-        named = [named]
-    columns = [_as_name(entry, names, role) for entry in named]
     if graph is None:
         return tuple(dict.fromkeys(columns))
     nodes = nodes_of(columns, graph.nodes, names, role)
@@ -121,13 +117,3 @@ def _nodes(named: Any, names: tuple[str, ...], graph: CausalGraph | None, role: 
         return graph.known(nodes, role)
     except GraphError as error:
         raise GraphError(f"{error} The columns of X are {listed(names[:8])}.") from error
-
-
-def _as_name(entry: Any, names: tuple[str, ...], role: str) -> str:
-    if isinstance(entry, str):
-        return entry
-    if isinstance(entry, int) and not isinstance(entry, bool):
-        if 0 <= entry < len(names):
-            return names[entry]
-        raise InputError(f"{role} names column {entry}, but X has columns 0 to {len(names) - 1}; count from 0.")
-    raise InputError(f"{role} must hold names or positions of columns, got {entry!r}; pass for example ['age'].")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,11 +74,7 @@ def settle_roles(
     """Return the roles that a table and an estimator's arguments give together."""
     names = tuple(table.columns)
     chosen = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
-    named = {role: _named(columns, names, role) for role, columns in chosen.items()}
-    if named["inputs"] == ():
-        raise InputError("The predictor would see nothing, got inputs=[]; name columns, or leave inputs out for all.")
-    if outcome is not None and outcome in names:
-        raise InputError(f"X holds the outcome {outcome!r}; drop that column from X and pass it as y.")
+    named = named_columns(chosen, names, outcome)
     if graph is not None:
         if not isinstance(graph, CausalGraph):
             raise InputError(
@@ -103,6 +99,33 @@ def settle_roles(
     return Roles(named["inputs"] or names, independence)
 
 
+def named_columns(
+    chosen: Mapping[str, Any], names: tuple[str, ...], outcome: str | None
+) -> dict[str, tuple[str, ...] | None]:
+    """Return the names behind what estimators and rivals take for their roles: names or positions, one or several.
+
+    Parameters
+    ----------
+    chosen : mapping from role to names or positions
+        ``inputs`` among the roles.
+    names : tuple of str
+        Columns of the table.
+    outcome : str or None
+        Must not be one of them.
+    """
+    named = {role: _named(columns, names, role) for role, columns in chosen.items()}
+    if named["inputs"] == ():
+        raise InputError("The predictor would see nothing, got inputs=[]; name columns, or leave inputs out for all.")
+    refuse_outcome(outcome, names)
+    return named
+
+
+def refuse_outcome(outcome: str | None, names: tuple[str, ...]) -> None:
+    """Refuse a table that holds what is to be predicted."""
+    if outcome is not None and outcome in names:
+        raise InputError(f"X holds the outcome {outcome!r}; drop that column from X and pass it as y.")
+
+
 def _from_graph(
     graph: CausalGraph, outcome: str | None, named: dict[str, tuple[str, ...] | None], names: tuple[str, ...]
 ) -> Roles:
@@ -115,8 +138,7 @@ def _from_graph(
         raise GraphError(
             "The graph has undirected edges, so it stands for several graphs; orient them, or pass the independence."
         )
-    if verdict.outcome in names:
-        raise InputError(f"X holds the outcome {verdict.outcome!r}; drop that column from X and pass it as y.")
+    refuse_outcome(verdict.outcome, names)
     right, given = verdict.independence.right, verdict.independence.given
     statement = Independence(right=_columns(right, names, "right"), given=_columns(given, names, "given"))
     return Roles(_columns(verdict.inputs, names, "inputs"), statement, verdict)
