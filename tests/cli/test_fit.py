@@ -1,3 +1,4 @@
+import inspect
 import json
 
 import numpy as np
@@ -5,6 +6,7 @@ import pandas as pd
 import pytest
 
 from ciplearn.cli.app import _run
+from ciplearn.cli.fit import fit
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.problem import held_out_rows
 from tests.cli.people import GRAPH, people
@@ -61,6 +63,14 @@ def test_settings_of_a_folder_repeat_it(place, model, tmp_path):
     assert again["trials"] == first["trials"]
     assert again["gamma"] == first["gamma"]
     assert again["settings"] == first["settings"]
+
+
+def test_settings_of_a_folder_name_every_option_that_changes_a_model(model):
+    shown_or_placed = {"call", "table", "out", "dry_run", "config", "as_json"}
+    not_given = {"gamma", "measure", "penalty", "categories", "separator", "columns", "na"}
+    named = trained(model)["settings"]
+    assert set(named) == set(inspect.signature(fit).parameters) - shown_or_placed - not_given
+    assert list(named)[:6] == ["graph", "protected", "context", "inputs", "adjustment", "outcome"]
 
 
 def test_naming_the_default_penalty_changes_nothing(tmp_path):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from ciplearn.cli.output import say
+from ciplearn.cli.output import say, say_json
 
 
 def bench(
@@ -32,4 +31,4 @@ def bench(
         if not as_json:
             say(f"{measurement.name}: {measurement.ratio:.2f} × (goal {measurement.goal}; {measurement.detail})")
     if as_json:
-        say(json.dumps(found, indent=2, ensure_ascii=False))
+        say_json(found)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ciplearn.cli import options
 from ciplearn.cli.names import split_names
-from ciplearn.cli.output import is_terminal, say, say_headed
+from ciplearn.cli.output import is_terminal, say, say_headed, say_json
 
 if TYPE_CHECKING:
     from ciplearn.causal import Verdict
@@ -41,7 +40,7 @@ def check(
         adjustment=split_names(adjustment, drawn.nodes),
     )
     if as_json:
-        say(json.dumps(verdict.to_dict(), ensure_ascii=False, indent=2))
+        say_json(verdict.to_dict())
     else:
         _show(verdict)
     return 0 if verdict.holds else 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ciplearn.cli.output import say
+from ciplearn.cli.output import say, say_json
 
 
 def demo(
@@ -37,7 +36,7 @@ def demo(
             "verdict": found.verdict.to_dict(),
             "files": [str(path) for path in found.files],
         }
-        say(json.dumps(answer, indent=2, ensure_ascii=False))
+        say_json(answer)
         return
     say("\nWhat was seen")
     for number, sentence in enumerate(found.sentences(), start=1):

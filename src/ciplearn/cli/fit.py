@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,19 +11,23 @@ import typer
 from ciplearn._core.errors import InputError
 from ciplearn.cli import options
 from ciplearn.cli.names import join_names, split_names
-from ciplearn.cli.output import complain, is_terminal, say
+from ciplearn.cli.output import complain, is_terminal, say, say_json
 
 if TYPE_CHECKING:
     from ciplearn.cli.problem import Problem
-    from ciplearn.cli.training import Trained
+    from ciplearn.cli.training import Recipe, Trained
 
 # Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them an epoch.
 _PRESETS = {"quick": (20, 500, 6), "standard": (60, 2000, 9), "thorough": (200, 6000, 12)}
 
 _CHOICE, _NETWORK = "Penalty and gamma", "Network"
 
+# Options that say where to read, where to write and what to show: they do not change the model.
+_NOT_REPEATED = ("table", "out", "dry_run", "config", "as_json")
+
 
 def fit(
+    call: typer.Context,
     table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file.", metavar="TABLE")],
     graph: Annotated[
         str,
@@ -129,12 +132,9 @@ def fit(
     from ciplearn._core.files import whole_folder
     from ciplearn.cli.model_folder import SIGN, write_folder
     from ciplearn.cli.problem import Problem, Wishes
-    from ciplearn.cli.training import Recipe, estimator, train
+    from ciplearn.cli.training import Recipe, train
 
-    if gamma is not None and tolerance is not None:
-        raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
-    if preset not in _PRESETS:
-        raise InputError(f"--preset must be one of {', '.join(_PRESETS)}, got {preset!r}; name one of these.")
+    _refuse_contradictions(gamma, tolerance, preset)
     drawn = options.read_graph(graph)
     source = options.table_file(table, separator, columns, skip, na)
     codes = split_names(categories) or ()
@@ -152,60 +152,77 @@ def fit(
         seed=seed,
     )
     problem = Problem.of(source.read(codes), wishes)
-    network = {
-        "epochs": epochs or _epochs(preset, len(problem.training()[0]), batch_size),
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "hidden": _widths(hidden),
-        "device": device,
-    }
-    recipe = Recipe(gamma, tolerance, measure, penalty, on_violation, compare, refit, _PRESETS[preset][2], network)
+    recipe = Recipe(
+        gamma=gamma,
+        tolerance=tolerance,
+        measure=measure,
+        penalty=penalty,
+        on_violation=on_violation,
+        compare=compare,
+        refit=refit,
+        trials=_PRESETS[preset][2],
+        network={
+            "epochs": epochs or _epochs(preset, len(problem.training()[0]), batch_size),
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+            "hidden": _widths(hidden),
+            "device": device,
+        },
+    )
     if not as_json:
         _describe(problem)
-    estimator(problem, recipe)
-    if not problem.verdict.holds:
-        complain(f"ciplearn: note: the graph does not certify {problem.roles.independence}; enforced all the same.")
+    _refuse_before_training(problem, recipe)
     if dry_run:
         if as_json:
-            say(json.dumps(problem.description(), indent=2, ensure_ascii=False))
+            say_json(problem.description())
         return
-    settings: dict[str, Any] = {
-        "graph": drawn.to_dagitty(),
-        **{name: _written(getattr(problem.verdict, name)) for name in ("protected", "context", "inputs", "adjustment")},
-        "outcome": problem.outcome,
-        "task": problem.task,
-        "gamma": gamma,
-        "tolerance": tolerance,
-        "measure": measure,
-        "penalty": penalty,
-        "compare": compare,
-        "refit": refit,
-        "on_violation": on_violation,
-        "preset": preset,
-        "epochs": network["epochs"],
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "hidden": hidden,
-        "device": device,
-        "seed": seed,
-        "holdout": holdout,
-        "missing": missing,
-        "categories": _written(codes),
-        "separator": separator,
-        "columns": columns,
-        "skip": skip,
-        "na": na,
-    }
-    settings = {name: value for name, value in settings.items() if value not in (None, "")}
+    settings = _settings(call, problem, recipe)
     with whole_folder(out, SIGN) as fresh:
         trained = train(problem, recipe)
         write_folder(fresh, problem, trained, source, settings)
     if trained.remark:
         complain(f"ciplearn: note: {trained.remark}")
     if as_json:
-        say(json.dumps(_result(problem, trained, out), indent=2, ensure_ascii=False))
+        say_json(_result(problem, trained, out))
     else:
         _conclude(problem, trained, table, out)
+
+
+def _refuse_contradictions(gamma: float | None, tolerance: float | None, preset: str) -> None:
+    if gamma is not None and tolerance is not None:
+        raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
+    if preset not in _PRESETS:
+        raise InputError(f"--preset must be one of {', '.join(_PRESETS)}, got {preset!r}; name one of these.")
+
+
+def _refuse_before_training(problem: Problem, recipe: Recipe) -> None:
+    """Refuse what cannot be trained while no time is lost yet, and note what is trained against the graph's word."""
+    from ciplearn.cli.training import estimator
+
+    estimator(problem, recipe)
+    if not problem.verdict.holds:
+        complain(f"ciplearn: note: the graph does not certify {problem.roles.independence}; enforced all the same.")
+
+
+def _settings(call: typer.Context, problem: Problem, recipe: Recipe) -> dict[str, Any]:
+    """Return the options that repeat this training: as they were understood, and the others as they were given."""
+    given = {str(option.name): call.params.get(str(option.name)) for option in call.command.params}
+    roles = ("protected", "context", "inputs", "adjustment")
+    understood = {
+        "graph": problem.wishes.graph.to_dagitty(),
+        **{role: _written(getattr(problem.verdict, role)) for role in roles},
+        "outcome": problem.outcome,
+    }
+    # Before the others for whoever reads the file, and after them because they hold.
+    settings = {
+        **understood,
+        **given,
+        **understood,
+        "task": problem.task,
+        "epochs": recipe.network["epochs"],
+        "categories": _written(problem.wishes.categories),
+    }
+    return {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value not in (None, "")}
 
 
 def _epochs(preset: str, rows: int, batch_size: int) -> int:

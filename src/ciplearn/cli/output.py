@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def is_terminal() -> bool:
@@ -14,6 +17,11 @@ def is_terminal() -> bool:
 def say(text: str) -> None:
     """Write text as it is."""
     sys.stdout.write(text + "\n")
+
+
+def say_json(value: Any) -> None:
+    """Write a value as JSON; a number that JSON does not have, NaN or infinity, as null."""
+    say(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def complain(text: str) -> None:
@@ -38,3 +46,11 @@ def say_headed(headline: str, colour: str, sections: Sequence[tuple[str, Sequenc
             if sentence[:1] in marks:
                 line.stylize(f"bold {marks[sentence[:1]]}", 0, 1)
             console.print(Padding(line, (0, 0, 0, 2)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ciplearn.cli import options
-from ciplearn.cli.output import complain, say
+from ciplearn.cli.output import complain, say, say_json
 
 
 def predict(
@@ -54,6 +53,6 @@ def predict(
     if done.empty:
         complain(f"ciplearn: note: {done.empty} of {done.rows} rows miss an input and have no prediction.")
     if as_json:
-        say(json.dumps({"rows": done.rows, "without_prediction": done.empty, "file": str(out)}, indent=2))
+        say_json({"rows": done.rows, "without_prediction": done.empty, "file": str(out)})
     elif out is not None and sys.stdout.isatty():
         say(f"Written: {out}, {done.rows} rows.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ciplearn.cli.output import say
+from ciplearn.cli.output import say, say_json
 from ciplearn.experiments.reproduction.registry import names
 
 _PAGE = "page"
@@ -44,7 +43,10 @@ def reproduce(
     target = page or out / "index.md"
     if what == _PAGE:
         count = assemble(out, target)
-        say(json.dumps({"page": str(target), "results": count}) if as_json else f"Written: {target}, {count} results")
+        if as_json:
+            say_json({"page": str(target), "results": count})
+        else:
+            say(f"Written: {target}, {count} results")
         return
     progress = not as_json and sys.stderr.isatty()
     options = {} if data is None else {"data": str(data)}
@@ -55,7 +57,10 @@ def reproduce(
         if not as_json:
             _tell(result, out / study.name)
     assemble(out, target)
-    say(json.dumps(results, indent=2, ensure_ascii=False) if as_json else f"Written: {target}")
+    if as_json:
+        say_json(results)
+    else:
+        say(f"Written: {target}")
 
 
 def _tell(result: dict[str, Any], folder: Path) -> None:
