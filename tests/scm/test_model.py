@@ -234,6 +234,39 @@ def test_rows_that_a_node_without_noise_contradicts_are_refused():
         scm.counterfactual(pd.DataFrame({"A": [1.0], "Y": [2.5]}), {"A": 3.0})
 
 
+@pytest.mark.parametrize("labels", [list("cabde"), [7, 3, 9, 1, 0], pd.MultiIndex.from_product([[1], list("abcde")])])
+def test_values_are_matched_with_rows_by_their_labels(labels):
+    rows = one().sample(5, random_state=0).set_axis(labels)
+    wanted = rows["A"] + 1
+    plain = one().counterfactual(rows, {"A": wanted.to_numpy()})
+    assert list(plain["A"]) == list(wanted)
+    for order in ([0, 1, 2, 3, 4], [4, 2, 0, 1, 3]):
+        pd.testing.assert_frame_equal(one().counterfactual(rows, {"A": wanted.iloc[order]}), plain)
+        pd.testing.assert_frame_equal(one().do({"A": wanted.iloc[order]}).predict(one().abduct(rows)), plain)
+
+
+def test_values_of_vectors_labels_and_draws_are_matched_too():
+    scm = models.labels()
+    rows = scm.sample(5, random_state=0)
+    vectors = rows[["V[0]", "V[1]"]]
+    found = scm.counterfactual(rows, {"V": vectors[::-1], "job": rows["job"][::-1]}, n_draws=3)
+    assert (found["V[1]"].to_numpy() == np.repeat(vectors["V[1]"].to_numpy(), 3)).all()
+    assert (found["job"].to_numpy() == np.repeat(rows["job"].to_numpy(), 3)).all()
+
+
+def test_rows_that_share_labels_take_values_in_their_order():
+    rows = one().sample(4, random_state=0).set_axis([0, 0, 1, 1])
+    found = one().counterfactual(rows, {"A": pd.Series([1.0, 2.0, 3.0, 4.0])})
+    assert list(found["A"]) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("labels", [list("abcde"), [0, 1, 2, 3, 3], [1, 2, 3, 4, 5]])
+def test_values_with_other_labels_than_the_rows_are_refused(labels):
+    rows = one().sample(5, random_state=0)
+    with pytest.raises(InputError, match=r"values for A do not have the labels of the rows.*pass .*to_numpy\(\)"):
+        one().counterfactual(rows, {"A": pd.Series(range(5), index=labels)})
+
+
 def test_predict_takes_units_not_rows():
     with pytest.raises(InputTypeError, match="for rows use counterfactual"):
         one().predict(one().sample(3, random_state=0))

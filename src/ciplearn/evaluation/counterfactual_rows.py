@@ -15,6 +15,7 @@ from ciplearn._core.numbers import whole
 from ciplearn.causal.names import Names, as_names
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm import StructuralCausalModel, Units
+from ciplearn.scm.action import plain
 from ciplearn.scm.kinds import Array
 
 # Counterfactual rows held at a time.
@@ -102,8 +103,10 @@ class Points:
         units = self.units.take(np.repeat(places, k))
         if values is None:
             return self.scm.predict(units, generator)
-        nodes = [node for node in self.scm.graph.nodes if self.scm.kinds[node].columns(node)[0] in values.columns]
-        settings = {node: _setting(values[list(self.scm.kinds[node].columns(node))]) for node in nodes}
+        kinds = self.scm.kinds
+        nodes = [node for node in self.scm.graph.nodes if kinds[node].columns(node)[0] in values.columns]
+        # Plain arrays: drawn values stand in the order of the units, whatever their labels are.
+        settings = {node: plain(_setting(values[list(kinds[node].columns(node))]), kinds[node]) for node in nodes}
         return self.scm.do(settings).predict(units, generator)
 
     def averaged(self, answers: Array, points: int, k: int) -> Array:  # (points k draws, q) -> (points, k, q)

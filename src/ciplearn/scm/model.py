@@ -94,7 +94,7 @@ class StructuralCausalModel:
             natural = None
             if node not in self.actions or self.actions[node].needs_nature:
                 natural = self.mechanisms[node].evaluate(self._known(node, values), noise[node])
-            values[node] = self._acted(node, n, 1, values, natural, generator)
+            values[node] = self._acted(node, n, 1, values, natural, generator, None)
         return Units(values, noise, pd.RangeIndex(n))
 
     # ---------------------------------------------------------------- the three steps
@@ -170,8 +170,9 @@ class StructuralCausalModel:
         Parameters
         ----------
         interventions : mapping from node to value
-            A constant; one value a row; a function of the parents ``lambda p: ...``, which also finds the node's own
-            natural value under its name; a function ``lambda p, generator: ...``; or a frozen scipy distribution.
+            A constant; one value a row, a Series by the labels of the rows; a function of the parents ``lambda p:
+            ...``, which also finds the node's own natural value under its name; a function ``lambda p, generator:
+            ...``; or a frozen scipy distribution.
         """
         if not isinstance(interventions, Mapping):
             raise InputTypeError(
@@ -210,7 +211,7 @@ class StructuralCausalModel:
             if touched and natural is not None and (action is None or action.needs_nature):
                 natural = self.mechanisms[node].evaluate(self._known(node, values), self._noise(node, units))
             if action is not None or natural is not None:
-                values[node] = self._acted(node, units.n, units.draws, values, natural, generator)
+                values[node] = self._acted(node, units.n, units.draws, values, natural, generator, units.index)
             if action is not None or touched:
                 changed.add(node)
         return Units(values, units.noise, units.index, units.draws, units.exact, units.effective_draws)
@@ -268,10 +269,17 @@ class StructuralCausalModel:
         return {parent: values[parent] for parent in self._parents[node] if parent in values}
 
     def _acted(
-        self, node: str, n: int, draws: int, values: Mapping[str, Array], natural: Array | None, generator: Generator
+        self,
+        node: str,
+        n: int,
+        draws: int,
+        values: Mapping[str, Array],
+        natural: Array | None,
+        generator: Generator,
+        index: pd.Index | None,
     ) -> Array:
         if node in self.actions:
-            return self.actions[node].values(n, draws, self._known(node, values), natural, generator)
+            return self.actions[node].values(n, draws, self._known(node, values), natural, generator, index)
         if natural is None:
             raise InputError(f"{node} has no value in these units; abduct it first.")
         return natural
