@@ -40,6 +40,7 @@ DIFFERENT = {
     "type": (1, "1"),
     "array": (np.zeros(4), np.zeros((2, 2))),
     "objects": (np.array(["u", None], dtype=object), np.array(["v", None], dtype=object)),
+    "array of a library's own": (pd.array([1, 2]), pd.array([1, 3])),
     "tensor": (torch.zeros(2), torch.ones(2)),
     "activation": (network(), network(nn.ReLU)),
     "weights": (network(), nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))),

@@ -60,6 +60,8 @@ def _parts(value: Any) -> Iterator[bytes]:
     elif (frame := as_frame(value)) is not None:
         yield from _parts([(name, str(dtype)) for name, dtype in frame.dtypes.items()])
         yield pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
+    elif hasattr(value, "to_numpy"):
+        yield from _array_parts(value.to_numpy())
     else:
         named = value if hasattr(value, "__qualname__") else type(value)
         yield f"{named.__module__}.{named.__qualname__}".encode()
