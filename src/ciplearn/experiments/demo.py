@@ -13,7 +13,6 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError
 from ciplearn._core.files import whole_file, write_text
 from ciplearn.baselines import CF1, CF2, NaivePredictor
 from ciplearn.causal import Verdict
@@ -21,6 +20,8 @@ from ciplearn.datasets import MinMaxScaling, first_synthetic
 from ciplearn.display import FrontierDisplay
 from ciplearn.estimators import CIPRegressor, frontier
 from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
+from ciplearn.experiments.reproduction.drawing import canvas
+from ciplearn.experiments.reproduction.writing import make_folder
 from ciplearn.learning import Frontier
 from ciplearn.report import Report
 from ciplearn.scm import StructuralCausalModel
@@ -105,10 +106,7 @@ def run_demo(
     progress : bool
         Show progress bars.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror or error}; pass another folder.") from error
+    make_folder(folder)
     torch.set_num_threads(1)
     scm = first_synthetic()
     verdict = scm.graph.criterion(outcome="Y", protected=["A"])
@@ -189,12 +187,7 @@ def _chosen(measured: Frontier) -> float:
 def _written(
     folder: Path, report: Report, measured: Frontier, chosen: float, rivals: dict[str, tuple[float, float]]
 ) -> tuple[Path, ...]:
-    # The canvas is drawn on directly: no window system, no global figure list.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(7.2, 4.8)
     display = FrontierDisplay.from_frontier(measured, baselines=rivals, chosen=chosen).plot(ax=figure.subplots())
     display.ax_.set_title("What invariance in A costs: first synthetic case", loc="left")
     display.ax_.set_ylabel("mean squared error on held-out rows")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,21 +13,27 @@ from ciplearn.experiments.reproduction.methods import DEFAULT, PAPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, FigureBase
 
 COLOURS = {PAPER: "#c8553d", DEFAULT: "#2f6f9f"}
 LABELS = {PAPER: "paper's penalty and network", DEFAULT: "ciplearn's default"}
 MARKERS = {PAPER: "o", DEFAULT: "s"}
-_GREY = "#3a4250"
+INK = "#3a4250"
 
 
-def panels(columns: int, rows: int = 1, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with no window and its axes, row by row."""
+def canvas(width: float, height: float) -> Figure:
+    """Return a figure of some inches that needs no window system and stands in no global list."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(columns * width, rows * height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
+    return figure
+
+
+def panels(columns: int, rows: int = 1, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure and its axes, row by row."""
+    figure = canvas(columns * width, rows * height)
     axes = figure.subplots(rows, columns, squeeze=False)
     for ax in axes.ravel():
         bare(ax)
@@ -62,31 +68,47 @@ def trade_off(ax: Axes) -> None:
     ax.set_ylabel("mean squared error on test rows")
 
 
-def boxes(ax: Axes, table: pd.DataFrame, measure: str, methods: Sequence[str]) -> None:
-    """Draw one box a gamma and method: quartiles and median over seeds, whiskers within 1.5 interquartile ranges."""
+def boxes(
+    ax: Axes,
+    table: pd.DataFrame,
+    measure: str,
+    methods: Sequence[str],
+    *,
+    colours: Mapping[str, str] = COLOURS,
+    labels: Mapping[str, str] = LABELS,
+) -> None:
+    """Draw one box a gamma and method: quartiles and median over seeds, whiskers within 1.5 interquartile ranges.
+
+    Methods that have rows at a gamma stand there side by side.
+    """
     gammas = sorted(table["gamma"].unique())
-    width = 0.8 / len(methods)
-    for number, method in enumerate(methods):
-        chosen = table[table["method"] == method]
-        values = [chosen.loc[chosen["gamma"] == gamma, measure].to_numpy() for gamma in gammas]
-        places = np.arange(len(gammas)) + (number - (len(methods) - 1) / 2) * width
+    rows = {key: part[measure].to_numpy() for key, part in table.groupby(["gamma", "method"])}
+    present = {gamma: [method for method in methods if (gamma, method) in rows] for gamma in gammas}
+    width = 0.8 / max(len(here) for here in present.values())
+    for method in methods:
+        colour, here = colours[method], [gamma for gamma in gammas if method in present[gamma]]
+        beside = [present[gamma].index(method) - (len(present[gamma]) - 1) / 2 for gamma in here]
         drawn: dict[str, Any] = ax.boxplot(
-            values, positions=list(places), widths=0.8 * width, patch_artist=True, manage_ticks=False
+            [rows[gamma, method] for gamma in here],
+            positions=[gammas.index(gamma) + width * step for gamma, step in zip(here, beside, strict=True)],
+            widths=0.8 * width,
+            patch_artist=True,
+            manage_ticks=False,
         )
         for box in drawn["boxes"]:
-            box.set(facecolor=COLOURS[method], alpha=0.55, edgecolor=COLOURS[method])
+            box.set(facecolor=colour, alpha=0.55, edgecolor=colour)
         for line in (*drawn["whiskers"], *drawn["caps"]):
-            line.set(color=COLOURS[method])
+            line.set(color=colour)
         for line in drawn["medians"]:
-            line.set(color=_GREY, linewidth=1.2)
+            line.set(color=INK, linewidth=1.2)
         for dots in drawn["fliers"]:
-            dots.set(marker=".", markersize=3, markeredgecolor=COLOURS[method])
-        ax.plot([], [], color=COLOURS[method], linewidth=6, alpha=0.55, label=LABELS[method])
+            dots.set(marker=".", markersize=3, markeredgecolor=colour)
+        ax.plot([], [], color=colour, linewidth=6, alpha=0.55, label=labels[method])
     ax.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas])
     ax.set_xlabel("γ")
 
 
-def legend_below(figure: Figure, ax: Axes, columns: int) -> None:
+def legend_below(figure: FigureBase, ax: Axes, columns: int, **look: Any) -> None:
     """One legend for all panels."""
     handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, **look)
