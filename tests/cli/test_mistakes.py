@@ -30,6 +30,7 @@ def ground(tmp_path, place, model):
     (tmp_path / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "unknown.yaml").write_text("gama: 3\n")
+    (tmp_path / "capitals.yaml").write_text("GAMMA: 3\n")
     (tmp_path / "broken.yaml").write_text("a: [1\n")
     (tmp_path / "list.json").write_text("[1, 2]")
     (tmp_path / "config.ini").write_text("a = 1")
@@ -66,6 +67,7 @@ MISTAKES = {
     "wide separator": ([*FIT, "--separator=ab"], "--separator"),
     "unknown category": ([*FIT, "--categories=zone"], "'zone'"),
     "unknown key in a config": (["fit", "--config", "unknown.yaml"], "did you mean 'gamma'?"),
+    "key in capitals in a config": (["fit", "--config", "capitals.yaml"], "did you mean 'gamma'?"),
     "broken config": (["fit", "--config", "broken.yaml"], "not valid YAML"),
     "config that is a list": (["fit", "--config", "list.json"], "must map names to values"),
     "config of another kind": (["fit", "--config", "config.ini"], ".yaml, .toml or .json"),

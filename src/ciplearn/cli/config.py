@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,9 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     for key, value in read_mapping(path).items():
         name = options.get(key.replace("-", "_"))
         if name is None:
-            near = difflib.get_close_matches(key, [spelled.replace("_", "-") for spelled in options], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(options))}."
+            from ciplearn.causal.names import nearest
+
+            hint = nearest(key, [spelled.replace("_", "-") for spelled in options], "options")
             raise InputError(f"{path} sets {key!r}, which is no option of ciplearn {context.info_name}; {hint}")
         defaults[name] = _as_typed(value, key, path)
     context.default_map = defaults
