@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from ciplearn import audit, datasets
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import NaivePredictor
+from ciplearn.evaluation.encoding import Variable
 from tests.scm import models
 
 
@@ -113,6 +114,13 @@ def test_mistakes_are_named(rows, change, message):
 def test_a_missing_outcome_is_named(rows):
     with pytest.raises(InputError, match="lacks the outcome 'Y'"):
         settled(lambda frame: frame["S"], models.chain(), rows.drop(columns="Y"))
+
+
+def test_every_side_is_encoded_once(rows, monkeypatch):
+    of, seen = Variable.of, []
+    monkeypatch.setattr(Variable, "of", lambda value, name: seen.append(name) or of(value, name))
+    settled(lambda frame: frame["L"], models.chain(), rows)
+    assert sorted(seen) == ["given", "right", "y_hat"]
 
 
 ROLES = {"outcome": "Y", "protected": ["A"], "context": ["A", "L", "S"]}

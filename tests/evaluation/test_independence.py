@@ -7,6 +7,7 @@ import torch
 
 from ciplearn import independence_test
 from ciplearn._core.errors import InputError
+from ciplearn.evaluation.encoding import Variable
 from tests.evaluation.settings import SETTINGS, continuous
 
 # The ridge and the correction of the test were chosen while looking at rejection rates of these settings on another
@@ -76,6 +77,35 @@ def test_without_conditioning_the_permutation_test_is_calibrated():
         values.append(independence_test(a, b, n_bootstrap=99, random_state=seed).p_value)
     assert 0.01 <= np.mean(np.array(values) <= 0.05) <= 0.1
     assert 0.35 <= np.mean(np.array(values) <= 0.5) <= 0.65
+
+
+def permuted_by_definition(a, b, n_permutations, seed):
+    """Σ_ij Q_ij K_π(i)π(j) term by term, Q the centred Gram matrix of b over n²."""
+    left, right = Variable.of(a, "a"), Variable.of(b, "b")
+    gram, other = (side.kernel.resolve(side.rows).gram(side.rows, side.rows) for side in (left, right))
+    centre = torch.eye(left.n, dtype=torch.float64) - 1 / left.n
+    operator = centre @ other @ centre / left.n**2
+    generator = np.random.default_rng(seed)
+    orders = [torch.arange(left.n), *(torch.as_tensor(generator.permutation(left.n)) for _ in range(n_permutations))]
+    return [float((gram[order][:, order] * operator).sum()) for order in orders]
+
+
+@pytest.mark.parametrize("right", ["one number", "labels", "few values", "number and label", "many columns"])
+def test_permutations_are_valued_as_the_definition_says(right):
+    generator = np.random.default_rng(5)
+    a, b = generator.normal(size=(2, 150))
+    labels = np.where(b + 0.3 * a > 0, "x", "y")
+    other = {
+        "one number": b + 0.2 * a,
+        "labels": labels,
+        "few values": np.round(b + 0.2 * a),
+        "number and label": pd.DataFrame({"b": b, "label": labels}),
+        "many columns": generator.normal(size=(150, 8)) + 0.1 * a[:, None],
+    }[right]
+    found = independence_test(a, other, n_bootstrap=99, random_state=3)
+    statistic, *null = permuted_by_definition(a, other, 99, seed=3)
+    assert found.statistic == pytest.approx(statistic, rel=1e-11)
+    assert found.p_value == (1 + sum(value >= statistic * (1 - 1e-10) for value in null)) / 100
 
 
 def test_labels_are_welcome_on_every_side():

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import known_columns
-from ciplearn.evaluation.encoding import Variable
-from ciplearn.evaluation.independence import IndependenceTest, independence_test
+from ciplearn.evaluation.encoding import Sides
+from ciplearn.evaluation.independence import IndependenceTest, judged
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
 from ciplearn.evaluation.trained_roles import trained_roles
@@ -177,10 +176,11 @@ def audit(
     answers = predictor(table[columns])
     right = table[known.columns(verdict.independence.right)]
     given = table[known.columns(verdict.independence.given)] if verdict.independence.given else None
+    sides = Sides.of(answers, right, given)
     return Audit(
         vcf=vcf,
-        test=independence_test(answers, right, given, random_state=generator),
-        hscic=_hscic(answers, right, given, generator),
+        test=judged(sides, generator),
+        hscic=_hscic(sides.sampled(_HSCIC_ROWS, generator)),
         scores=predictive_scores(predictor, table[columns], table[verdict.outcome]),
         verdict=verdict,
         scm=known,
@@ -196,14 +196,9 @@ def _verdict(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
     return graph.criterion(**roles)
 
 
-def _hscic(answers: Any, right: pd.DataFrame, given: pd.DataFrame | None, generator: np.random.Generator) -> float:
-    left, other = Variable.of(answers, "predictions"), Variable.of(right, "right")
-    context = None if given is None else Variable.of(given, "given")
-    if left.n > _HSCIC_ROWS:
-        places = torch.as_tensor(np.sort(generator.choice(left.n, _HSCIC_ROWS, replace=False)))
-        left, other = left.take(places), other.take(places)
-        context = None if context is None else context.take(places)
-    if context is None:
-        return float(HSIC(kernel=left.kernel, right_kernel=other.kernel)(left.rows, other.rows))
-    penalty = HSCIC(kernel=left.kernel, right_kernel=other.kernel, given_kernel=context.kernel, center=True)
-    return float(penalty(left.rows, other.rows, context.rows))
+def _hscic(sides: Sides) -> float:
+    left, right, given = sides.left, sides.right, sides.given
+    if given is None:
+        return float(HSIC(kernel=left.kernel, right_kernel=right.kernel)(left.rows, right.rows))
+    penalty = HSCIC(kernel=left.kernel, right_kernel=right.kernel, given_kernel=given.kernel, center=True)
+    return float(penalty(left.rows, right.rows, given.rows))

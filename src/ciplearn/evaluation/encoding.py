@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.random import Generator
 from torch import Tensor
 
 from ciplearn._core.columns import holds_numbers
@@ -63,6 +64,48 @@ class Variable:
     def take(self, places: Tensor) -> Variable:
         """Return some rows."""
         return Variable(self.rows[places], self.kernel)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The three parts of Ŷ ⊥ R | S, encoded, with the same rows.
+
+    Attributes
+    ----------
+    left, right : Variable
+    given : Variable or None
+        None where there is nothing to condition on.
+    """
+
+    left: Variable
+    right: Variable
+    given: Variable | None
+
+    @classmethod
+    def of(cls, y_hat: Any, right: Any, given: Any) -> Sides:
+        """Encode each part and check that they belong together."""
+        left, other = Variable.of(y_hat, "y_hat"), Variable.of(right, "right")
+        context = None if given is None else Variable.of(given, "given")
+        for name, side in (("right", other), ("given", context)):
+            if side is not None and side.n != left.n:
+                raise InputError(
+                    f"y_hat and {name} must have the same number of rows, got {left.n} and {side.n}; pass the same "
+                    "rows, in the same order."
+                )
+        return cls(left, other, context)
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.left.n
+
+    def sampled(self, most: int, generator: Generator) -> Sides:
+        """Return a random part of the rows where there are more than ``most``."""
+        if self.n <= most:
+            return self
+        places = torch.as_tensor(np.sort(generator.choice(self.n, most, replace=False)))
+        given = None if self.given is None else self.given.take(places)
+        return Sides(self.left.take(places), self.right.take(places), given)
 
 
 def _kernel(numbers: int, labels: int) -> Kernel:

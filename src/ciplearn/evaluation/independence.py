@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,9 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
-from ciplearn.evaluation.encoding import Variable
+from ciplearn.evaluation.encoding import Sides, Variable
 from ciplearn.kernels import Kernel
+from ciplearn.kernels.cholesky import pivoted_cholesky
 from ciplearn.kernels.ridge import RidgeSpectrum
 from ciplearn.penalties import CIRCE, HSIC
 from ciplearn.scm.seeds import RandomState, as_generator
@@ -21,10 +23,18 @@ from ciplearn.scm.seeds import RandomState, as_generator
 _NEGLIGIBLE = 1e-3
 _MAX_DIRECTIONS = 64
 
+N_BOOTSTRAP = 999
+MAX_ROWS = 1000
 _MIN_ROWS = 20
 
 # The ridge used, as a part of the ridge that predicts best.
 _UNDERSMOOTHING = 0.1
+
+# A factor with up to this many columns a row is cheaper to permute than its matrix.
+_SHORT = 0.2
+
+# The share of a trace that a factor may lack: the statistic is a small part of the product of two traces.
+_ROUNDING = 1e-14
 
 # Bootstrap signs held at a time are rows times this.
 _BLOCK = 256
@@ -82,8 +92,8 @@ def independence_test(
     right: Any,
     given: Any = None,
     *,
-    n_bootstrap: int = 999,
-    max_rows: int = 1000,
+    n_bootstrap: int = N_BOOTSTRAP,
+    max_rows: int = MAX_ROWS,
     random_state: RandomState = 0,
 ) -> IndependenceTest:
     """Test Ŷ ⊥ R | S with the operator of CIRCE and a wild bootstrap.
@@ -113,47 +123,54 @@ def independence_test(
     """
     n_bootstrap = whole(n_bootstrap, "n_bootstrap", minimum=19)
     max_rows = whole(max_rows, "max_rows", minimum=_MIN_ROWS)
-    generator = as_generator(random_state)
-    left, other = Variable.of(y_hat, "y_hat"), Variable.of(right, "right")
-    context = None if given is None else Variable.of(given, "given")
-    n = _same_rows(left, other, context)
-    if n > max_rows:
-        places = torch.as_tensor(np.sort(generator.choice(n, max_rows, replace=False)))
-        left, other = left.take(places), other.take(places)
-        context = None if context is None else context.take(places)
-    if left.is_constant or other.is_constant:
-        return IndependenceTest(1.0, 0.0, context is not None, left.n, n_bootstrap)
-    if context is None or context.is_constant:
-        statistic, null = _by_permutation(left, other, n_bootstrap, generator)
+    return judged(Sides.of(y_hat, right, given), as_generator(random_state), n_bootstrap, max_rows)
+
+
+def judged(
+    every: Sides, generator: np.random.Generator, n_bootstrap: int = N_BOOTSTRAP, max_rows: int = MAX_ROWS
+) -> IndependenceTest:
+    """Do the test of `independence_test` on sides that are encoded already."""
+    if every.n < _MIN_ROWS:
+        raise InputError(f"A test needs at least {_MIN_ROWS} rows, got {every.n}; pass more held-out rows.")
+    sides = every.sampled(max_rows, generator)
+    conditional = sides.given is not None
+    if sides.left.is_constant or sides.right.is_constant:
+        return IndependenceTest(1.0, 0.0, conditional, sides.n, n_bootstrap)
+    if sides.given is None or sides.given.is_constant:
+        statistic, null = _by_permutation(sides.left, sides.right, n_bootstrap, generator)
     else:
-        statistic, null = _by_signs(left, other, context, n_bootstrap, generator)
+        statistic, null = _by_signs(sides.left, sides.right, sides.given, n_bootstrap, generator)
     # A hair of tolerance: a resample that repeats the data must count as being as large.
     p_value = (1 + int((null >= statistic * (1 - 1e-10)).sum())) / (1 + n_bootstrap)
-    return IndependenceTest(p_value, statistic, context is not None, left.n, n_bootstrap)
-
-
-def _same_rows(left: Variable, other: Variable, context: Variable | None) -> int:
-    for name, side in (("right", other), ("given", context)):
-        if side is not None and side.n != left.n:
-            raise InputError(
-                f"y_hat and {name} must have the same number of rows, got {left.n} and {side.n}; pass the same rows, "
-                "in the same order."
-            )
-    if left.n < _MIN_ROWS:
-        raise InputError(f"A test needs at least {_MIN_ROWS} rows, got {left.n}; pass more held-out rows.")
-    return left.n
+    return IndependenceTest(p_value, statistic, conditional, sides.n, n_bootstrap)
 
 
 def _by_permutation(
     left: Variable, other: Variable, n_bootstrap: int, generator: np.random.Generator
 ) -> tuple[float, Tensor]:
     operator = HSIC(right_kernel=other.kernel, exact_rows=None).prepare(other.rows).matrix().double()
-    gram = _gram(left)
-    values = [float((gram * operator).sum())]
-    for _ in range(n_bootstrap):
-        order = torch.as_tensor(generator.permutation(left.n))
-        values.append(float((gram[order][:, order] * operator).sum()))
-    return values[0], torch.tensor(values[1:], dtype=torch.float64)
+    value = _under_orders(operator, _gram(left))
+    statistic = value(torch.arange(left.n))
+    null = [value(torch.as_tensor(generator.permutation(left.n))) for _ in range(n_bootstrap)]
+    return statistic, torch.tensor(null, dtype=torch.float64)
+
+
+def _under_orders(operator: Tensor, gram: Tensor) -> Callable[[Tensor], float]:  # (n, n), (n, n)
+    """Return the function π -> Σ_ij Q_ij K_π(i)π(j).
+
+    With Q = V Vᵀ and K = F Fᵀ it is ‖Vᵀ F_π‖², which for short factors takes a small part of the n² terms.
+    """
+    v, f = _short_factor(operator), _short_factor(gram)
+    if v is None or f is None:
+        return lambda order: float((gram[order][:, order] * operator).sum())
+    return lambda order: float((v.T @ f[order]).square().sum())
+
+
+def _short_factor(matrix: Tensor) -> Tensor | None:  # (n, n) -> (n, r)
+    """Return F with F Fᵀ the matrix up to rounding, or None where F would not be short."""
+    longest = int(_SHORT * len(matrix))
+    _, factor = pivoted_cholesky(matrix.diagonal(), lambda place: matrix[:, place], longest, _ROUNDING)
+    return None if factor.shape[1] == longest else factor
 
 
 def _by_signs(
