@@ -40,6 +40,14 @@ def test_a_label_never_seen_is_outside():
     assert list(support.holds(pd.DataFrame({"x": [0.0, 0.0], "t": ["a", "z"]}))) == [True, False]
 
 
+def test_booleans_are_labels_and_numbers_as_objects_numbers():
+    flags = pd.DataFrame({"flag": [True, False] * 25})
+    text = flags.astype(str)
+    assert (Support.of(flags).places == Support.of(text).places).all()
+    numbers = pd.DataFrame({"x": np.linspace(0, 1, 50)})
+    assert (Support.of(numbers.astype(object)).places == Support.of(numbers).places).all()
+
+
 def test_constant_columns_do_no_harm():
     support = Support.of(pd.DataFrame({"x": np.ones(30)}))
     assert list(support.holds(pd.DataFrame({"x": [1.0, 2.0]}))) == [True, False]

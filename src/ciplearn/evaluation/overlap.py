@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn.scm.kinds import Array
 
 # Neighbours are looked up among at most this many reference rows.
@@ -49,8 +50,8 @@ class Support:
             reference = reference.iloc[np.sort(chosen)]
         scale, levels = {}, {}
         for column in reference.columns:
-            if pd.api.types.is_numeric_dtype(reference[column].dtype):
-                scale[column] = float(reference[column].std(ddof=0)) or 1.0
+            if holds_numbers(reference[column]):
+                scale[column] = float(reference[column].to_numpy(dtype=np.float64).std()) or 1.0
             else:
                 levels[column] = pd.Index(reference[column].astype(object).unique())
         places = _places(reference, tuple(reference.columns), scale, levels)
