@@ -77,6 +77,17 @@ def test_several_protected_variables_are_drawn_jointly():
     assert total.value == pytest.approx(4 * rows["A"].var(ddof=0), rel=0.03)
 
 
+def test_three_names_are_written_as_a_list():
+    scm = StructuralCausalModel(
+        CausalGraph.from_edges("{A, B, C} -> L"),
+        {node: Additive() for node in "ABCL"},
+        {node: norm() for node in "ABCL"},
+    )
+    found = variance_of_counterfactuals(lambda f: f["L"], scm, scm.sample(30, random_state=0), list("ABC"), 20, 5)
+    assert "had A, B and C been different" in str(found)
+    assert "5 values of A, B and C each" in str(found)
+
+
 def test_outputs_add_up_to_the_trace(rows):
     both = lambda f: np.column_stack([f["A"], 2 * f["L"]])  # noqa: E731
     found = variance_of_counterfactuals(both, linear(), rows, ["A"], 300, 100)

@@ -13,6 +13,7 @@ import torch
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.wording import as_list
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.scm_file import read_scm
 from ciplearn.cli.tables import TableFile
@@ -81,7 +82,7 @@ def audited(
         audit=replace(found, verdict=folder.model.verdict_),
         model=folder.model,
         rows=judge,
-        title=f"Predicting {folder.outcome}, and {' and '.join(found.verdict.protected)}",
+        title=f"Predicting {folder.outcome}, and {as_list(found.verdict.protected)}",
         frontier=trace,
         chosen=training["gamma"],
         rule=_rule(training),

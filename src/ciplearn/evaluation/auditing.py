@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import known_columns
@@ -74,7 +75,7 @@ class Audit:
         statement = self.verdict.independence
         criterion = (
             f"The graph {certified} that {statement} makes predictions counterfactually invariant in "
-            f"{' and '.join(self.verdict.protected)}."
+            f"{as_list(self.verdict.protected)}."
         )
         name = "HSCIC" if statement.given else "HSIC"
         return "\n".join(

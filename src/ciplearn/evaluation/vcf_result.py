@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from ciplearn._core.wording import as_list
 from ciplearn.evaluation.overlap import Overlap
 
 
@@ -50,7 +51,7 @@ class VarianceOfCounterfactuals:
 
     def __str__(self) -> str:
         low, high = self.interval
-        who = " and ".join(self.protected)
+        who = as_list(self.protected)
         parts = [
             f"{whose(self.model_based)}, had {who} been different, predictions would have varied by "
             f"VCF = {self.value:.3g} (95 % interval {low:.3g} to {high:.3g}; {self.n_points} points, "

@@ -11,12 +11,13 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
 from ciplearn.report.groups import Affected, Group, most_affected, scores_by_group
-from ciplearn.report.wording import listed, short
+from ciplearn.report.wording import short
 
 # Columns of a row that are shown beside the protected ones.
 _SHOWN_COLUMNS = 5
@@ -98,7 +99,7 @@ class Report:
     def summary(self) -> list[str]:
         """Say in a few sentences what was found."""
         vcf, verdict = self.audit.vcf, self.audit.verdict
-        who = listed(vcf.protected)
+        who = as_list(vcf.protected)
         typical = float(np.sqrt(vcf.value))
         source = "by an estimated causal model" if vcf.model_based else "under the causal model given"
         said = [
@@ -110,8 +111,8 @@ class Report:
         said.append(f"On the audited rows the predictor's {name} is {value}.")
         tells = "still tells of" if self.audit.test.rejects else "shows no sign of telling of"
         given = verdict.independence.given
-        beyond = f" once {listed(given)} {'are' if len(given) > 1 else 'is'} known" if given else ""
-        right, p_value = listed(verdict.independence.right), short(self.audit.test.p_value)
+        beyond = f" once {as_list(given)} {'are' if len(given) > 1 else 'is'} known" if given else ""
+        right, p_value = as_list(verdict.independence.right), short(self.audit.test.p_value)
         said.append(f"The prediction {tells} {right}{beyond} (p = {p_value}).")
         return said
 

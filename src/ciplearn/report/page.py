@@ -11,9 +11,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import ciplearn
+from ciplearn._core.wording import as_list
 from ciplearn.report.charts import agreement, curve, over_gamma
 from ciplearn.report.groups import FEW_ROWS, Affected
-from ciplearn.report.wording import listed, short
+from ciplearn.report.wording import short
 
 if TYPE_CHECKING:
     from ciplearn.report.content import Report
@@ -40,7 +41,7 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"short": short, "listed": listed}
+    environment.filters |= {"short": short, "listed": as_list}
     # Our own drawing, which escapes every name in it.
     graph = Markup(report.audit.verdict.graph.to_svg(report.audit.verdict))
     return environment.get_template("report.html").render(

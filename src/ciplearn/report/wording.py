@@ -1,8 +1,6 @@
-"""Numbers and names as they stand in sentences."""
+"""Numbers as they stand in sentences."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 
 def short(value: float) -> str:
@@ -13,9 +11,3 @@ def short(value: float) -> str:
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}".replace(",", " ")
     mantissa, exponent = f"{value:.2e}".split("e")
     return f"{float(mantissa):g}e{int(exponent)}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Write names as a list: one, two and three."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
