@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ciplearn import CIPClassifier, fit_scm
+from ciplearn import CIPClassifier, Gaussian, ResidualHSCIC, fit_scm
 from ciplearn.datasets import graphs, load_adult
 from ciplearn.evaluation.counterfactual_rows import Points
 from ciplearn.scm import VariationalLatent
@@ -73,7 +73,7 @@ def main() -> None:
             graph=graphs.adult_columns(),
             context=context,
             gamma=gamma,
-            gamma_scale=1.0,
+            penalty=ResidualHSCIC(kernel=Gaussian(0.1)),
             hidden=(20,),
             epochs=asked.epochs,
             learning_rate=3e-3,

@@ -132,6 +132,23 @@ def test_invariance_that_already_holds_costs_next_to_nothing(roles):
     assert held.score(X[fresh], y[fresh]) > free.score(X[fresh], y[fresh]) - 0.03
 
 
+@pytest.mark.parametrize(("classes", "most"), [(2, 0.05), (3, 0.15)])
+def test_invariance_that_already_holds_costs_a_classifier_little(classes, most):
+    generator = np.random.default_rng(1)
+    X = pd.DataFrame(generator.normal(size=(1200, 2)), columns=["S", "L"]).assign(
+        sex=generator.choice(["f", "m"], 1200)
+    )
+    labels = pd.qcut(X["S"] + X["L"], classes, labels=False)
+    train, fresh = slice(0, 600), slice(600, None)
+    free, held = (
+        CIPClassifier(protected=["sex"], gamma=gamma, epochs=60, learning_rate=5e-3, random_state=0)
+        .fit(X[train], labels[train])
+        .score(X[fresh], labels[fresh])
+        for gamma in (0.0, 1.0)
+    )
+    assert held > free - most
+
+
 def test_column_of_names_tells_nothing_and_says_so():
     X, y = people()
     named = X.assign(name=[f"person {row}" for row in range(len(X))])

@@ -22,7 +22,7 @@ OUTCOME, AUTO = "outcome", "auto"
 _ROWS, _SHUFFLES, _COLUMNS = 4096, 8, 16
 
 # Below this, what is found may be noise. Outcomes in benchmarks/processes.py have 0.4 to 1, two of them 0.04 and 0.05.
-_LEAST_SHARE = 0.05
+_LEAST_SHARE = 0.1
 
 # Relative to the penalty of shuffled outcomes, a difference this small is rounding.
 _NOTHING = 1e-4

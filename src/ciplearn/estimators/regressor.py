@@ -39,8 +39,8 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Weight of the penalty; 1 where there is an independence and no gamma is named.
     gamma_scale : "auto", "outcome" or float
         What a gamma of 1 weighs. ``"outcome"`` makes gamma relative: loss / loss of a constant prediction + gamma ·
-        penalty / penalty of the outcome itself (at least a twentieth of what it would be if the outcome followed
-        one of the right-hand columns), up to a factor. ``"auto"`` is that for the default penalty, and plain
+        penalty / penalty of the outcome itself (at least a tenth of what it would be if the outcome followed one
+        of the right-hand columns), up to a factor. ``"auto"`` is that for the default penalty, and plain
         loss + gamma · penalty for a ``penalty`` that is passed; a number is the factor itself.
     penalty : Penalty, optional
         By default `ResidualHSCIC` with leave-one-out ridge, or `HSIC` where nothing is conditioned on;
