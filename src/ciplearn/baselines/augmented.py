@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
+from ciplearn._core.wording import as_set
 from ciplearn.baselines.augmentation import AugmentedNetwork, Change, DrawnProtected, Equation, PropagatedChange
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
 from ciplearn.baselines.layout import Layout
 from ciplearn.baselines.outcome import outcome_columns
-from ciplearn.causal.names import listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import network_of
 from ciplearn.learning.settings import chosen_device
@@ -93,7 +93,7 @@ class Augmented(_Augmentation):
         unseen = [node for node in columns.protected if node not in columns.inputs]
         if len(unseen) == len(columns.protected):
             raise InputError(
-                f"There is nothing to augment: {listed(unseen)} is not among the inputs {listed(columns.inputs)}; add "
+                f"There is nothing to augment: {as_set(unseen)} is not among the inputs {as_set(columns.inputs)}; add "
                 f"it, or use NaivePredictor."
             )
         return Layout.of(table, (*self.inputs_, *columns.of(columns.protected)))

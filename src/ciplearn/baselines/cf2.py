@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
 from ciplearn.baselines.regression import ColumnRegression, estimator_regression
-from ciplearn.causal.names import listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.encoding import TableEncoding
 
@@ -49,7 +49,7 @@ class CF2(Baseline):
         unchanged, regressed = self._unchanged(columns), self._regressed(columns)
         if not unchanged and not regressed:
             raise InputError(
-                f"CF2 has nothing to predict from: the only inputs are {listed(columns.inputs)}, which are protected; "
+                f"CF2 has nothing to predict from: the only inputs are {as_set(columns.inputs)}, which are protected; "
                 f"name more inputs."
             )
         causes = (name for names in regressed.values() for name in names)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ciplearn._core.errors import GraphError, InputError
+from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.entries import columns_of, node_of, nodes_of
-from ciplearn.causal.names import listed, nearest
+from ciplearn.causal.names import nearest
 from ciplearn.causal.roles import resolve_roles
 from ciplearn.estimators.roles import named_columns, refuse_outcome
 
@@ -116,4 +117,4 @@ def _nodes(
     try:
         return graph.known(nodes, role)
     except GraphError as error:
-        raise GraphError(f"{error} The columns of X are {listed(names[:8])}.") from error
+        raise GraphError(f"{error} The columns of X are {as_set(names[:8])}.") from error

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
-from ciplearn.causal.names import listed
 from ciplearn.estimators.base import CIPEstimator
 
 
@@ -41,7 +41,7 @@ class NaivePredictor(_Selected):
         if not seen:
             raise InputError(
                 f"Nothing is left to predict from: X has {len(columns.names)} feature(s), and every input is protected "
-                f"({listed(columns.protected)}); name more inputs."
+                f"({as_set(columns.protected)}); name more inputs."
             )
         return columns.of(seen)
 
@@ -59,7 +59,7 @@ class CF1(_Selected):
         seen = tuple(node for node in columns.inputs if node not in changed)
         if not seen:
             raise InputError(
-                f"CF1 has nothing to predict from: every input descends from {listed(columns.protected)} in the graph "
-                f"(the inputs are {listed(columns.inputs)}); add a non-descendant, or use CF2."
+                f"CF1 has nothing to predict from: every input descends from {as_set(columns.protected)} in the graph "
+                f"(the inputs are {as_set(columns.inputs)}); add a non-descendant, or use CF2."
             )
         return columns.of(seen)

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative
+from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
 from ciplearn.baselines.groups import form_groups
 from ciplearn.baselines.outcome import outcome_columns
 from ciplearn.baselines.task import CLASSIFICATION
 from ciplearn.causal import Independence
-from ciplearn.causal.names import listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.tables import read_table
 from ciplearn.kernels import Gaussian
@@ -122,6 +122,6 @@ class Veitch(Baseline):
         if effects and causes:
             raise InputError(
                 f"The graph is neither causal nor anti-causal: {columns.outcome!r} is caused by "
-                f"{listed(sorted(causes))} and causes {listed(sorted(effects))}; pass the direction."
+                f"{as_set(sorted(causes))} and causes {as_set(sorted(effects))}; pass the direction."
             )
         return ANTICAUSAL if effects else CAUSAL

@@ -7,12 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ciplearn._core.errors import GraphError
-from ciplearn._core.wording import as_set
 
 Names = str | Iterable[str]
-
-# The name under which the baselines know it.
-listed = as_set
 
 # Line breaks, control characters, surrogates and non-characters cannot be drawn, typed or written to XML.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")

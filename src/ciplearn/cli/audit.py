@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from ciplearn._core.errors import InputError
 from ciplearn.cli import options
 from ciplearn.cli.names import split_names
-from ciplearn.cli.output import say
+from ciplearn.cli.output import say, say_json
 
 if TYPE_CHECKING:
     from ciplearn.report import Report
@@ -111,7 +110,7 @@ def audit(
         report = audited(folder, source, scm, run_code, effort, split_names(groups), seed, settings)
         stream.write(report.to_html().encode())
     if as_json:
-        say(json.dumps(_result(report, out), indent=2, ensure_ascii=False, allow_nan=False))
+        say_json(_result(report, out))
     else:
         for sentence in report.summary():
             say(sentence)

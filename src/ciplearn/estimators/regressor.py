@@ -80,7 +80,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     roles_ : Roles
         Inputs, independence and verdict.
     history_ : tuple of dict
-        Loss and penalty of each epoch.
+        Loss of each epoch, and the penalty where there was one to train with.
     gamma_, gamma_scale_ : float
         What was used; the penalty's weight is their product.
     """

@@ -106,7 +106,7 @@ class Trials:
             raise InputError(
                 "There is no penalty to bound where no independence is to be kept; name protected columns."
             )
-        beyond = largest_allowed_gamma(
+        largest_allowed_gamma(
             lambda gamma: self.measured(gamma)["penalty"], lambda value: value > bound, low, high, max_trials
         )
         penalties = {point.gamma: point.measures["penalty"] for point in self.points}
@@ -116,14 +116,14 @@ class Trials:
             penalties[near] = self.measured(near)["penalty"]
         meeting = [gamma for gamma, penalty in penalties.items() if penalty <= bound]
         if meeting:
-            return Choice(min(meeting), beyond.trials, "")
+            return Choice(min(meeting), "")
         falls = penalties[high] < _STILL_FALLS * penalties[near]
         remark = (
             f"Even gamma {high:g} does not meet the bound {bound:g}: the least penalty reached is "
             f"{min(penalties.values()):.3g}, and a bound below what a constant prediction has cannot be met; "
             f"{'raise high' if falls else 'the penalty no longer falls, so raise the bound'}."
         )
-        return Choice(high, beyond.trials, remark)
+        return Choice(high, remark)
 
 
 def measures_of(model: Any, X: Any, y: Any, operator: Operator | None = None) -> dict[str, float]:

@@ -11,15 +11,6 @@ from ciplearn._core.numbers import positive, whole
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One gamma that was tried."""
-
-    gamma: float
-    value: float
-    allowed: bool
-
-
-@dataclass(frozen=True)
 class Choice:
     """The outcome of a search.
 
@@ -27,14 +18,11 @@ class Choice:
     ----------
     gamma : float
         The largest tried gamma that was allowed, 0 if none was; for a bound on the penalty the smallest that meets it.
-    trials : tuple of Trial
-        In the order they were tried.
     remark : str
         What to know about the ends of the interval or about noise; empty if nothing.
     """
 
     gamma: float
-    trials: tuple[Trial, ...]
     remark: str
 
 
@@ -61,19 +49,15 @@ def largest_allowed_gamma(
     whole(max_trials, "max_trials", minimum=2)
     if low >= high:
         raise InputError(f"low must be below high, got low={low:g} and high={high:g}; pass for example 1e-4 and 1e4.")
-    trials: list[Trial] = []
-
-    def try_gamma(gamma: float) -> bool:
-        value = value_of(gamma)
-        trials.append(Trial(gamma, value, allowed(value)))
-        return trials[-1].allowed
-
-    if try_gamma(high):
-        return Choice(high, tuple(trials), f"Even the largest gamma, {high:g}, is within the tolerance; raise high.")
-    if not try_gamma(low):
-        return Choice(0.0, tuple(trials), f"Even the smallest gamma, {low:g}, is beyond the tolerance; gamma is 0.")
+    tried = {high: allowed(value_of(high))}
+    if tried[high]:
+        return Choice(high, f"Even the largest gamma, {high:g}, is within the tolerance; raise high.")
+    tried[low] = allowed(value_of(low))
+    if not tried[low]:
+        return Choice(0.0, f"Even the smallest gamma, {low:g}, is beyond the tolerance; gamma is 0.")
     inside, outside = low, high
-    while len(trials) < max_trials:
+    for _ in range(max_trials - len(tried)):
         middle = math.sqrt(inside * outside)
-        inside, outside = (middle, outside) if try_gamma(middle) else (inside, middle)
-    return Choice(max(trial.gamma for trial in trials if trial.allowed), tuple(trials), "")
+        tried[middle] = allowed(value_of(middle))
+        inside, outside = (middle, outside) if tried[middle] else (inside, middle)
+    return Choice(max(gamma for gamma, is_allowed in tried.items() if is_allowed), "")

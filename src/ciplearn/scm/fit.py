@@ -73,6 +73,7 @@ def fit_scm(
         with several children, and a bidirected edge, gets a law of its own by `VariationalLatent`.
     df : DataFrame
         Columns of category, text or bool dtype hold labels, all others numbers; ``A[0]``, ``A[1]``, ... are a vector.
+        Columns that the graph does not know are not used.
     mechanisms : mapping from node to recipe, optional
         `AdditiveNoise`, `Multinomial`, `MonotoneFlow`, or a scikit-learn regressor or classifier for an observed node;
         `VariationalLatent` for a latent one. Defaults: observed values for nodes without parents, `AdditiveNoise` for

@@ -149,7 +149,8 @@ def counterfactual_rows(case: Case, points: int, interventions: int, seed: int) 
     units = scm.abduct(test.iloc[chosen], nodes=changed, random_state=generator)
     columns = list(scm.columns([PROTECTED]))
     values = test[columns].iloc[generator.integers(len(test), size=len(chosen) * interventions)]
-    setting = values.reset_index(drop=True)
-    action = scm.do({PROTECTED: setting if len(columns) > 1 else setting.iloc[:, 0]})
+    # As arrays: by place, not by the labels of the rows that the values come from.
+    setting = values.to_numpy()
+    action = scm.do({PROTECTED: setting if len(columns) > 1 else setting[:, 0]})
     rows = action.predict(units.take(np.repeat(np.arange(len(chosen)), interventions)), generator)
     return rows.drop(columns=OUTCOME)
