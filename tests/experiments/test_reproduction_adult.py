@@ -121,6 +121,7 @@ TINY = adult.AdultSettings(
     paper_gammas=(0.0, 5.0),
     default_gammas=(0.0, 500.0),
     epochs=1,
+    default_epochs=1,
     latent_epochs=1,
     points=10,
     interventions=4,

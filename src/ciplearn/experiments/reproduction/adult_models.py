@@ -80,7 +80,9 @@ class Trial:
     scm : EstimatedModel
         Whose counterfactuals VCF is taken over.
     training : Training
-        Of every network, the rivals' too.
+        Of the paper's networks and the rivals'.
+    default_training : Training
+        Of the default's.
     imagining : Imagining
     slow_draws : int
         Draws of the latent nodes for rivals that are slow to ask.
@@ -91,6 +93,7 @@ class Trial:
     split: Split
     scm: EstimatedModel
     training: Training
+    default_training: Training
     imagining: Imagining
     slow_draws: int
     seeds: Sequence[int]
@@ -100,7 +103,8 @@ class Trial:
         """Train a method at each gamma with each seed; one row a predictor, with scores and VCF."""
         pairs = [(gamma, seed) for gamma in gammas for seed in self.seeds]
         names = [{"method": method, "gamma": gamma, "seed": seed} for gamma, seed in pairs]
-        model = _ours(method, self.training, self.conditions.device)
+        training = self.default_training if method == DEFAULT else self.training
+        model = _ours(method, training, self.conditions.device)
         prepared = Prepared(model, self.split.seen(self.split.train), self.split.train[OUTCOME])
         # One stack also on a CPU: steps of networks this small are mostly overhead, which they share.
         fitted = fit_stacked(prepared, pairs, progress=self.conditions.progress)
