@@ -217,9 +217,9 @@ def _notes(settings: AdultSettings) -> tuple[str, ...]:
         "The two penalties differ in scale. In batches of 128 rows that hardly ever agree in five categories, the "
         "estimate of HSCIC is mostly its own bias, which punishes the spread of predictions as such; prepared on all "
         "rows that bias is gone, what is left is smaller, and gammas are larger.",
-        f"The default trains for {settings.default_epochs} epochs and the paper's network for {settings.epochs}: on all "
-        "rows the default's accuracy without a penalty falls again when it trains longer. Its gammas were placed, and "
-        "this length chosen, after runs in which VCF was seen.",
+        f"The default trains for {settings.default_epochs} epochs and the paper's network for {settings.epochs}: on "
+        "all rows the default's accuracy without a penalty falls again when it trains longer. Its gammas were placed, "
+        "and this length chosen, after runs in which VCF was seen.",
         "PSCF has VCF 0 by the latent nodes that it learns itself. All predictors are judged by the one estimated "
         "model, whose latent nodes are others, and so PSCF's VCF is not 0 here.",
         *_fewer_draws(settings),
