@@ -21,7 +21,8 @@ OUTCOME, AUTO = "outcome", "auto"
 # Enough to know a scale, few enough to cost nothing.
 _ROWS, _SHUFFLES, _COLUMNS = 4096, 8, 16
 
-# Below this, what is found may be noise. Outcomes in benchmarks/processes.py have 0.4 to 1, two of them 0.04 and 0.05.
+# Below this, what is found may be noise. In 2000 rows of the processes in benchmarks/processes.py outcomes have 0.4 to
+# 1, but 0.04 and 0.05 in two of them.
 _LEAST_SHARE = 0.1
 
 # Relative to the penalty of shuffled outcomes, a difference this small is rounding.

@@ -114,53 +114,48 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
             self.best_estimator_.fit(X, y, sample_weight)
         return self
 
+    @property
+    def _chosen(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
     def predict(self, X: Any) -> np.ndarray:
         """Predict with the chosen model."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return np.asarray(self._chosen.predict(X))
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of the chosen model."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return np.asarray(self._chosen.predict_proba(X))
 
     def score(self, X: Any, y: Any) -> float:
         """R² or accuracy of the chosen model."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.score(X, y)
+        return float(self._chosen.score(X, y))
 
     def penalty_value(self, X: Any) -> float:
         """Return the penalty of the chosen model's predictions on these rows."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.penalty_value(X)
+        return float(self._chosen.penalty_value(X))
 
     @property
     def verdict_(self) -> Verdict | None:
         """What the graph says about the chosen model's independence; None without a graph."""
-        check_is_fitted(self, "best_estimator_")
-        verdict: Verdict | None = self.best_estimator_.verdict_
+        verdict: Verdict | None = self._chosen.verdict_
         return verdict
 
     @property
     def n_features_in_(self) -> int:
         """Number of columns that the chosen model was fitted on."""
-        check_is_fitted(self, "best_estimator_")
-        return int(self.best_estimator_.n_features_in_)
+        return int(self._chosen.n_features_in_)
 
     @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of these columns; only where a table was passed."""
-        check_is_fitted(self, "best_estimator_")
-        names: np.ndarray = self.best_estimator_.feature_names_in_
-        return names
+        return np.asarray(self._chosen.feature_names_in_)
 
     @property
     def classes_(self) -> np.ndarray:
         """Classes of the chosen model, in the order of its probabilities; only in classification."""
-        check_is_fitted(self, "best_estimator_")
-        classes: np.ndarray = self.best_estimator_.classes_
-        return classes
+        return np.asarray(self._chosen.classes_)
 
     def _settled_measure(self) -> str:
         if self.measure is None:
