@@ -69,6 +69,8 @@ class Demo:
         table = self.frontier.summary().set_index("gamma")
         free, chosen = table.loc[0.0], table.loc[self.chosen]
         cf1, cf2, naive = (self.rivals[name] for name in ("CF1", "CF2", "naive"))
+        better = table[(table["vcf"] <= naive[0]) & (table["loss"] < naive[1])]["loss"]
+        beside = "" if better.empty else f" Gamma = {better.idxmin():g} leaves less, with {better.min():.1e}."
         return [
             f"Without a penalty the predictor explains {free['score']:.0%} of the variance, and its answer for the "
             f"same person moves with A: VCF {free['vcf']:.1e}.",
@@ -80,8 +82,8 @@ class Demo:
             f"CF1, which never looks at A or its effects, has VCF {cf1[0]:.1e} and error {cf1[1]:.1e}; CF2, on "
             f"residuals, VCF {cf2[0]:.1e} and error {cf2[1]:.1e}; at the chosen gamma the error is "
             f"{chosen['loss']:.1e}.",
-            f"Leaving A out of the inputs is not enough: the naive predictor has VCF {naive[0]:.1e} and error "
-            f"{naive[1]:.1e}.",
+            f"Leaving A out of the inputs is not enough: through L the naive predictor moves, VCF {naive[0]:.1e}, "
+            f"with an error of {naive[1]:.1e}.{beside}",
         ]
 
 
