@@ -149,7 +149,7 @@ def test_mistake_gets_one_clear_sentence(name, mistake, X, y, roles):
 def test_odd_calls_are_refused_in_one_sentence(name, X, y, roles):
     for change, words in (
         ({"inputs": []}, r"inputs=\[\]"),
-        ({"random_state": "a"}, "random_state cannot be used"),
+        ({"random_state": "a"}, "random_state must be"),
         ({"hidden": 5}, "sequence of widths"),
     ):
         with pytest.raises(InputError, match=words):

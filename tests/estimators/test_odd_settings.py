@@ -17,8 +17,8 @@ MISTAKES = {
     "widths as a number": ({"hidden": 5}, "sequence of widths"),
     "no device": ({"device": None}, "device must be"),
     "device without numbers": ({"device": "meta"}, "device must be"),
-    "negative seed": ({"random_state": -1}, "random_state cannot be used"),
-    "seed as text": ({"random_state": "a"}, "random_state cannot be used"),
+    "negative seed": ({"random_state": -1}, "random_state must be"),
+    "seed as text": ({"random_state": "a"}, "random_state must be"),
     "share as text": ({"early_stopping": True, "validation_fraction": "a"}, "validation_fraction must be a number"),
     "share of everything": (
         {"early_stopping": True, "validation_fraction": 1.0},

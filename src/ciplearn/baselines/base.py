@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from torch import nn
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.regression import NetworkSettings
 from ciplearn.baselines.task import CLASSIFICATION, REGRESSION, settled_task
@@ -27,7 +28,6 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.missing import refuse_unpredictable, without_missing
 from ciplearn.estimators.roles import Columns
-from ciplearn.estimators.seeds import drawn_seed
 from ciplearn.estimators.tables import read_table
 from ciplearn.learning import TrainingSettings
 from ciplearn.learning.settings import chosen_device
@@ -199,7 +199,7 @@ patience, device, verbose, random_state
         return NetworkSettings(self.hidden, training, chosen_device(self.device), progress=bool(self.verbose))
 
     def _seed(self) -> int:
-        return drawn_seed(self.random_state)
+        return as_seed(self.random_state)
 
     def _mean_answer(self, X: Any, ask: Callable[[pd.DataFrame], np.ndarray]) -> np.ndarray:
         table = read_table(self, X, reset=False)

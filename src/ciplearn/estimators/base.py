@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ciplearn._core.errors import GraphError, InputError, InputTypeError, NumericalError
 from ciplearn._core.numbers import non_negative
+from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.calling import naming_inputs, outputs
@@ -27,7 +28,6 @@ from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_sc
 from ciplearn.estimators.missing import refuse_unpredictable, without_missing
 from ciplearn.estimators.networks import Perceptron, network_of
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
-from ciplearn.estimators.seeds import drawn_seed
 from ciplearn.estimators.splitting import held_out_rows
 from ciplearn.estimators.tables import read_table, read_weights
 from ciplearn.kernels import Gaussian, Kernel
@@ -314,7 +314,7 @@ class CIPEstimator(BaseEstimator, ABC):
             weight_decay=self.weight_decay,
             patience=self.patience if self.early_stopping else None,
             mixed_precision=bool(self.mixed_precision),
-            seed=drawn_seed(self.random_state),
+            seed=as_seed(self.random_state),
         )
 
     def _scaled(self, settings: TrainingSettings, rows: Rows, penalty: Penalty | Operator | None) -> TrainingSettings:

@@ -71,7 +71,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Run the network in bfloat16 where torch deems it safe.
     verbose : bool
         Show a progress bar with loss, penalty and gamma.
-    random_state : int, RandomState or None
+    random_state : int, numpy Generator, RandomState or None
         Same seed, same bytes.
 
     Attributes

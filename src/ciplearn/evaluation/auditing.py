@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names
@@ -24,7 +25,6 @@ from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
 from ciplearn.penalties import HSCIC, HSIC
 from ciplearn.scm import StructuralCausalModel, fit_scm
-from ciplearn.scm.seeds import RandomState, as_generator
 
 # Rows that the value of HSCIC is computed on.
 _HSCIC_ROWS = 1000

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected
 from ciplearn.evaluation.intervals import bootstrap_interval
 from ciplearn.evaluation.vcf_result import whose
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
-from ciplearn.scm.seeds import RandomState, as_generator
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
+from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.encoding import Sides, Variable
 from ciplearn.kernels import Kernel
 from ciplearn.kernels.cholesky import pivoted_cholesky
 from ciplearn.kernels.ridge import RidgeSpectrum
 from ciplearn.penalties import CIRCE, HSIC
-from ciplearn.scm.seeds import RandomState, as_generator
 
 # Directions of the prediction's feature space that carry less than this share of its variance are left out.
 _NEGLIGIBLE = 1e-3

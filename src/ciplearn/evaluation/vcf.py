@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
+from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected
 from ciplearn.evaluation.draws import InterventionLaw, as_law
@@ -21,7 +22,6 @@ from ciplearn.evaluation.overlap import Overlap, Support
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
-from ciplearn.scm.seeds import RandomState, as_generator
 
 # Counterfactual rows whose place relative to the data is looked up, a random part of them where there are more.
 _SUPPORT_ROWS = 100_000

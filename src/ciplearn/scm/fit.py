@@ -13,6 +13,7 @@ from sklearn.base import is_classifier
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
 from ciplearn.scm.latents import LatentPlan, plan_latents
@@ -22,7 +23,6 @@ from ciplearn.scm.multinomial import Multinomial
 from ciplearn.scm.regression import AdditiveNoise
 from ciplearn.scm.report import FitReport, NodeFit, law_distance, notes_on
 from ciplearn.scm.roots import EmpiricalRoot
-from ciplearn.scm.seeds import RandomState, as_generator
 from ciplearn.scm.specification import NodeSample, Score, Specification
 from ciplearn.scm.table import present_nodes, read_nodes
 from ciplearn.scm.variational import VariationalLatent

@@ -12,13 +12,13 @@ from numpy.random import Generator
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
+from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.action import Action
 from ciplearn.scm.assembly import assemble
 from ciplearn.scm.inference import draw_hidden
 from ciplearn.scm.kinds import Array, Kind
 from ciplearn.scm.mechanism import Mechanism
-from ciplearn.scm.seeds import RandomState, as_generator
 from ciplearn.scm.table import present_nodes, read_nodes, refuse_strangers, write_nodes
 from ciplearn.scm.units import Units
 
