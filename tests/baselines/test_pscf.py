@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from ciplearn import HSIC, MMD, CausalGraph, Gaussian, baselines, variance_of_counterfactuals
+from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn.baselines.latents import LatentNode, Part
 from ciplearn.baselines.pscf import latent_penalty
-from ciplearn.estimators.encoding import TableEncoding
 from tests.baselines.models import groups
 
 

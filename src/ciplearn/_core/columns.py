@@ -1,19 +1,315 @@
-"""What a column of a table holds: numbers or labels."""
+"""What a column of a table holds, decided here and nowhere else: numbers, or labels of categories; and both encoded.
+
+The rule of kinds: a column holds numbers if its values are numbers, be it as objects; booleans, text and pandas
+categories are labels. The rule of labels: a label is its text without blanks around it; a whole number reads the same
+with and without a fraction of zero. A label that training never saw is looked up once more as a number, so that codes
+survive a program that writes ``1`` as ``1.0`` or ``01``.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, ClassVar, Self
+
+import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError
 
+NUMBER, CATEGORY = "number", "category"
+
 # In the words of pandas.
-_NUMBERS = ("floating", "integer", "mixed-integer-float", "decimal")
-_NEITHER = ("complex", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
+_NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
+_TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
+
+# A column with more levels is no category that a model could learn from.
+_MOST_LEVELS = 1000
+
+# A number with more values than this has distances that matter.
+_FEW_VALUES = 10
+
+# Networks compute in single precision.
+_LARGEST = float(np.finfo(np.float32).max)
+
+# Of these, two values in an object column that are equal have the same label.
+_EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
+
+# A name that no level can have.
+MISSING = "\0missing"
+
+_WRITTEN_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+
+Array = np.ndarray[Any, Any]
 
 
 def holds_numbers(column: pd.Series) -> bool:
     """Whether a column holds numbers, be it as objects; else it holds labels. Times and complex numbers are refused."""
+    dtype = column.dtype
+    if pd.api.types.is_bool_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
+        return False
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
+        return True
     held = pd.api.types.infer_dtype(column, skipna=True)
-    if held in _NEITHER:
-        raise InputError(f"Column {column.name!r} holds {held} values; convert them to numbers or labels.")
-    return held in _NUMBERS
+    if held in _TIMES:
+        raise InputError(
+            f"Column {column.name!r} holds {held} values; convert them to numbers, days since a start for example."
+        )
+    if held == "complex":
+        raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
+    return held in _NUMBERS_AS_OBJECTS
+
+
+def takes_few_values(column: pd.Series) -> bool:
+    """Whether a column holds categories, or numbers that take so few values that they can be compared as groups."""
+    return not holds_numbers(column) or column.nunique() <= _FEW_VALUES
+
+
+def as_numbers(column: pd.Series) -> pd.Series:
+    """Return a column of numbers as floats, with NaN for what is missing."""
+    return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), index=column.index, name=column.name)
+
+
+def text_as_numbers(column: pd.Series) -> pd.Series | None:
+    """Return a column of text as numbers, or None where a value that is there does not read as one."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    return None if (numbers.isna() & column.notna()).any() else numbers.astype(float)
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers, encoded so that the training rows span [0, 1]; missing values become the median."""
+
+    kind: ClassVar[str] = NUMBER
+
+    name: str
+    low: float
+    high: float
+    median: float
+
+    @classmethod
+    def of(cls, column: pd.Series) -> Self:
+        """Read range and median off training rows."""
+        values = as_numbers(column).to_numpy()
+        known = values[~np.isnan(values)]
+        if not len(known):
+            raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
+        if np.isinf(known).any():
+            raise InputError(f"Column {column.name!r} holds infinity; replace or drop those rows.")
+        low, high = float(known.min()), float(known.max())
+        if math.isinf(high - low):
+            raise InputError(f"Column {column.name!r} spans {low:g} to {high:g}, too far to be scaled; rescale it.")
+        return cls(str(column.name), low, high, float(np.median(known)))
+
+    @property
+    def width(self) -> int:
+        """How many network inputs the column becomes."""
+        return 1
+
+    def encode(self, column: pd.Series) -> Array:  # (n,)
+        """Return the scaled values."""
+        if not column.isna().all() and not holds_numbers(column):
+            raise InputError(
+                f"Column {self.name!r} held numbers in training, got {column.dtype} with values like "
+                f"{column.dropna().iloc[0]!r}; convert it to numbers."
+            )
+        values = as_numbers(column).to_numpy()
+        if np.isinf(values).any():
+            raise InputError(f"Column {self.name!r} holds infinity; replace or drop those rows.")
+        values = np.where(np.isnan(values), self.median, values)
+        with np.errstate(over="ignore"):
+            scaled = (values - self.low) / (self.high - self.low or 1.0)
+        beyond = np.abs(scaled) > _LARGEST
+        if beyond.any():
+            raise InputError(
+                f"Column {self.name!r} holds {values[beyond][0]:g}, too far from the training rows' {self.low:g} to "
+                f"{self.high:g} for single precision; check its units."
+            )
+        return scaled
+
+    def decode(self, scaled: Array) -> Array:  # (n,)
+        """Return the values behind scaled ones."""
+        return self.low + scaled * (self.high - self.low or 1.0)
+
+    def write_features(self, column: pd.Series, inputs: Array) -> None:  # (n, 1)
+        """Put the scaled values, for a network, where there are zeros."""
+        inputs[:, 0] = self.encode(column)
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column of labels, encoded as codes; a label not seen in training has a code of its own, and no input."""
+
+    kind: ClassVar[str] = CATEGORY
+
+    name: str
+    levels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, column: pd.Series) -> Self:
+        """Read the levels off training rows; missing is a level where it occurs."""
+        if column.isna().all():
+            raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
+        levels = tuple(sorted(set(_distinct_labels(column)[0])))
+        if len(levels) > _MOST_LEVELS:
+            raise InputError(
+                f"Column {column.name!r} has {len(levels)} different values, more than {_MOST_LEVELS}: it looks like "
+                f"free text or an identifier; leave it out, or group its values."
+            )
+        return cls(str(column.name), levels)
+
+    @property
+    def width(self) -> int:
+        """How many network inputs the column becomes."""
+        return len(self.levels)
+
+    def encode(self, column: pd.Series) -> Array:  # (n,)
+        """Return the codes of the levels; ``len(levels)`` for a label that is none of them."""
+        if not column.isna().all() and holds_numbers(column) and not any(map(_written_number, self.levels)):
+            raise InputError(
+                f"Column {self.name!r} held categories such as {self.levels[0]!r} in training, got {column.dtype}; "
+                f"convert it to these categories."
+            )
+        labels, places = _distinct_labels(column)
+        return np.array(self._codes(labels), dtype=np.int64)[places]
+
+    def decode(self, codes: Array) -> Array:  # (n,)
+        """Return the labels behind codes, None for missing and for a label that training never saw."""
+        labels = np.array([*(None if level == MISSING else level for level in self.levels), None], dtype=object)
+        return labels[np.asarray(codes, dtype=np.int64)]
+
+    def unseen(self, column: pd.Series) -> dict[str, int]:
+        """Count the rows of each label that training never saw."""
+        labels, places = _distinct_labels(column)
+        counts = np.bincount(places, minlength=len(labels))
+        found: dict[str, int] = {}
+        for label, code, count in zip(labels, self._codes(labels), counts, strict=True):
+            if code == len(self.levels) and count:
+                shown = "missing" if label == MISSING else label
+                found[shown] = found.get(shown, 0) + int(count)
+        return found
+
+    def write_features(self, column: pd.Series, inputs: Array) -> None:  # (n, levels)
+        """Put a one at each row's level where there are zeros."""
+        codes = self.encode(column)
+        rows = np.flatnonzero(codes < len(self.levels))
+        inputs[rows, codes[rows]] = 1
+
+    def _codes(self, labels: Iterable[str]) -> list[int]:
+        exact = {level: code for code, level in enumerate(self.levels)}
+        numbers: dict[float, list[int]] = {}
+        for level, code in exact.items():
+            if _written_number(level):
+                numbers.setdefault(float(level), []).append(code)
+
+        def code_of(label: str) -> int:
+            if label in exact:
+                return exact[label]
+            alike = numbers.get(float(label), []) if _written_number(label) else []
+            return alike[0] if len(alike) == 1 else len(self.levels)
+
+        return [code_of(label) for label in labels]
+
+
+Column = NumberColumn | CategoryColumn
+
+
+def column_of(column: pd.Series) -> Column:
+    """Learn what a column holds and how to encode it from training rows."""
+    return NumberColumn.of(column) if holds_numbers(column) else CategoryColumn.of(column)
+
+
+@dataclass(frozen=True)
+class TableEncoding:
+    """How some columns of a table become numbers, as learnt on training rows."""
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, names: Iterable[str]) -> Self:
+        """Learn the encoding of the named columns."""
+        return cls(tuple(column_of(table[name]) for name in dict.fromkeys(names)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def width(self) -> int:
+        """How many network inputs the columns become."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def categories(self) -> tuple[bool, ...]:
+        """Whether each column holds categories."""
+        return tuple(column.kind == CATEGORY for column in self.columns)
+
+    def features(self, table: pd.DataFrame) -> Array:  # (n, width), single precision
+        """Encode rows for a network: a number in [0, 1], or one indicator per level."""
+        # Few of many inputs differ from zero: they are written in place, in the networks' precision.
+        inputs = np.zeros((len(table), self.width), dtype=np.float32)
+        for column, place in zip(self.columns, self._places(), strict=True):
+            column.write_features(table[column.name], inputs[:, place])
+        return inputs
+
+    def numbers(self, table: pd.DataFrame) -> Array:  # (n, columns), single precision
+        """Encode rows for kernels, one number per column: scaled values, or codes of categories."""
+        parts = [column.encode(table[column.name]) for column in self.columns]
+        return np.stack(parts, axis=1).astype(np.float32)
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Return where the named columns stand among the network inputs."""
+        where = dict(zip(self.names, self._places(), strict=True))
+        return [place for name in names for place in range(where[name].start, where[name].stop)]
+
+    def unseen(self, table: pd.DataFrame) -> dict[str, dict[str, int]]:
+        """Count, per column, the rows of each label that training never saw."""
+        found = {c.name: c.unseen(table[c.name]) for c in self.columns if isinstance(c, CategoryColumn)}
+        return {name: counts for name, counts in found.items() if counts}
+
+    def _places(self) -> list[slice]:
+        ends = accumulate(column.width for column in self.columns)
+        return [slice(end - column.width, end) for column, end in zip(self.columns, ends, strict=True)]
+
+
+def _distinct_labels(column: pd.Series) -> tuple[list[str], Array]:  # (n,)
+    """Labels that occur, perhaps twice, and for each row the place of its label among them."""
+    values = _distinct_values(column)
+    if values is None:
+        return _labels(column), np.arange(len(column))
+    # A row that has the value; a category that no row has takes the first row's label, which occurs.
+    rows = np.zeros(values.max(initial=-1) + 1, dtype=np.int64)
+    rows[values] = np.arange(len(column))
+    return _labels(column.iloc[rows]), values
+
+
+def _distinct_values(column: pd.Series) -> Array | None:  # (n,)
+    """One number per row, the same only where labels are the same; None where equal values may have two labels."""
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy().astype(np.int64) + 1
+    # True == 1 == Decimal(1), an Enum may equal its text, and some kinds of float read 0.0 and -0.0 as two.
+    if pd.api.types.is_object_dtype(kind):
+        reads_equal = set(map(type, column.to_numpy())) <= _EQUAL_READS_EQUAL
+    else:
+        whole = pd.api.types.is_integer_dtype(kind) or pd.api.types.is_bool_dtype(kind)
+        reads_equal = whole or kind == np.float64 or isinstance(kind, pd.StringDtype)
+    return pd.factorize(column)[0] + 1 if reads_equal else None
+
+
+def _labels(column: pd.Series) -> list[str]:
+    return [MISSING if missing else _label(value) for value, missing in zip(column, column.isna(), strict=True)]
+
+
+def _label(value: Any) -> str:
+    # Text is what survives a round trip through a file. A whole number reads the same where a gap in the column made
+    # it a float.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _written_number(label: str) -> bool:
+    return _WRITTEN_NUMBER.fullmatch(label) is not None

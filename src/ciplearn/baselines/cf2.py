@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+import torch
 
+from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
 from ciplearn.baselines.regression import ColumnRegression, estimator_regression
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.encoding import TableEncoding
 
 _REGRESSED_ON = ("protected", "parents")
 
@@ -90,10 +91,10 @@ class CF2(Baseline):
 
     def _residual(self, table: pd.DataFrame, column: str, names: tuple[str, ...], seed: int) -> _Residual:
         causes, value = TableEncoding.of(table, names), TableEncoding.of(table, (column,))
-        inputs, target = causes.features(table), value.features(table)
+        inputs, target = torch.from_numpy(causes.features(table)), torch.from_numpy(value.features(table))
         if self.regressor is not None:
             return _Residual(causes, value, estimator_regression(self.regressor, inputs, target))
-        is_category = value.columns[0].is_category
+        is_category = value.categories[0]
         learnt = self._regressions().regression(inputs, target, is_category=is_category, seed=seed)
         return _Residual(causes, value, learnt)
 
@@ -112,8 +113,8 @@ class _Residual:
 
     def __call__(self, table: pd.DataFrame) -> pd.DataFrame:
         column = self.value.columns[0]
-        observed = self.value.features(table).double()
-        residual = observed - self.regression.mean(self.causes.features(table).double())
+        observed = torch.from_numpy(self.value.features(table)).double()
+        residual = observed - self.regression.mean(torch.from_numpy(self.causes.features(table)).double())
         levels = getattr(column, "levels", ("",))
         names = [f"residual of {column.name}{'=' if level else ''}{level}" for level in levels]
         return pd.DataFrame(residual.numpy(), columns=names, index=table.index)

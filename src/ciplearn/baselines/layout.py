@@ -8,10 +8,11 @@ from itertools import accumulate
 from typing import Self
 
 import pandas as pd
+import torch
 from torch import Tensor
 
+from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn.baselines.latents import Part
-from ciplearn.estimators.encoding import TableEncoding
 
 
 @dataclass(frozen=True)
@@ -27,25 +28,21 @@ class Layout:
 
     def rows(self, table: pd.DataFrame) -> Tensor:  # (n, width)
         """Encode rows."""
-        return self.encoding.features(table)
+        return torch.from_numpy(self.encoding.features(table))
 
     def places(self, names: Iterable[str]) -> list[int]:
         """Positions of the named columns in an encoded row."""
-        ends = list(accumulate(column.width for column in self.encoding.columns))
-        where = {
-            column.name: range(end - column.width, end) for column, end in zip(self.encoding.columns, ends, strict=True)
-        }
-        return [place for name in names for place in where[name]]
+        return self.encoding.places(tuple(names))
 
     def is_category(self, name: str) -> bool:
         """Whether a column holds categories."""
-        return next(column.is_category for column in self.encoding.columns if column.name == name)
+        return next(column.kind == CATEGORY for column in self.encoding.columns if column.name == name)
 
     def parts(self, names: Iterable[str]) -> list[Part]:
         """Where the named columns stand in a row that holds nothing else."""
         found = [column for name in names for column in self.encoding.columns if column.name == name]
         ends = accumulate(column.width for column in found)
         return [
-            Part(slice(end - column.width, end), column.width, column.is_category)
+            Part(slice(end - column.width, end), column.width, column.kind == CATEGORY)
             for column, end in zip(found, ends, strict=True)
         ]

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.baselines.base import Baseline
@@ -20,8 +21,8 @@ from ciplearn.baselines.latents import LatentNode, NegativeEvidence
 from ciplearn.baselines.layout import Layout
 from ciplearn.baselines.unfair import UnfairEdges, baseline_row
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.kernels import Gaussian
+from ciplearn.kernels.mixed import mixed_kernel
 from ciplearn.learning import TrainingRows, TrainingSettings, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, MMD, Penalty
@@ -110,7 +111,7 @@ class PSCF(Baseline):
     ) -> tuple[Correction, ...]:
         protected = TableEncoding.of(table, columns.of(columns.protected))
         penalty = latent_penalty(table, protected)
-        right = protected.numbers(table)
+        right = torch.from_numpy(protected.numbers(table))
         found: list[Correction] = []
         changed: set[str] = set()
         for node in columns.responding():
@@ -174,4 +175,4 @@ def latent_penalty(table: pd.DataFrame, protected: TableEncoding) -> Penalty:
     """What makes latents independent of A: MMD where A has groups, HSIC where it is a number or many values."""
     if form_groups(table, protected.names):
         return MMD(_LATENT_KERNEL)
-    return HSIC(_LATENT_KERNEL, protected.kernel(Gaussian("median")))
+    return HSIC(_LATENT_KERNEL, mixed_kernel(Gaussian("median"), protected.categories))

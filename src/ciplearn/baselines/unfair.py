@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from ciplearn._core.columns import takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn.baselines.columns import NodeColumns
-from ciplearn.baselines.groups import is_discrete
 from ciplearn.causal import CausalGraph
 
 
@@ -65,7 +65,7 @@ def baseline_row(table: pd.DataFrame, columns: NodeColumns, chosen: Mapping[str,
         raise InputError(f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}.")
     values = {
         name: (chosen or {}).get(
-            name, table[name].mode().iloc[0] if is_discrete(table[name]) else float(table[name].mean())
+            name, table[name].mode().iloc[0] if takes_few_values(table[name]) else float(table[name].mean())
         )
         for name in names
     }

@@ -16,13 +16,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.errors import GraphError, InputError, InputTypeError, NumericalError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.calling import naming_inputs, outputs
-from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.estimators.further_inputs import FurtherInputs
 from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.missing import refuse_unpredictable, without_missing
@@ -32,6 +32,7 @@ from ciplearn.estimators.splitting import held_out_rows
 from ciplearn.estimators.tables import read_table, read_weights
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.base import StationaryKernel
+from ciplearn.kernels.mixed import mixed_kernel
 from ciplearn.learning import DatasetRows, Objective, Rows, TrainingRows, TrainingSettings, Validation, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
@@ -246,10 +247,10 @@ class CIPEstimator(BaseEstimator, ABC):
             self.right_encoding_ = TableEncoding.of(table, roles.independence.right)
             self.given_encoding_ = TableEncoding.of(table, roles.independence.given)
             self._warn_of_names(len(table))
-            right = self.right_encoding_.numbers(table)
-            given = self.given_encoding_.numbers(table) if roles.independence.given else None
+            right = torch.from_numpy(self.right_encoding_.numbers(table))
+            given = torch.from_numpy(self.given_encoding_.numbers(table)) if roles.independence.given else None
         known = TrainingRows(
-            inputs=(self.encoding_.features(table), *extra.tensors),
+            inputs=(torch.from_numpy(self.encoding_.features(table)), *extra.tensors),
             target=self._encode_target(target),
             right=right,
             given=given,
@@ -258,7 +259,7 @@ class CIPEstimator(BaseEstimator, ABC):
         return known if extra.dataset is None else DatasetRows(known, extra.dataset)
 
     def _warn_of_names(self, n: int) -> None:
-        names = [c.name for c in self.right_encoding_.columns if c.is_category and c.width > n / 2]
+        names = [c.name for c in self.right_encoding_.columns if c.kind == CATEGORY and c.width > n / 2]
         if names and n >= _ROWS_TO_JUDGE_NAMES:
             warnings.warn(
                 f"Most values of {as_list(names)} occur once, so that no penalty can tell what follows them; group the "
@@ -360,17 +361,17 @@ class CIPEstimator(BaseEstimator, ABC):
             # Read off the predictions it would shrink with them, and only a constant would be punished less.
             changes["kernel"] = replace(penalty.kernel, lengthscale=self._prediction_kernel().lengthscale)  # type: ignore[type-var]
         if hasattr(penalty, "right_kernel"):
-            changes["right_kernel"] = self.right_encoding_.kernel(penalty.right_kernel)
+            changes["right_kernel"] = mixed_kernel(penalty.right_kernel, self.right_encoding_.categories)
         if hasattr(penalty, "given_kernel") and given:
-            changes["given_kernel"] = self.given_encoding_.kernel(penalty.given_kernel)
+            changes["given_kernel"] = mixed_kernel(penalty.given_kernel, self.given_encoding_.categories)
         return replace(penalty, **changes)  # type: ignore[type-var]
 
     def _independence_rows(self, table: pd.DataFrame) -> tuple[Tensor, Tensor | None]:
         for name in (*self.right_encoding_.names, *self.given_encoding_.names):
             if name not in table.columns:
                 raise InputError(f"The penalty needs column {name!r}, which is not in X; pass the whole table.")
-        given = self.given_encoding_.numbers(table) if self.given_encoding_.columns else None
-        return self.right_encoding_.numbers(table), given
+        given = torch.from_numpy(self.given_encoding_.numbers(table)) if self.given_encoding_.columns else None
+        return torch.from_numpy(self.right_encoding_.numbers(table)), given
 
     def _output(self, X: Any, tensors: Sequence[Any] = ()) -> Tensor:  # (n, k)
         check_is_fitted(self, "module_")
@@ -381,4 +382,4 @@ class CIPEstimator(BaseEstimator, ABC):
         refuse_unpredictable(table, self.encoding_.names, self.missing)
         further = FurtherInputs.of(tensors, len(table))
         with naming_inputs(self.encoding_, len(tensors)):
-            return outputs(self.module_, self.encoding_.features(table), further)
+            return outputs(self.module_, torch.from_numpy(self.encoding_.features(table)), further)

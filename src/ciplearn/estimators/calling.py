@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import CiplearnError
-from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.estimators.further_inputs import FurtherInputs
 from ciplearn.estimators.networks import Perceptron
 

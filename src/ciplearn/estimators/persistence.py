@@ -238,7 +238,8 @@ def _network(said: dict[str, Any], module: nn.Module | None, weights: bytes, fol
 
 def _dry_run(model: CIPEstimator) -> None:
     """Ask for one row of nothing: an entry of a wrong kind shows here and not in use."""
-    features = model.encoding_.features(pd.DataFrame(None, index=[0], columns=list(model.encoding_.names)))
+    empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
+    features = torch.from_numpy(model.encoding_.features(empty))
     if isinstance(model.module_, Perceptron):
         answer = model.module_(features.to(next(model.module_.parameters()).device))
         if not isinstance(model, CIPClassifier):

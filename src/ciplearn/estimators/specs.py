@@ -6,8 +6,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ciplearn import kernels, penalties
+from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import InputError
-from ciplearn.estimators.encoding import CategoryColumn, NumberColumn, TableEncoding
 
 _KINDS: dict[str, type] = {
     kind.__name__: kind

@@ -13,10 +13,8 @@ from torch import Tensor
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.kernels import Categorical, Gaussian, Kernel, Product
-
-# With several columns of labels hardly two rows agree in all; rows that agree in most then still count as similar.
-_SEVERAL_MISMATCH = 0.3
+from ciplearn.kernels import Gaussian, Kernel
+from ciplearn.kernels.mixed import mixed_kernel
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Variable:
             else:
                 labels.append(pd.factorize(column.astype(object))[0].astype(np.float64))
         rows = torch.as_tensor(np.stack([*numbers, *labels], axis=1))
-        return cls(rows, _kernel(len(numbers), len(labels)))
+        return cls(rows, mixed_kernel(Gaussian("median"), [False] * len(numbers) + [True] * len(labels)))
 
     @property
     def n(self) -> int:
@@ -106,18 +104,6 @@ class Sides:
         places = torch.as_tensor(np.sort(generator.choice(self.n, most, replace=False)))
         given = None if self.given is None else self.given.take(places)
         return Sides(self.left.take(places), self.right.take(places), given)
-
-
-def _kernel(numbers: int, labels: int) -> Kernel:
-    mismatch = _SEVERAL_MISMATCH if labels > 1 else 0.0
-    if not labels:
-        return Gaussian("median")
-    if not numbers:
-        return Categorical(mismatch=mismatch)
-    return Product(
-        Gaussian("median", columns=tuple(range(numbers))),
-        Categorical(mismatch=mismatch, columns=tuple(range(numbers, numbers + labels))),
-    )
 
 
 def _as_frame(value: Any, name: str) -> pd.DataFrame:

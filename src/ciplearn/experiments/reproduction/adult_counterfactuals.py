@@ -19,8 +19,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ciplearn._core.blocks import row_blocks
+from ciplearn._core.columns import TableEncoding
 from ciplearn.estimators import CIPClassifier
-from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.evaluation.counterfactual_rows import Points
 from ciplearn.evaluation.draws import Empirical
 from ciplearn.scm import StructuralCausalModel
@@ -106,7 +106,7 @@ class Panel:
         if not isinstance(model, CIPClassifier):
             return np.asarray(model.predict_proba(self.frame)[:, 1])
         if model.encoding_ not in self._encoded:
-            self._encoded[model.encoding_] = model.encoding_.features(self.frame).to(self.device)
+            self._encoded[model.encoding_] = torch.from_numpy(model.encoding_.features(self.frame)).to(self.device)
         features = self._encoded[model.encoding_]
         network = copy.deepcopy(model.module_).to(self.device)
         blocks = row_blocks(len(features)) if self.device == "cpu" else [slice(None)]

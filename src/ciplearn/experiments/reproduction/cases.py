@@ -10,10 +10,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from ciplearn._core.columns import TableEncoding
 from ciplearn.causal import Independence
 from ciplearn.datasets import MinMaxScaling
 from ciplearn.estimators import CIPRegressor
-from ciplearn.estimators.encoding import TableEncoding
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, HSIC, Penalty
 from ciplearn.scm import StructuralCausalModel
@@ -127,7 +127,7 @@ class Judge:
             return np.asarray(model.predict(self.worlds[self.case.inputs]), dtype=np.float64)
         # The networks of a frontier share their encoding, so a million rows are encoded and moved once for all.
         if model.encoding_ not in self._encoded:
-            self._encoded[model.encoding_] = model.encoding_.features(self.worlds).to(self.device)
+            self._encoded[model.encoding_] = torch.from_numpy(model.encoding_.features(self.worlds)).to(self.device)
         with torch.no_grad():
             scaled = model.module_.to(self.device)(self._encoded[model.encoding_])[:, 0].double().cpu().numpy()
         return np.asarray(model.target_low_[0] + scaled * model.target_range_[0])

@@ -6,9 +6,9 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
-from ciplearn.estimators.encoding import CategoryColumn, NumberColumn, TableEncoding
+from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding, holds_numbers, text_as_numbers
+from ciplearn._core.errors import InputError
 
 
 class Colour(enum.StrEnum):
@@ -58,11 +58,22 @@ COLUMNS = {
 
 
 def label(value):
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
 def labels_cell_by_cell(column):
     return ["\0missing" if gap else label(value) for value, gap in zip(column, column.isna(), strict=True)]
+
+
+def number(text):
+    return float(text) if text.strip("+-").replace(".", "", 1).isdigit() else None
+
+
+def code_cell_by_cell(cell, levels):
+    if cell in levels:
+        return levels.index(cell)
+    alike = [code for code, level in enumerate(levels) if number(level) == number(cell) is not None]
+    return alike[0] if len(alike) == 1 else len(levels)
 
 
 @pytest.mark.parametrize("kind", [kind for kind, column in COLUMNS.items() if not column.isna().all()])
@@ -77,11 +88,9 @@ def test_codes_are_those_of_the_cells(kind):
     cells = labels_cell_by_cell(column)
     # Every second level is known, so that both known and unknown ones occur.
     levels = tuple(sorted(set(cells)))[::2]
-    known = {level: code for code, level in enumerate(levels)}
-    expected = [known.get(cell, len(levels)) for cell in cells]
+    expected = [code_cell_by_cell(cell, levels) for cell in cells]
     coded = CategoryColumn("A", levels)
-    assert coded.numbers(column).dtype == np.float64
-    assert coded.numbers(column).tolist() == expected
+    assert coded.encode(column).tolist() == expected
     inputs = np.zeros((len(column), len(levels)), dtype=np.float32)
     coded.write_features(column, inputs)
     assert inputs.tolist() == [[float(code == place) for place in range(len(levels))] for code in expected]
@@ -93,5 +102,59 @@ def test_network_inputs_stand_side_by_side_in_single_precision():
     inputs = TableEncoding(columns).features(table)
     scaled_n, scaled_m = ((table["n"] - 0.1) / (0.8 - 0.1)).to_numpy(), (table["m"] / 3).to_numpy()
     expected = np.stack([scaled_n, [1, 0, 0], [0, 0, 1], scaled_m], axis=1).astype(np.float32)
-    assert inputs.dtype == torch.float32
-    assert np.array_equal(inputs.numpy(), expected)
+    assert inputs.dtype == np.float32
+    assert np.array_equal(inputs, expected)
+
+
+@pytest.mark.parametrize("written", ["1", "1.0", "01", " 1", "1 ", 1, 1.0, np.int64(1), "1."])
+def test_a_code_reads_the_same_however_a_program_writes_it(written):
+    coded = CategoryColumn.of(pd.Series(["1", "2", "1"], name="A"))
+    assert coded.encode(pd.Series([written, "2"], name="A", dtype=object)).tolist() == [0, 1]
+
+
+def test_labels_that_training_told_apart_are_not_merged():
+    coded = CategoryColumn.of(pd.Series(["1", "01", "2"], name="zip"))
+    assert coded.levels == ("01", "1", "2")
+    assert coded.encode(pd.Series(["01", "1", "1.0"], name="zip")).tolist() == [0, 1, 3]
+
+
+def test_unseen_levels_are_counted_and_named():
+    table = pd.DataFrame({"job": ["nurse", "pilot", "pilot", "baker"], "age": [1.0, 2.0, 3.0, 4.0]})
+    encoding = TableEncoding.of(table.iloc[[0, 3]], ("job", "age"))
+    assert encoding.unseen(table) == {"job": {"pilot": 2}}
+    gap = table.assign(job=["nurse", None, "nurse", "baker"])
+    assert encoding.unseen(gap) == {"job": {"missing": 1}}
+
+
+def test_what_was_encoded_can_be_decoded():
+    table = pd.DataFrame({"job": ["nurse", "baker", None], "age": [30.0, 50.0, 20.0]})
+    job, age = TableEncoding.of(table, ("job", "age")).columns
+    assert job.decode(job.encode(table["job"])).tolist() == ["nurse", "baker", None]
+    assert age.decode(age.encode(table["age"])).tolist() == [30.0, 50.0, 20.0]
+
+
+def test_kinds_of_columns():
+    numbers = [
+        pd.Series([1, 2]),
+        pd.Series([1.5, None]),
+        pd.Series([Decimal(1), Decimal("2.5")], dtype=object),
+        pd.Series([1, None], dtype="Int64"),
+    ]
+    labels = [
+        pd.Series([True, False]),
+        pd.Series(["1", "2"]),
+        pd.Series([1, 2]).astype("category"),
+        pd.Series([True, None], dtype="boolean"),
+    ]
+    assert [holds_numbers(column) for column in (*numbers, *labels)] == [True] * 4 + [False] * 4
+
+
+@pytest.mark.parametrize("column", [pd.Series(pd.to_datetime(["2020-01-01"]), name="t"), pd.Series([1j], name="t")])
+def test_times_and_complex_numbers_are_refused_by_name(column):
+    with pytest.raises(InputError, match="Column 't' holds"):
+        holds_numbers(column)
+
+
+def test_text_reads_as_numbers_only_where_all_of_it_does():
+    assert text_as_numbers(pd.Series(["1", None, "2.5"])).tolist()[::2] == [1.0, 2.5]
+    assert text_as_numbers(pd.Series(["1", "x"])) is None
