@@ -158,7 +158,7 @@ def test_categories_classes_and_a_continuous_a():
     assert torch.equal(levels.sum(dim=1), torch.ones(200).double())
     # The baseline: the commonest sex, the mean age.
     own = TableEncoding.of(X, ("sex", "age")).features(pd.DataFrame({"sex": X["sex"].mode(), "age": [X["age"].mean()]}))
-    torch.testing.assert_close(draw[0, rival.layout_.places(["sex", "age"])], own[0].double())
+    torch.testing.assert_close(draw[0, rival.layout_.places(["sex", "age"])], torch.from_numpy(own[0]).double())
 
 
 MISTAKES = {

@@ -11,7 +11,7 @@ runtime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
 
 def answers(path, model, X):
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return session.run(None, {"inputs": model.encoding_.features(X).numpy()})[0]
+    return session.run(None, {"inputs": model.encoding_.features(X)})[0]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -56,7 +56,8 @@ def holds_numbers(column: pd.Series) -> bool:
     held = pd.api.types.infer_dtype(column, skipna=True)
     if held in _TIMES:
         raise InputError(
-            f"Column {column.name!r} holds {held} values; convert them to numbers, days since a start for example."
+            f"Column {column.name!r} holds dates or times ({held}); convert them to numbers, days since a start for "
+            f"example."
         )
     if held == "complex":
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
