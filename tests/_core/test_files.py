@@ -1,12 +1,53 @@
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from ciplearn._core import files
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import whole_file, whole_folder, write_text
+from ciplearn._core.files import listed_files, listed_folder, read_bounded, read_listed, whole_file, write_text
+
+TROUBLES = [RuntimeError, KeyboardInterrupt, SystemExit]
 
 
-@pytest.mark.parametrize("trouble", [RuntimeError, KeyboardInterrupt, SystemExit])
+def fill(folder, content, *, overwrite=True, names=("model.json", "trials/00/weights")):
+    with listed_folder(folder, overwrite=overwrite) as fresh:
+        for name in names:
+            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+            (fresh / name).write_text(f"{content} {name}")
+
+
+def contents(folder):
+    """Every file below a folder, and what it says."""
+    found = (path for path in Path(folder).rglob("*") if path.is_file() and path.name != files.CHECKSUMS)
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
+
+
+def killed(action, after):
+    """Run an action in a process of its own that dies, without a word, when it moves its so-manieth file."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    moves = 0
+    for name in ("replace", "rename", "unlink"):
+        move = getattr(Path, name)
+
+        def counted(*arguments, move=move, **options):
+            nonlocal moves
+            moves += 1
+            if moves > after:
+                os._exit(9)
+            return move(*arguments, **options)
+
+        setattr(Path, name, counted)
+    try:
+        action()
+    finally:
+        os._exit(0)
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
 def test_file_stays_as_it_was_when_writing_is_cut_short(trouble, tmp_path):
     path = tmp_path / "result.csv"
     path.write_text("old")
@@ -24,25 +65,138 @@ def test_file_stays_as_it_was_when_writing_is_cut_short(trouble, tmp_path):
     assert path.read_text() == "new"
 
 
-@pytest.mark.parametrize("trouble", [RuntimeError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("trouble", TROUBLES)
 def test_folder_stays_as_it_was_when_writing_is_cut_short(trouble, tmp_path):
     folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "sign").write_text("old")
+    fill(folder, "old")
+    before = contents(folder)
 
     def half():
-        with whole_folder(folder, "sign") as fresh:
-            (fresh / "sign").write_text("new")
+        with listed_folder(folder, overwrite=True) as fresh:
+            (fresh / "model.json").write_text("new")
             raise trouble
 
     with pytest.raises(trouble):
         half()
+    assert contents(folder) == before
+    fill(folder, "new")
+    assert contents(folder)["model.json"] == "new model.json"
     assert [found.name for found in tmp_path.iterdir()] == ["model"]
-    assert (folder / "sign").read_text() == "old"
-    with whole_folder(folder, "sign") as fresh:
-        (fresh / "sign").write_text("new")
-    assert (folder / "sign").read_text() == "new"
-    assert [found.name for found in tmp_path.iterdir()] == ["model"]
+
+
+def test_only_files_of_ours_are_replaced_and_only_when_told(tmp_path):
+    folder = tmp_path / "model"
+    fill(folder, "old")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("main")
+    (folder / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="--overwrite"):
+        fill(folder, "new", overwrite=False)
+    fill(folder, "new", names=("model.json", "more"))
+    kept = {"thesis.tex": "years of work", ".git/HEAD": "main"}
+    assert contents(folder) == {"model.json": "new model.json", "more": "new more", **kept}
+    assert not (folder / "trials").exists()
+    (folder / "more").write_text("changed by hand")
+    with pytest.raises(InputError, match="more is not what ciplearn has written"):
+        fill(folder, "third")
+    (folder / "more").unlink()
+    with pytest.raises(InputError, match=r"thesis.tex is not what ciplearn has written"):
+        fill(folder, "third", names=("thesis.tex",))
+    assert (folder / "thesis.tex").read_text() == "years of work"
+
+
+def test_folder_of_others_and_file_are_refused(tmp_path):
+    (tmp_path / "model.json").write_text("a file of somebody else")
+    with pytest.raises(InputError, match="holds no model"):
+        fill(tmp_path, "new")
+    with pytest.raises(InputError, match="is a file"):
+        fill(tmp_path / "model.json", "new")
+    assert contents(tmp_path) == {"model.json": "a file of somebody else"}
+
+
+def test_target_may_be_a_link_a_way_round_or_the_folder_one_stands_in(tmp_path, monkeypatch):
+    fill(tmp_path / "m", "old")
+    (tmp_path / "link").symlink_to("m")
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "file link").symlink_to("file")
+    monkeypatch.chdir(tmp_path / "m")
+    for place in (Path("../m"), tmp_path / "m/../m", tmp_path / "link", Path()):
+        fill(place, str(place))
+        assert contents(tmp_path / "m")["model.json"] == f"{place} model.json"
+        assert Path("model.json").exists(), "the folder one stands in is still the same"
+    write_text(tmp_path / "file link", "new")
+    assert (tmp_path / "file").read_text() == "new"
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file link").is_symlink()
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    fill(Path(), "here")
+    assert Path("model.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "file", "file link", "link", "m"]
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_run_that_was_killed_between_two_moves_is_finished_or_cleaned_by_the_next(existed, tmp_path):
+    folder = tmp_path / "model"
+    code, after = 9, -1
+    while code == 9:
+        after += 1
+        if existed:
+            fill(folder, "old", names=("model.json", "only/in/old"))
+            (folder / "thesis.tex").write_text("years of work")
+        code = killed(lambda: fill(folder, "killed"), after)
+        if existed:
+            assert contents(folder)["thesis.tex"] == "years of work"
+        fill(folder, "new")
+        expected = {name: f"new {name}" for name in ("model.json", "trials/00/weights")}
+        assert contents(tmp_path) == {
+            **{f"model/{name}": text for name, text in expected.items()},
+            **({"model/thesis.tex": "years of work"} if existed else {}),
+        }, after
+        subprocess.run(["sha256sum", "--check", "--quiet", files.CHECKSUMS], cwd=folder, check=True)
+        if not existed:
+            subprocess.run(["rm", "-r", folder], check=True)
+    assert after > (4 if existed else 0), "every move was tried"
+
+
+def test_files_of_killed_runs_go_and_those_of_others_that_run_stay(tmp_path):
+    code = killed(lambda: write_text(tmp_path / "result.csv", "text"), after=0)
+    assert code == 9
+    assert len(list(tmp_path.iterdir())) == 1, "the killed run left its file"
+    with whole_file(tmp_path / "one") as stream:
+        write_text(tmp_path / "two", "text")
+        stream.write(b"text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+
+
+def test_list_tells_a_file_that_was_changed(tmp_path):
+    folder = tmp_path / "model"
+    fill(folder, "old")
+    assert read_listed(folder, "model.json") == b"old model.json"
+    (folder / "model.json").write_text("old nodel.json")
+    with pytest.raises(InputError, match="was changed since it was saved"):
+        read_listed(folder, "model.json")
+    for line in ("nonsense", f"{'0' * 64}  ../../passwd", f"{'0' * 64}  /etc/passwd"):
+        (folder / files.CHECKSUMS).write_text(line + "\n")
+        with pytest.raises(InputError, match="no list of checksums"):
+            listed_files(folder)
+
+
+def test_devices_pipes_and_files_without_end_are_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/zero"), tmp_path / "pipe", tmp_path):
+        with pytest.raises(InputError, match="no regular file"):
+            read_bounded(path, largest=1)
+    with (tmp_path / "large").open("wb") as stream:
+        stream.truncate((1 << 20) + 1)
+    with pytest.raises(InputError, match="more than 1 MiB"):
+        read_bounded(tmp_path / "large", largest=1)
+
+
+def test_error_of_a_file_that_is_read_is_not_blamed_on_the_target(tmp_path):
+    with pytest.raises(FileNotFoundError), listed_folder(tmp_path / "model", overwrite=False):
+        (tmp_path / "table.csv").read_text()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_full_disk_is_one_sentence():

@@ -66,7 +66,7 @@ def test_settings_of_a_folder_repeat_it(place, model, tmp_path):
 
 
 def test_settings_of_a_folder_name_every_option_that_changes_a_model(model):
-    shown_or_placed = {"call", "table", "out", "dry_run", "config", "as_json"}
+    shown_or_placed = {"call", "table", "out", "overwrite", "dry_run", "config", "as_json"}
     not_given = {"gamma", "measure", "penalty", "categories", "separator", "columns", "na"}
     named = trained(model)["settings"]
     assert set(named) == set(inspect.signature(fit).parameters) - shown_or_placed - not_given
@@ -143,14 +143,35 @@ def test_graph_that_does_not_certify_is_refused_unless_told_otherwise(tmp_path, 
     assert "enforced all the same" in capsys.readouterr().err
 
 
-def test_model_folder_is_replaced_by_a_new_fit_and_a_foreign_folder_is_not(place, tmp_path, capsys):
+def test_model_folder_is_replaced_when_told_and_a_foreign_folder_never(place, tmp_path, capsys):
     arguments = ["fit", str(place / "people.csv"), "--graph", GRAPH, *TINY, "--out", str(tmp_path / "m")]
     assert _run(arguments) == 0
-    assert _run([*arguments, "--seed=1"]) == 0
+    (tmp_path / "m" / "thesis.tex").write_text("years of work")
+    assert _run([*arguments, "--seed=1"]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert trained(tmp_path / "m")["seed"] == 0
+    assert _run([*arguments, "--seed=1", "--overwrite"]) == 0
     assert trained(tmp_path / "m")["seed"] == 1
+    assert (tmp_path / "m" / "thesis.tex").read_text() == "years of work"
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "thesis.tex").write_text("years of work")
-    assert _run([*arguments[:-1], str(tmp_path / "other")]) == 2
+    (tmp_path / "other" / "model.json").write_text("years of work")
+    assert _run([*arguments[:-1], str(tmp_path / "other"), "--overwrite"]) == 2
     assert "holds no model" in capsys.readouterr().err
-    assert (tmp_path / "other" / "thesis.tex").read_text() == "years of work"
+    assert (tmp_path / "other" / "model.json").read_text() == "years of work"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "other"]
+
+
+def test_folder_that_holds_what_is_read_is_refused(place, tmp_path, monkeypatch, capsys):
+    arguments = ["fit", "t.csv", "--graph", "g.txt", *TINY, "--out", "m", "--overwrite"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text((place / "people.csv").read_text())
+    (tmp_path / "g.txt").write_text(GRAPH)
+    assert _run(arguments) == 0
+    (tmp_path / "fit.json").write_text("{}")
+    for name in ("t.csv", "g.txt", "fit.json"):
+        inside = tmp_path / "m" / name
+        inside.write_text((tmp_path / name).read_text())
+        call = [str(inside) if part == name else part for part in arguments]
+        assert _run(call if name in arguments else [*call, "--config", str(inside)]) == 2
+        assert f"m/{name} is read, and lies in m" in capsys.readouterr().err
+        assert inside.exists()

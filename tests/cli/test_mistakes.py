@@ -72,7 +72,7 @@ MISTAKES = {
     "config that is a list": (["fit", "--config", "list.json"], "must map names to values"),
     "config of another kind": (["fit", "--config", "config.ini"], ".yaml, .toml or .json"),
     "no config": (["fit", "--config", "nothing.yaml"], "cannot be read"),
-    "output is a file": ([*FIT[:5], "good.csv", *FIT[6:]], "holds no model"),
+    "output is a file": ([*FIT[:5], "good.csv", *FIT[6:]], "what this command reads"),
     "output inside a file": ([*FIT[:5], "good.csv/model", *FIT[6:]], "cannot be written"),
     "no model": (["predict", "folder.csv", TABLE, "--out", OUT], "is no model folder"),
     "other schema": (["predict", MODEL, "less.csv", "--out", OUT], "lacks the column 'hours'"),
@@ -137,6 +137,7 @@ def test_damaged_model_folders_are_refused(ground, tmp_path, capsys):
         assert capsys.readouterr().err.count("\n") == 1
     newer = folder / "newer"
     shutil.copytree(model, newer)
+    (newer / "SHA256SUMS").unlink()
     content = json.loads((newer / "training.json").read_text()) | {"format": 99}
     (newer / "training.json").write_text(json.dumps(content))
     assert _run(["predict", str(newer), str(folder / "good.csv")]) == 2

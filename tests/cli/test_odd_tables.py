@@ -66,6 +66,21 @@ def test_what_is_read_is_not_written_over(place, capsys, command, target):
     assert (place / target).read_bytes() == before
 
 
+@pytest.mark.parametrize("option", ["scm", "config"])
+def test_causal_model_and_config_are_not_written_over(place, capsys, option):
+    (place / "k.json").write_text("{}")
+    (place / "link.json").symlink_to("k.json")
+    for target in ("k.json", "link.json", "./model/../k.json"):
+        call = ["audit", "model", "good.csv", f"--{option}", "k.json", "--out", target]
+        assert "is what this command reads" in refusal(capsys, _run(call))
+        assert (place / "k.json").read_text() == "{}"
+
+
+def test_file_beside_the_model_in_its_folder_may_be_written_again(place):
+    for _ in range(2):
+        assert _run(["predict", "model", "good.csv", "--out", "model/p.csv"]) == 0
+
+
 def test_stray_text_is_found_among_numbers_only():
     assert stray_text(pd.Series(["1", "2.5", "oops", None])) == "oops"
     assert stray_text(pd.Series(["1,000", "2,500"])) == "1,000"
@@ -88,7 +103,7 @@ def test_column_with_stray_text_is_refused_until_it_is_confirmed(place, table, c
     assert "Column 'A' holds mostly numbers, but also cells like 'oops'" in said
     assert "--categories A" in said
     assert fit("stray.csv", "--out=other", "--categories=A") == 0
-    assert fit("stray.csv", "--out=other", "--na=oops") == 0
+    assert fit("stray.csv", "--out=other", "--na=oops", "--overwrite") == 0
 
 
 def test_numbers_whose_squares_overflow_are_refused(place, table, capsys):

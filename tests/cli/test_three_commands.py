@@ -65,7 +65,7 @@ def test_interrupt_leaves_nothing_half_written(tmp_path):
     )
     # The working folder appears when training starts.
     deadline = time.monotonic() + 60
-    while not list(tmp_path.glob(".model.*")) and running.poll() is None and time.monotonic() < deadline:
+    while not list(tmp_path.glob(".ciplearn-*")) and running.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
     running.send_signal(signal.SIGINT)
     _, complaint = running.communicate(timeout=60)

@@ -82,6 +82,10 @@ def test_truncated_changed_newer_or_missing_files_are_named(saved, tmp_path):
     with pytest.raises(InputError, match="truncated or was changed"):
         load_model(folder)
     weights.write_bytes(whole)
+    description.write_text(text.replace("0.5", "0.6", 1))
+    with pytest.raises(InputError, match="truncated or was changed"):
+        load_model(folder)
+    (folder / "SHA256SUMS").unlink()
     description.write_text(text[:100])
     with pytest.raises(InputError, match="damaged"):
         load_model(folder)
@@ -97,7 +101,14 @@ def test_truncated_changed_newer_or_missing_files_are_named(saved, tmp_path):
 
 def test_saving_replaces_a_model_but_nothing_else(saved, tmp_path):
     model, folder = saved
+    (folder / "thesis.txt").write_text("years of work")
     assert save_model(model, folder) == folder
+    assert (folder / "thesis.txt").read_text() == "years of work"
+    with pytest.raises(InputError, match="--overwrite"):
+        save_model(model, folder, overwrite=False)
+    (folder / "README.md").write_text("my own words")
+    with pytest.raises(InputError, match=r"README.md is not what ciplearn has written"):
+        save_model(model, folder)
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("years of work")
@@ -168,6 +179,7 @@ def entries(value, path=()):
 @pytest.mark.parametrize("change", ["left out", None, "text", -1, [], {}])
 def test_changed_description_is_refused_or_still_predicts(change, saved, X):
     _, folder = saved
+    (folder / "SHA256SUMS").unlink()
     description = folder / "model.json"
     whole = json.loads(description.read_text())
     for path in entries(whole):

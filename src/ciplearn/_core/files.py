@@ -1,42 +1,62 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, also after a kill.
+
+Whatever is unfinished lies beside its target under a hidden name, `.ciplearn-….part`, and is locked by the run that
+writes it. A name without a lock was left by a run that was killed; the next run that writes there removes it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+import secrets
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from ciplearn._core.errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks, and does not remove a file that is open.
+    fcntl = None  # type: ignore[assignment]
+
+# The list of what was written into a folder, as `sha256sum --check` reads it.
+CHECKSUMS = "SHA256SUMS"
+
+_HIDDEN = ".ciplearn-"
+
+# Files of a folder that wait in it to take their places.
+_ARRIVING = f"{_HIDDEN}arriving"
+
+_BLOCK = 1 << 20
+_MEBIBYTE = 1 << 20
+
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[IO[bytes]]:
-    """Write beside the target and put it in place at the end; after an error or Ctrl-C nothing is left behind.
+    """Yield a stream whose content becomes the target's at the end; after an error or Ctrl-C nothing has changed.
 
-    A device or a pipe is written to directly: there is nothing to keep whole.
+    A link is followed. A device or a pipe is written to directly: there is nothing to keep whole.
     """
+    place = Path(os.path.realpath(target))
     try:
-        if target.exists() and not target.is_file():
-            if target.is_dir():
+        if place.exists() and not place.is_file():
+            if place.is_dir():
                 raise InputError(f"{target} is a folder; pass the name of a file.")
-            with target.open("wb", buffering=0) as stream:
+            with place.open("wb", buffering=0) as stream:
                 yield stream
             return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with _unfinished(place.parent, Path.touch) as part:
+            with part.open("wb") as stream:
                 yield stream
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+            part.replace(place)
     except OSError as error:
+        if not _is_about(error, place):
+            raise
         raise _cannot_write(target, error) from error
 
 
@@ -47,47 +67,221 @@ def write_text(target: Path, text: str) -> None:
 
 
 @contextmanager
-def whole_folder(target: Path, sign: str) -> Iterator[Path]:
-    """Yield a fresh folder that takes the target's place at the end.
+def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield an empty folder whose files become the target's at the end, with a list of them and their checksums.
+
+    Of a target that exists, only files are replaced that its own list names and that are still what was written; all
+    others stay. Whatever stands in the way is found out before any work is done.
 
     Parameters
     ----------
     target : Path
-        Replaced if it holds ``sign``, refused if it holds anything else.
-    sign : str
-        A file that tells a folder of ours.
+        A link is followed.
+    overwrite : bool
+        Whether files of an earlier call may be replaced.
     """
-    if target.exists() and not (target / sign).exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target} exists and holds no model; pass another folder.")
+    place = Path(os.path.realpath(target))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Made before any work is done: a place that cannot be written to is found out at once.
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as place:
-            fresh = Path(place) / "fresh"
+        finish_folder(place)
+        _refuse_what_is_in_the_way(target, place, overwrite)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(place.parent)
+        # Inside a folder that exists: its parent may be another disk, or not ours to write to.
+        with _unfinished(place if place.exists() else place.parent, Path.mkdir) as part:
+            fresh = part / "fresh"
             fresh.mkdir()
             yield fresh
-            _exchange(fresh, target, Path(place) / "old")
+            _write_checksums(fresh)
+            _refuse_what_is_in_the_way(target, place, overwrite, tuple(listed_files(fresh)))
+            if place.exists():
+                # From here on the new files are complete; a run that is killed below is finished by the next.
+                fresh.rename(place / _ARRIVING)
+                finish_folder(place)
+            else:
+                fresh.rename(place)
     except OSError as error:
+        if not _is_about(error, place):
+            raise
         raise _cannot_write(target, error) from error
 
 
-def _exchange(fresh: Path, target: Path, old: Path) -> None:
-    if not target.exists():
-        fresh.rename(target)
+def finish_folder(folder: Path) -> None:
+    """Put files in place that a killed run has left waiting."""
+    arriving = folder / _ARRIVING
+    if not arriving.is_dir():
         return
-    target.rename(old)
+    with _lock(folder, wait=True):
+        if not (arriving / CHECKSUMS).exists():
+            shutil.rmtree(arriving, ignore_errors=True)
+            return
+        new = listed_files(arriving)
+        for name in listed_files(folder):
+            if name not in new:
+                (folder / name).unlink(missing_ok=True)
+                _remove_empty_folders((folder / name).parent, folder)
+        for name in new:
+            if (arriving / name).exists():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (arriving / name).replace(folder / name)
+        # The list last: as long as it waits, so does the rest of the work.
+        (arriving / CHECKSUMS).replace(folder / CHECKSUMS)
+        shutil.rmtree(arriving, ignore_errors=True)
+
+
+def read_listed(folder: Path, name: str, largest: int = 256) -> bytes:
+    """Read a file of a folder, and refuse one that is no longer what its list says; without a list, take it as it is.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+    largest : int
+        MiB that are read at most.
+    """
+    content = read_bounded(folder / name, largest)
+    listed = listed_files(folder).get(name)
+    if listed is not None and checksum(content) != listed:
+        raise InputError(f"{folder / name} is truncated or was changed since it was saved; write the folder anew.")
+    return content
+
+
+def listed_files(folder: Path) -> dict[str, str]:
+    """Return the files that a folder's list names, with their checksums; none without a list."""
+    path = folder / CHECKSUMS
+    if not path.is_file():
+        return {}
     try:
-        fresh.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
+        lines = read_bounded(path, largest=1).decode().splitlines()
+    except UnicodeDecodeError:
+        lines = [""]
+    matches = [re.fullmatch(r"([0-9a-f]{64})  (.+)", line) for line in lines]
+    names = {match[2]: match[1] for match in matches if match is not None}
+    if None in matches or any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
+        raise InputError(f"{path} was changed and is no list of checksums; write the folder anew.")
+    return names
 
 
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+def read_bounded(path: Path, largest: int) -> bytes:
+    """Read a regular file of at most so many MiB: no pipe that never ends, no device, no file that fills the memory."""
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is no regular file; pass the path of one.")
+        if path.stat().st_size > largest * _MEBIBYTE:
+            raise InputError(f"{path} has more than {largest} MiB, which no file of its kind needs; pass another.")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}; check the path.") from error
+
+
+def checksum(content: bytes | Path) -> str:
+    """Return the SHA-256 of some bytes, or of a file."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    found = hashlib.sha256()
+    with content.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def _write_checksums(folder: Path) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / CHECKSUMS)
+    lines = [f"{checksum(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
+
+
+def _refuse_what_is_in_the_way(target: Path, place: Path, overwrite: bool, new: tuple[str, ...] = ()) -> None:
+    """Refuse a target that is a file, holds work of others only, or work of ours that must not be replaced."""
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise InputError(f"{target} is a file, not a folder; pass the name of a folder.")
+    if all(path.name.startswith(_HIDDEN) for path in place.iterdir()):
+        return
+    listed = listed_files(place)
+    if not listed:
+        raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
+    if not overwrite:
+        raise InputError(f"{target} holds files of an earlier run already; pass another folder, or --overwrite.")
+    changed = [name for name, known in listed.items() if (place / name).is_file() and checksum(place / name) != known]
+    foreign = [name for name in new if name not in listed and (place / name).exists()]
+    if changed or foreign:
+        raise InputError(
+            f"{target / (changed or foreign)[0]} is not what ciplearn has written there; move it away, or pass another "
+            "folder."
+        )
+
+
+@contextmanager
+def _unfinished(parent: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Yield a hidden path that is ours alone, and remove it at the end; those of killed runs are removed first."""
+    _remove_abandoned(parent)
+    while True:
+        part = parent / f"{_HIDDEN}{secrets.token_hex(6)}.part"
+        make(part)
+        with _lock(part) as held:
+            # Another run may have taken it for a killed one's, before it was locked.
+            if held is not False and part.exists():
+                try:
+                    yield part
+                finally:
+                    _remove(part)
+                return
+
+
+def _remove_abandoned(folder: Path) -> None:
+    for part in folder.glob(f"{_HIDDEN}*.part"):
+        with _lock(part) as held:
+            if held:
+                _remove(part)
+
+
+@contextmanager
+def _lock(path: Path, *, wait: bool = False) -> Iterator[bool | None]:
+    """Hold the lock of a path: True, False where another run holds it, None where locks cannot be had."""
+    if fcntl is None:
+        yield None
+        return
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        yield None
+        return
+    try:
+        held: bool | None = True
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            held = False
+        except OSError:
+            held = None
+        yield held
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _remove_empty_folders(folder: Path, above: Path) -> None:
+    with suppress(OSError):
+        while folder != above:
+            folder.rmdir()
+            folder = folder.parent
+
+
+def _is_about(error: OSError, place: Path) -> bool:
+    """Whether an error may be one of writing to a place; that of a file which was read is told as it is."""
+    if not isinstance(error.filename, str):
+        return True
+    path = Path(os.path.realpath(error.filename))
+    ours = any(part.startswith(_HIDDEN) for part in path.parts)
+    return ours or path == place or path in place.parents or place in path.parents
 
 
 def _cannot_write(target: Path, error: OSError) -> InputError:

@@ -74,7 +74,6 @@ def audit(
     from ciplearn._core.files import whole_file
     from ciplearn.cli.auditing import Effort, audited
     from ciplearn.cli.model_folder import ModelFolder
-    from ciplearn.cli.overwriting import refuse_to_overwrite
 
     if preset not in _PRESETS:
         raise InputError(f"--preset must be one of {', '.join(_PRESETS)}, got {preset!r}; name one of these.")
@@ -82,7 +81,7 @@ def audit(
     effort = Effort(*(given or default for given, default in zip(asked, _PRESETS[preset], strict=True)))
     folder = ModelFolder.read(model)
     source = folder.opened(options.table_file(table, separator, columns, skip, na))
-    refuse_to_overwrite(out, table, model)
+    options.keep_inputs(out, table, model, scm, config)
     own: dict[str, Any] = {
         "points": effort.n_points,
         "interventions": effort.n_interventions,

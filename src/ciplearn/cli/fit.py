@@ -23,7 +23,7 @@ _PRESETS = {"quick": (20, 500, 6), "standard": (60, 2000, 9), "thorough": (200, 
 _CHOICE, _NETWORK = "Penalty and gamma", "Network"
 
 # Options that say where to read, where to write and what to show: they do not change the model.
-_NOT_REPEATED = ("table", "out", "dry_run", "config", "as_json")
+_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json")
 
 
 def fit(
@@ -36,6 +36,7 @@ def fit(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The model folder to write.", metavar="FOLDER")],
+    overwrite: options.Overwrite = False,
     outcome: options.Outcome = None,
     protected: options.Protected = None,
     context: options.Context = None,
@@ -129,12 +130,13 @@ def fit(
 
       ciplearn fit --config fit.yaml --gamma 3
     """
-    from ciplearn._core.files import whole_folder
-    from ciplearn.cli.model_folder import SIGN, write_folder
+    from ciplearn._core.files import listed_folder
+    from ciplearn.cli.model_folder import write_folder
     from ciplearn.cli.problem import Problem, Wishes
     from ciplearn.cli.training import Recipe, train
 
     _refuse_contradictions(gamma, tolerance, preset)
+    options.keep_inputs(out, table, options.graph_file(graph), config)
     drawn = options.read_graph(graph)
     source = options.table_file(table, separator, columns, skip, na)
     codes = split_names(categories) or ()
@@ -177,7 +179,7 @@ def fit(
             say_json(problem.description())
         return
     settings = _settings(call, problem, recipe)
-    with whole_folder(out, SIGN) as fresh:
+    with listed_folder(out, overwrite=overwrite) as fresh:
         trained = train(problem, recipe)
         write_folder(fresh, problem, trained, source, settings)
     if trained.remark:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.files import finish_folder, read_listed
 from ciplearn.cli.problem import Problem, as_target, held_out_rows
 from ciplearn.cli.schema import CATEGORY, Schema
 from ciplearn.cli.tables import TableFile
@@ -20,9 +21,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 
-# The file by which a model folder is known.
-SIGN = "model.json"
-
+_DESCRIPTION = "model.json"
 _TRAINING, _TRIALS = "training.json", "trials"
 _FORMAT = 1
 
@@ -64,15 +63,16 @@ class ModelFolder:
     @classmethod
     def read(cls, path: Path) -> ModelFolder:
         """Read a folder that ``ciplearn fit`` has written; nothing in it is run."""
-        if not (path / SIGN).exists():
+        finish_folder(path)
+        if not (path / _DESCRIPTION).exists():
             raise InputError(f"{path} is no model folder; pass the folder that ciplearn fit has written with --out.")
         model = load_model(path)
         try:
-            training = json.loads((path / _TRAINING).read_text(encoding="utf-8"))
+            training = json.loads(read_listed(path, _TRAINING))
             known = training["format"] <= _FORMAT
             if known and not (training.keys() >= _ENTRIES and training["table"].keys() >= _TABLE_ENTRIES):
                 raise KeyError(_TRAINING)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (InputError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
                 f"{path / _TRAINING} is missing or damaged; write the folder anew with ciplearn fit."
             ) from error

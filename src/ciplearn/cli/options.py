@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ciplearn._core.errors import GraphError, InputError
+from ciplearn._core.files import CHECKSUMS, listed_files
 from ciplearn.cli.config import read_config
 from ciplearn.cli.names import split_names
 
@@ -26,6 +28,9 @@ Config = Annotated[
         callback=read_config,
         is_eager=True,
     ),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the model that the folder holds; other files in it stay.")
 ]
 Separator = Annotated[
     str | None,
@@ -81,6 +86,28 @@ def table_file(path: Path, separator: str | None, columns: str | None, skip: int
         if len(separator) != 1:
             raise InputError(f"--separator must be one character, got {separator!r}; pass for example ';'.")
     return TableFile(path, separator, split_names(columns), skip, split_names(missing) or ())
+
+
+def keep_inputs(out: Path, *inputs: Path | None) -> None:
+    """Refuse a place to write that is read by the same command, holds what is read, or is a part of it."""
+    place = Path(os.path.realpath(out))
+    for read in inputs:
+        if read is None or not read.exists():
+            continue
+        known = Path(os.path.realpath(read))
+        if place == known or (place.is_file() and place.samefile(known)):
+            raise InputError(f"{out} is what this command reads; pass the name of another file to write.")
+        if place in known.parents:
+            raise InputError(f"{read} is read, and lies in {out}; pass another place to write.")
+        if known in place.parents and place.is_file():
+            listed = listed_files(known)
+            if not listed or place.relative_to(known).as_posix() in {*listed, CHECKSUMS}:
+                raise InputError(f"{out} is a part of {read}, which is read; pass the name of another file to write.")
+
+
+def graph_file(graph: str) -> Path | None:
+    """Return the file that a graph is read from, if it is one."""
+    return Path(graph) if _is_file(graph) else None
 
 
 def _is_file(graph: str) -> bool:

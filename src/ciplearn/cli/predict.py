@@ -47,6 +47,8 @@ def predict(
 
     if as_json and out is None:
         raise InputError("--json writes a summary to standard output, where the predictions would go; pass --out too.")
+    if out is not None:
+        options.keep_inputs(out, table, model, config)
     folder = ModelFolder.read(model)
     source = folder.opened(options.table_file(table, separator, columns, skip, na))
     done = predict_table(folder, source, out, identity, chunk_rows)

@@ -18,7 +18,6 @@ from tqdm import tqdm
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import whole_file
 from ciplearn.cli.model_folder import ModelFolder
-from ciplearn.cli.overwriting import refuse_to_overwrite
 from ciplearn.cli.tables import TableFile
 from ciplearn.estimators.base import CIPEstimator
 
@@ -48,8 +47,6 @@ def predict_table(
         Rows in memory at a time.
     """
     torch.set_num_threads(1)
-    if out is not None:
-        refuse_to_overwrite(out, source.path, folder.path)
     names = source.names()
     folder.inputs.require(names, str(source.path))
     if identity is not None and identity not in names:

@@ -5,7 +5,6 @@ Loading reads numbers and text; nothing in the folder is ever run.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -26,7 +25,7 @@ from torch import nn
 
 import ciplearn
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
-from ciplearn._core.files import whole_folder
+from ciplearn._core.files import checksum, finish_folder, listed_folder, read_listed
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.card import model_card
@@ -45,16 +44,24 @@ _WEIGHTS, _DESCRIPTION, _CARD = "weights.safetensors", "model.json", "README.md"
 _NOT_SAVED = {"graph", "independence", "module", "penalty", "checkpoint", "random_state", "warm_start"}
 
 
-def save_model(model: CIPEstimator, folder: str | os.PathLike[str], scores: dict[str, float] | None = None) -> Path:
+def save_model(
+    model: CIPEstimator,
+    folder: str | os.PathLike[str],
+    scores: dict[str, float] | None = None,
+    overwrite: bool = True,
+) -> Path:
     """Write a fitted model; the folder appears whole or not at all.
 
     Parameters
     ----------
     model : CIPRegressor or CIPClassifier
     folder : path
-        Replaced if it holds a saved model, refused if it holds anything else.
+        Of a folder that holds a saved model, only the files of that model are replaced; a folder that holds anything
+        else is refused.
     scores : mapping of name to number, optional
         What to say about the model on its card.
+    overwrite : bool
+        Whether a saved model may be replaced.
     """
     kind = type(model).__name__
     if kind not in _CLASSES or not hasattr(model, "module_"):
@@ -67,7 +74,7 @@ def save_model(model: CIPEstimator, folder: str | os.PathLike[str], scores: dict
     target = _as_path(folder)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     description = json.dumps(_described(model, weights, scores or {}), indent=2, ensure_ascii=False, default=_plain)
-    with whole_folder(target, _DESCRIPTION) as fresh:
+    with listed_folder(target, overwrite=overwrite) as fresh:
         (fresh / _WEIGHTS).write_bytes(weights)
         (fresh / _DESCRIPTION).write_text(description, encoding="utf-8")
         (fresh / _CARD).write_text(model_card(json.loads(description)), encoding="utf-8")
@@ -158,7 +165,7 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "history": list(model.history_),
         "network": own,
         "scores": scores,
-        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        "weights_sha256": checksum(weights),
     }
     for name in ("encoding_", "right_encoding_", "given_encoding_"):
         if hasattr(model, name):
@@ -167,23 +174,21 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
-    try:
-        text = (folder / _DESCRIPTION).read_text(encoding="utf-8")
-        weights = (folder / _WEIGHTS).read_bytes()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{folder} is no saved model: {error}; pass the folder that save_model has written."
-        ) from error
+    finish_folder(folder)
+    if not (folder / _DESCRIPTION).exists():
+        raise InputError(f"{folder} is no saved model; pass the folder that save_model has written.")
+    text = read_listed(folder, _DESCRIPTION)
+    weights = read_listed(folder, _WEIGHTS, largest=1 << 16)
     try:
         description = json.loads(text)
         version = description["format"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder / _DESCRIPTION} is damaged or no model description; save the model anew.") from error
     if not isinstance(version, int) or version > FORMAT:
         raise InputError(
             f"{folder} has format {version}, this ciplearn reads up to {FORMAT}; update ciplearn to read it."
         )
-    if hashlib.sha256(weights).hexdigest() != description.get("weights_sha256"):
+    if checksum(weights) != description.get("weights_sha256"):
         raise InputError(f"{folder / _WEIGHTS} is truncated or was changed since it was saved; save the model anew.")
     if str(description.get("class")) not in _CLASSES:
         raise InputError(f"{folder} names an unknown model {description.get('class')!r}; it was changed or is too new.")
