@@ -92,7 +92,7 @@ def drawing(graph: CausalGraph, inputs: tuple[str, ...] | None = None) -> Drawin
 def conditions(
     graph: CausalGraph, protected: set[str], context: set[str], inputs: tuple[str, ...], s: set[str]
 ) -> dict:
-    """Conditions on validity, parents and noise for X = (A ∪ W) without S, straight from their wording."""
+    """Conditions on validity, parents, noise and inputs for X = (A ∪ W) without S, straight from their wording."""
     drawn = drawing(graph, inputs)
     known = protected | context
     x = known - s
@@ -113,7 +113,13 @@ def conditions(
         "validity": drawn.valid(x, {PREDICTOR}, s),
         "parents": parents,
         "injective": {b for a, b in drawn.edges if a in shared and b in responding},
+        "inputs": set(inputs) <= inside and not set(inputs) & s & strict,
     }
+
+
+def certifies(wording: dict) -> bool:
+    """Either way of the criterion, from the answer of `conditions`."""
+    return wording["inputs"] or (wording["validity"] and wording["parents"])
 
 
 def subsets(names: list[str]) -> Iterator[set[str]]:

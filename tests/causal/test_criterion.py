@@ -5,7 +5,7 @@ import pytest
 
 from ciplearn import CausalGraph, Independence
 from ciplearn._core.errors import GraphError, InputTypeError
-from tests.causal.oracle import conditions, drawing, random_graph, subsets
+from tests.causal.oracle import certifies, conditions, drawing, random_graph, subsets
 
 
 def _random_problem(rng):
@@ -24,7 +24,7 @@ def _random_problem(rng):
 def test_conditions_equal_their_wording_on_random_graphs():
     rng = random.Random(7)
     cases = {True: 0, False: 0}
-    confounded = 0
+    confounded = by_inputs = 0
     for _ in range(1500):
         graph, outcome, protected, context, inputs = _random_problem(rng)
         allowed = [name for name in graph.observed if name not in protected]
@@ -34,13 +34,18 @@ def test_conditions_equal_their_wording_on_random_graphs():
             found = {
                 name: all(f.holds for f in verdict.findings if f.condition == name) for name in ("validity", "parents")
             }
-            assert found == {"validity": wording["validity"], "parents": wording["parents"]}, (graph, verdict)
-            assert verdict.holds == (wording["validity"] and wording["parents"])
-            assert set(verdict.injective) == wording["injective"]
+            assert verdict.holds == certifies(wording)
+            short = any(f.condition == "inputs" for f in verdict.findings)
+            assert short <= wording["inputs"]
+            if not short:
+                assert found == {"validity": wording["validity"], "parents": wording["parents"]}, (graph, verdict)
+            assert set(verdict.injective) == (set() if wording["inputs"] else wording["injective"])
             cases[verdict.holds] += 1
             confounded += bool(verdict.injective)
+            by_inputs += short
     assert min(cases.values()) > 2000
-    assert confounded > 200
+    assert confounded > 100
+    assert by_inputs > 500
 
 
 def test_paper_condition_equals_its_wording_on_random_graphs():
@@ -64,7 +69,7 @@ def test_paper_condition_equals_its_wording_on_random_graphs():
 
 def test_default_adjustment_is_the_best_of_all_sets_on_random_graphs():
     rng = random.Random(9)
-    kinds = {"inside": 0, "outside": 0, "outcome": 0, "none": 0}
+    kinds = {"inside": 0, "outside": 0, "outcome": 0, "inputs": 0, "none": 0}
     for _ in range(2500):
         graph, outcome, protected, context, inputs = _random_problem(rng)
         known = {*protected, *context}
@@ -72,12 +77,13 @@ def test_default_adjustment_is_the_best_of_all_sets_on_random_graphs():
         problem = (graph, set(protected), set(context), tuple(inputs))
         allowed = [name for name in graph.observed if name not in protected]
         judged = {frozenset(s): conditions(*problem, s) for s in subsets(allowed)}
-        certifying = [s for s, wording in judged.items() if wording["validity"] and wording["parents"]]
+        by_paths = [s for s, wording in judged.items() if wording["validity"] and wording["parents"]]
+        by_inputs = [s for s, wording in judged.items() if wording["inputs"]]
         verdict = graph.criterion(outcome, protected, context, inputs)
         chosen = frozenset(verdict.adjustment)
-        inside = [s for s in certifying if s <= known]
-        outside = [s for s in certifying if outcome not in s]
-        assert verdict.holds == bool(certifying), (graph, verdict)
+        inside = [s for s in by_paths if s <= known]
+        outside = [s for s in by_paths if outcome not in s]
+        assert verdict.holds == bool(by_paths or by_inputs), (graph, verdict)
         if inside:
             kinds["inside"] += 1
             # Not only largest: every other certifying set inside the context is part of it.
@@ -88,14 +94,28 @@ def test_default_adjustment_is_the_best_of_all_sets_on_random_graphs():
             assert chosen in outside
             assert all(s & known <= chosen for s in outside)
             assert len(chosen - known) == min(len(s - known) for s in outside)
-        elif certifying:
+        elif by_paths:
             kinds["outcome"] += 1
-            assert chosen in certifying
+            assert chosen in by_paths
+        elif by_inputs:
+            kinds["inputs"] += 1
+            assert chosen in by_inputs
+            assert all(s & known <= chosen for s in by_inputs)
+            valid = any(judged[s]["validity"] for s in by_inputs if s & known == chosen & known)
+            assert judged[chosen]["validity"] == valid
         else:
             kinds["none"] += 1
             # Where nothing certifies, the choice is valid at least, if anything is.
             assert judged[chosen]["validity"] == any(wording["validity"] for wording in judged.values())
+    assert kinds.pop("inputs") > 15
     assert min(kinds.values()) > 60, kinds
+
+
+def test_with_every_input_in_the_context_the_criterion_always_holds():
+    rng = random.Random(14)
+    for _ in range(300):
+        graph, outcome, protected, context, _ = _random_problem(rng)
+        assert graph.criterion(outcome, protected, context, inputs={*protected, *context}).holds
 
 
 # -------------------------------------------------------------------------------- examples that must be refused
@@ -138,7 +158,7 @@ def test_parent_outside_of_everything_known_is_refused():
 
 def test_confounded_response_is_certified_only_under_injective_total_noise():
     graph = CausalGraph.from_edges("A -> S2 -> S1 -> L, S1 <-> Q", nodes=["Y"])
-    verdict = graph.criterion("Y", "A", context=["A", "L"], inputs=["L"], adjustment=["S1", "S2"])
+    verdict = graph.criterion("Y", "A", context=["A", "L"], inputs=["L", "Q"], adjustment=["S1", "S2"])
     assert verdict.holds
     assert verdict.injective == ("S1",)
     assert any("{S1}: injective in the total noise" in assumption for assumption in verdict.assumptions)
@@ -146,11 +166,34 @@ def test_confounded_response_is_certified_only_under_injective_total_noise():
 
 
 def test_latent_root_with_two_children_counts_like_a_bidirected_edge():
-    drawn = CausalGraph.from_edges("A -> L -> Y, L <-> Y")
-    named = CausalGraph.from_edges("A -> L -> Y, H -> L, H -> Y", latent="H")
-    both = [graph.criterion("Y", "A") for graph in (drawn, named)]
+    drawn = CausalGraph.from_edges("A -> L -> Y, L <-> Y, Q -> Y")
+    named = CausalGraph.from_edges("A -> L -> Y, H -> L, H -> Y, Q -> Y", latent="H")
+    both = [graph.criterion("Y", "A", context=["A", "L"]) for graph in (drawn, named)]
     assert [verdict.holds for verdict in both] == [True, True]
     assert [verdict.injective for verdict in both] == [("L",), ("L",)]
+
+
+def test_predictor_of_unaffected_inputs_is_certified_although_a_mediator_is_latent():
+    graph = CausalGraph.from_edges("S->A, S->L, A->M, M->L, S->Y, L->Y, A->Y", latent="M")
+    verdict = graph.criterion("Y", "A")
+    assert verdict.holds
+    assert str(verdict.independence) == "Ŷ ⊥ {A, L} | {S}"
+    assert any("under overlap the independence leaves a function of {S} alone" in reason for reason in verdict.reasons)
+    assert any(sentence.startswith("Overlap, on which the certificate rests") for sentence in verdict.assumptions)
+    assert any("Only overlap" in warning and "M is latent" in warning for warning in verdict.warnings)
+    assert verdict.open_paths == ()
+
+
+def test_injective_noise_is_not_asked_for_where_the_inputs_certify():
+    verdict = CausalGraph.from_edges("A -> L -> Y, L <-> Y").criterion("Y", "A")
+    assert verdict.holds
+    assert verdict.injective == ()
+    assert any("leaves a constant" in reason for reason in verdict.reasons)
+
+
+def test_input_below_the_protected_variable_is_not_certified_by_being_adjusted_for():
+    graph = CausalGraph.from_edges("A -> L -> Y, A -> Y")
+    assert not graph.criterion("Y", "A", inputs=["A", "L"], adjustment=["L"]).holds
 
 
 def test_input_outside_the_context_asks_for_a_comparison_of_distributions():

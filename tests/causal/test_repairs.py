@@ -15,7 +15,7 @@ def test_latent_confounder_may_be_measured_argued_away_or_kept_out_of_the_inputs
 
 
 def test_repairs_of_a_hidden_common_cause_name_it():
-    graph = CausalGraph.from_edges("A -> M -> L -> Y, U -> M, U -> Q, Z -> U, Q -> Y", latent=["U"])
+    graph = CausalGraph.from_edges("A -> M -> L -> Y, U -> M, U -> Q, Z -> U, A -> Q -> Y", latent=["U"])
     verdict = graph.criterion("Y", "A", context=["A", "M", "L"], inputs=["M", "L", "Q"])
     assert not verdict.holds
     kinds = _kinds(verdict)
@@ -29,10 +29,17 @@ def test_bidirected_edge_may_be_measured_or_argued_away():
     verdict = graph.criterion("Y", "A", context=["A"], inputs=["A", "B"], adjustment=[])
     assert not verdict.holds
     assert verdict.repairs
-    latent = CausalGraph.from_edges("A -> L, L -> Y, Q -> Y, L <- P, P <-> Q", latent=["P"])
+    latent = CausalGraph.from_edges("A -> L, L -> Y, A -> Q -> Y, L <- P, P <-> Q", latent=["P"])
     stuck = latent.criterion("Y", "A", context=["L"], inputs=["L", "Q"])
     assert not stuck.holds
     assert ("drop edge", ("P", "L")) in _kinds(stuck)
+
+
+def test_an_input_outside_the_context_may_join_it():
+    graph = CausalGraph.from_edges("A -> Q -> Y, A <-> Q")
+    verdict = graph.criterion("Y", "A", context=[], inputs=["Q"])
+    assert not verdict.holds
+    assert ("add to context", ("Q",)) in _kinds(verdict)
 
 
 def test_every_repair_of_random_graphs_is_true_and_none_is_needed_where_it_holds():
@@ -94,8 +101,8 @@ def _applied(change, graph, parts):
 
 
 def test_failing_verdict_says_what_a_penalty_can_still_buy():
-    graph = CausalGraph.from_edges("A -> M, M -> L, L -> Y, U -> M, U -> V, V -> U2", latent=["M"])
-    verdict = graph.criterion("Y", "A", context=["A", "L"], inputs=["A", "L"])
+    graph = CausalGraph.from_edges("A -> M, M -> L, L -> Y, U -> M, U -> V, V -> U2, A -> Q", latent=["M"])
+    verdict = graph.criterion("Y", "A", context=["A", "L"], inputs=["A", "L", "Q"])
     assert not verdict.holds
     first, last = verdict.weaker[0], verdict.weaker[-1]
     assert "counterfactual invariance in {A} with respect to {A}, a smaller context" in first.implies
@@ -111,8 +118,8 @@ def test_certified_smaller_context_is_truly_certified():
         graph = random_graph(rng, 6)
         if len(graph.observed) < 3:
             continue
-        outcome, protected, *_ = rng.sample(list(graph.observed), len(graph.observed))
-        verdict = graph.criterion(outcome, protected)
+        outcome, protected, *rest = rng.sample(list(graph.observed), len(graph.observed))
+        verdict = graph.criterion(outcome, protected, [name for name in rest if rng.random() < 0.6])
         for fallback in verdict.weaker:
             if "smaller context" in fallback.implies:
                 known = {*fallback.independence.right, *fallback.independence.given}

@@ -17,6 +17,10 @@ largest S certifies whenever any S inside the context does.
 Nodes outside T may be added to S. That leaves X alone, so the same X stays best, and what remains is to add the parents
 that R asks for and then as few nodes as possible: a smallest separator. The outcome itself is the last resort; it is
 known in training, which is all that the penalty needs.
+
+Where no set certifies by its paths, one may certify by the inputs: the largest set inside the context holds no input
+that descends from A, so all that is missing is the inputs outside T, if A changes none of those. A valid set is
+preferred here too, because with a valid set a small dependence is a small effect of an intervention.
 """
 
 from __future__ import annotations
@@ -38,19 +42,22 @@ def choose_adjustment(problem: Problem) -> frozenset[int]:
     """Return the adjustment set of choice: a certifying one whenever there is one.
 
     In this order: the largest set inside the context; the same with as few observed nodes from outside as possible; the
-    same with the outcome allowed too. Where nothing certifies, a set that is valid at least, else the largest inside.
+    same with the outcome allowed too; a set that certifies by the inputs, valid if it can be. Where nothing certifies,
+    a set that is valid at least, else the largest inside.
     """
     inside = largest_inside(problem)
-    if problem.certifies(inside):
+    if problem.certifies_by_paths(inside):
         return inside
     outside = problem.observed - problem.known
-    wanted = frozenset(missing for _, missing in problem.unexplained(inside))
-    for required in (wanted, frozenset[int]()):
+    parents = frozenset(missing for _, missing in problem.unexplained(inside))
+    inputs = problem.inputs - problem.known
+    required_inputs = inputs if inputs.isdisjoint(problem.affected) else frozenset[int]()
+    for required in (parents, required_inputs):
         for allowed in (outside - {problem.outcome}, outside):
             found = _extended(problem, inside, allowed, required)
             if found is not None:
                 return found
-    return inside
+    return inside | required_inputs
 
 
 def _extended(

@@ -29,7 +29,8 @@ class Finding:
     Attributes
     ----------
     condition : str
-        ``"validity"``, ``"parents"``, ``"noise"``, ``"paper"``, or ``"class"`` where edges have no direction.
+        ``"validity"``, ``"parents"``, ``"noise"``, ``"inputs"``, ``"paper"``, or ``"class"`` where edges have no
+        direction.
     holds : bool
         Whether it speaks for the verdict.
     sentence : str
@@ -137,6 +138,14 @@ def noise_findings(graph: CausalGraph, problem: Problem, s: Set[int]) -> list[Fi
             )
         )
     return found
+
+
+def inputs_finding(graph: CausalGraph, problem: Problem, s: Set[int]) -> Finding:
+    """Say that the independence leaves a function of the inputs in `s` alone, none of which A changes."""
+    protected, kept = as_set(graph.names(problem.protected)), graph.names(problem.inputs & s)
+    left = f"a function of {as_set(kept)} alone, which {protected} does not change" if kept else "a constant"
+    known = as_set(graph.names(problem.known | s))
+    return Finding("inputs", True, f"Every input lies in {known}: under overlap the independence leaves {left}.")
 
 
 def paper_findings(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> list[Finding]:

@@ -6,7 +6,14 @@ If Ŷ ⊥ X | S, then Ŷ is counterfactually invariant in A with respect to A �
 - (validity) S is a valid adjustment set for (X, Ŷ) in the graph with Ŷ, and
 - (parents) every node of R lies in A ∪ W ∪ S and so do its parents, where R holds the nodes of X ∖ A that descend from
   A and, with each node, its parents that descend from A and are not in A. A latent root counts as its children's noise;
-- (noise) where such a root has several children, the children in R must be injective in their total noise.
+- (noise) where such a root has several children, the children in R must be injective in their total noise,
+
+or else, whatever these three say, provided that
+
+- (inputs) every input lies in A ∪ W ∪ S, and no input in S descends from A.
+
+The last one is a second, shorter way: under overlap Ŷ ⊥ X | S then leaves Ŷ a function of the inputs in S alone, and A
+changes none of them (docs/graphs.md has the proof).
 
 Validity is asked for Ŷ, not for the outcome: Ŷ inherits every cause of its inputs, and a path into an input is as good
 a back door as a path into the outcome.
@@ -53,6 +60,11 @@ class Problem:
             outcome=graph.index[roles.outcome],
             observed=frozenset(graph.numbers(graph.observed)),
         )
+
+    @cached_property
+    def inputs(self) -> frozenset[int]:
+        """The parents of Ŷ."""
+        return frozenset(self.dag.parents[self.predictor])
 
     @cached_property
     def affected(self) -> set[int]:
@@ -103,9 +115,17 @@ class Problem:
             if self.is_noise(parent) and len(self.dag.children[parent]) > 1
         ]
 
-    def certifies(self, s: Set[int]) -> bool:
+    def certifies_by_paths(self, s: Set[int]) -> bool:
         """Tell whether the conditions on validity and parents hold with adjustment set `s`."""
         return not self.unexplained(s) and self.adjustment(s).is_valid(s)
+
+    def certifies_by_inputs(self, s: Set[int]) -> bool:
+        """Tell whether every input lies in A ∪ W ∪ S, and those in S do not descend from A."""
+        return self.inputs <= self.known | s and self.affected.isdisjoint(self.inputs & s)
+
+    def certifies(self, s: Set[int]) -> bool:
+        """Tell whether adjustment set `s` certifies, one way or the other."""
+        return self.certifies_by_inputs(s) or self.certifies_by_paths(s)
 
 
 def statement(graph: CausalGraph, problem: Problem, s: Set[int]) -> Independence:

@@ -2,7 +2,8 @@
 
 Changes are searched in order of their number. What can help is read off the offences themselves: an open path is closed
 only by a change to a node or an edge on it, a missing parent is mended only by a change to it, to its edge or to its
-child. So the search follows the witnesses instead of trying every node of the graph.
+child, and the short way by the inputs only by a change to an input outside the context. So the search follows the
+witnesses instead of trying every node of the graph.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def _candidates(draft: _Draft, s: frozenset[int], problem: Problem) -> Iterator[
     paths = [path for finding in draft.offences(s, problem) for path in finding.paths]
     nodes = list(dict.fromkeys(node for path in paths for node in path.nodes if node in graph.index))
     nodes += graph.names({node for node, missing in problem.unexplained(s) if node == missing})
-    for node in dict.fromkeys(nodes):
+    nodes += [name for name in roles.inputs if name not in roles.context and name not in roles.protected]
+    nodes = list(dict.fromkeys(nodes))
+    for node in nodes:
         if node in graph.latent:
             yield _changed(draft, Change("measure", (node,), f"measure {node}"), graph=_observing(graph, node))
     for path in paths:
