@@ -225,7 +225,8 @@ def test_verdict_is_json_ready_with_all_its_parts():
     content = json.loads(json.dumps(graph.criterion("Y", "A", context=["A"], inputs=["L"], adjustment=[]).to_dict()))
     assert content["holds"] is False
     assert content["independence"]["text"] == "Ŷ ⊥ {A}"
-    assert content["repairs"][0]["changes"] == [{"kind": "adjust for", "nodes": ["L"]}]
+    order = {"kind": "adjust for", "nodes": ["L"], "sentence": "adjust for {L} instead of ∅"}
+    assert content["repairs"][0]["changes"] == [order]
     assert content["weaker"][-1]["implies"].startswith("parity in the data")
 
 

@@ -2,8 +2,7 @@
 
 from ciplearn.causal.graph import CausalGraph
 from ciplearn.causal.independence import Independence
-from ciplearn.causal.partial import ClassVerdict
 from ciplearn.causal.paths import Path
-from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict
+from ciplearn.causal.verdict import Change, ClassVerdict, Fallback, Repair, Verdict
 
 __all__ = ["CausalGraph", "Change", "ClassVerdict", "Fallback", "Independence", "Path", "Repair", "Verdict"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,14 @@ class Finding:
             "holds": self.holds,
             "sentence": self.sentence,
             "paths": [str(path) for path in self.paths],
+            "walks": [path.to_list() for path in self.paths],
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Finding:
+        """Read what `to_dict` wrote."""
+        paths = tuple(Path.from_list(walk) for walk in content["walks"])
+        return cls(content["condition"], content["holds"], content["sentence"], paths)
 
 
 def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:

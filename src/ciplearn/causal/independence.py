@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,3 +61,8 @@ class Independence:
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as JSON-ready data."""
         return {"left": list(self.left), "right": list(self.right), "given": list(self.given), "text": str(self)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Independence:
+        """Read what `to_dict` wrote."""
+        return cls(right=content["right"], given=content["given"], left=content["left"])

@@ -25,6 +25,12 @@ def members(graph: CausalGraph, limit: int | None) -> Iterator[CausalGraph]:
     return islice(_members(graph), limit)
 
 
+def chosen_directions(graph: CausalGraph, member: CausalGraph) -> tuple[Edge, ...]:
+    """Return the directions that a member gives to the undirected edges of `graph`."""
+    drawn = set(member.directed)
+    return tuple((a, b) if (a, b) in drawn else (b, a) for a, b in graph.undirected)
+
+
 def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
     joined: dict[str, set[str]] = {node: set() for node in graph.nodes}
     for a, b in (*graph.directed, *graph.bidirected, *graph.undirected):

@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Finding
 from ciplearn.causal.criterion import judge
 from ciplearn.causal.edges import Edge
-from ciplearn.causal.orientations import members
+from ciplearn.causal.orientations import chosen_directions, members
 from ciplearn.causal.roles import Roles
-from ciplearn.causal.verdict import Change, Repair, Verdict
+from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 MOST_MEMBERS = 256
-
-
-@dataclass(frozen=True, repr=False)
-class ClassVerdict(Verdict):
-    """The verdict over every graph of a class: `holds` means that it holds in all of them, with one adjustment set.
-
-    Attributes
-    ----------
-    holds_in : str
-        ``"all"``, ``"some"`` or ``"none"`` of the members.
-    members : tuple of Verdict
-        The verdict of each member that was judged.
-    deciding : tuple of pairs
-        Undirected edges (a, b) such that the verdict holds in every member with a → b and in no member with b → a.
-    complete : bool
-        False where the class has more members than were judged; then `holds` is False.
-    """
-
-    holds_in: str
-    members: tuple[Verdict, ...]
-    deciding: tuple[Edge, ...]
-    complete: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-ready data; members by the directions they choose."""
-        return {
-            **super().to_dict(),
-            "holds_in": self.holds_in,
-            "complete": self.complete,
-            "deciding": [list(edge) for edge in self.deciding],
-            "members": [
-                {
-                    "directed": [list(edge) for edge in self.chosen(member)],
-                    "holds": member.holds,
-                    "adjustment": list(member.adjustment),
-                }
-                for member in self.members
-            ],
-        }
-
-    def chosen(self, member: Verdict) -> tuple[Edge, ...]:
-        """Return the directions that a member gives to the undirected edges."""
-        return _directions(self.graph, member.graph)
 
 
 def judge_class(graph: CausalGraph, roles: Roles) -> ClassVerdict:
@@ -88,6 +45,7 @@ def judge_class(graph: CausalGraph, roles: Roles) -> ClassVerdict:
         "graph": graph,
         "find_repairs": partial(_directing, shared, deciding),
         "injective": tuple(dict.fromkeys(name for verdict in shared for name in verdict.injective)),
+        "assumptions": tuple(dict.fromkeys(sentence for verdict in shared for sentence in verdict.assumptions)),
     }
     return ClassVerdict(**fields, holds_in=holds_in, members=tuple(shared), deciding=deciding, complete=complete)
 
@@ -119,7 +77,7 @@ def _summary(
         sentence += f"; the edge {a} − {b} decides: it holds in all with {a} → {b} and in none with {b} → {a}"
     elif holds_in == "some":
         failing = next(verdict for verdict in judged if not verdict.holds)
-        sentence += f"; it fails, for example, with {_written(_directions(graph, failing.graph))}"
+        sentence += f"; it fails, for example, with {_written(chosen_directions(graph, failing.graph))}"
     sentence += "."
     if not complete:
         loose = len(graph.undirected)
@@ -136,11 +94,6 @@ def _deciding(graph: CausalGraph, judged: list[Verdict]) -> tuple[Edge, ...]:
             if with_edge == {True} and against == {False}:
                 found.append(edge)
     return tuple(found)
-
-
-def _directions(graph: CausalGraph, member: CausalGraph) -> tuple[Edge, ...]:
-    drawn = set(member.directed)
-    return tuple((a, b) if (a, b) in drawn else (b, a) for a, b in graph.undirected)
 
 
 def _written(edges: tuple[Edge, ...]) -> str:

@@ -37,6 +37,15 @@ class Path:
         """Triples (node, arrow, next node)."""
         return tuple(zip(self.nodes, self.arrows, self.nodes[1:], strict=False))
 
+    def to_list(self) -> list[str]:
+        """Return nodes and arrows in turn, JSON-ready: a name may hold an arrow, so the text alone could be misread."""
+        return [self.nodes[0], *(step for edge in self.edges for step in edge[1:])]
+
+    @classmethod
+    def from_list(cls, steps: Sequence[str]) -> Path:
+        """Read what `to_list` wrote."""
+        return cls(tuple(steps[::2]), tuple(steps[1::2]))
+
 
 def predictor_name(graph: CausalGraph) -> str:
     """Return the name under which Ŷ is shown: one that no node of the graph has."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from ciplearn._core.errors import InputTypeError
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal.conditions import Finding
+from ciplearn.causal.edges import Edge
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.names import in_order
+from ciplearn.causal.orientations import chosen_directions
 from ciplearn.causal.paths import Path
 
 if TYPE_CHECKING:
@@ -40,6 +42,15 @@ class Change:
     def __str__(self) -> str:
         return self.sentence
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the change as JSON-ready data."""
+        return {"kind": self.kind, "nodes": list(self.nodes), "sentence": self.sentence}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Change:
+        """Read what `to_dict` wrote."""
+        return cls(content["kind"], tuple(content["nodes"]), content["sentence"])
+
 
 @dataclass(frozen=True)
 class Repair:
@@ -55,10 +66,16 @@ class Repair:
     def to_dict(self) -> dict[str, Any]:
         """Return the repair as JSON-ready data."""
         return {
-            "changes": [{"kind": change.kind, "nodes": list(change.nodes)} for change in self.changes],
+            "changes": [change.to_dict() for change in self.changes],
             "independence": self.independence.to_dict(),
             "sentence": str(self),
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Repair:
+        """Read what `to_dict` wrote."""
+        changes = tuple(Change.from_dict(change) for change in content["changes"])
+        return cls(changes, Independence.from_dict(content["independence"]))
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,11 @@ class Fallback:
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as JSON-ready data."""
         return {"independence": self.independence.to_dict(), "implies": self.implies}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Fallback:
+        """Read what `to_dict` wrote."""
+        return cls(Independence.from_dict(content["independence"]), content["implies"])
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +176,15 @@ class Verdict:
         return in_order((*self.protected, *self.context, *self.adjustment))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-ready data."""
+        """Return everything but the graph as JSON-ready data; `from_dict` reads it back."""
+        return {
+            **self._judgement(),
+            "repairs": [repair.to_dict() for repair in self.repairs],
+            "weaker": [fallback.to_dict() for fallback in self.weaker],
+        }
+
+    def _judgement(self) -> dict[str, Any]:
+        """The fields without the searches."""
         return {
             "holds": self.holds,
             "paper_condition": self.paper_condition,
@@ -168,9 +198,39 @@ class Verdict:
             "assumptions": list(self.assumptions),
             "injective": list(self.injective),
             "warnings": list(self.warnings),
-            "repairs": [repair.to_dict() for repair in self.repairs],
-            "weaker": [fallback.to_dict() for fallback in self.weaker],
         }
+
+    @staticmethod
+    def from_dict(content: Mapping[str, Any], graph: CausalGraph) -> Verdict:
+        """Read back a verdict that `to_dict` wrote, without judging again.
+
+        Parameters
+        ----------
+        content
+            What `to_dict` returned, before or after JSON.
+        graph
+            The graph that was judged.
+
+        Returns
+        -------
+        Verdict
+            Equal to the one that was written, a `ClassVerdict` if it was one.
+
+        Raises
+        ------
+        InputError
+            If the content is no verdict, or one of another graph.
+        """
+        try:
+            fields = _read_fields(content, graph)
+            if "members" not in content:
+                return Verdict(**fields)
+            return ClassVerdict(**fields, **_read_class_fields(content, graph))
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+            raise InputError(
+                f"This is no verdict on this graph ({type(error).__name__}: {error}); pass what to_dict() returned "
+                "and the graph that was judged."
+            ) from error
 
     def headline(self) -> str:
         """Return the verdict in one sentence."""
@@ -200,6 +260,82 @@ class Verdict:
 
     def _repr_svg_(self) -> str:
         return self.graph.to_svg(verdict=self)
+
+
+@dataclass(frozen=True, repr=False)
+class ClassVerdict(Verdict):
+    """The verdict over every graph of a class: `holds` means that it holds in all of them, with one adjustment set.
+
+    Attributes
+    ----------
+    holds_in : str
+        ``"all"``, ``"some"`` or ``"none"`` of the members.
+    members : tuple of Verdict
+        The verdict of each member that was judged.
+    deciding : tuple of pairs
+        Undirected edges (a, b) such that the verdict holds in every member with a → b and in no member with b → a.
+    complete : bool
+        False where the class has more members than were judged; then `holds` is False.
+    """
+
+    holds_in: str
+    members: tuple[Verdict, ...]
+    deciding: tuple[Edge, ...]
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the graph as JSON-ready data.
+
+        Members stand by the directions they choose, without repairs of their own.
+        """
+        return {
+            **super().to_dict(),
+            "holds_in": self.holds_in,
+            "complete": self.complete,
+            "deciding": [list(edge) for edge in self.deciding],
+            "members": [
+                {"directed": [list(edge) for edge in self.chosen(member)], **member._judgement()}
+                for member in self.members
+            ],
+        }
+
+    def chosen(self, member: Verdict) -> tuple[Edge, ...]:
+        """Return the directions that a member gives to the undirected edges."""
+        return chosen_directions(self.graph, member.graph)
+
+
+def _read_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[str, Any]:
+    roles = {role: tuple(content[role]) for role in ("protected", "context", "inputs", "adjustment")}
+    for role, names in roles.items():
+        graph.known_observed(names, role)
+    return {
+        "holds": content["holds"],
+        "paper_condition": content["paper_condition"],
+        "independence": Independence.from_dict(content["independence"]),
+        "findings": tuple(Finding.from_dict(finding) for finding in content["reasons"]),
+        "assumptions": tuple(content["assumptions"]),
+        "warnings": tuple(content["warnings"]),
+        "injective": tuple(content["injective"]),
+        "outcome": graph.known_observed(content["outcome"], "outcome")[0],
+        **roles,
+        "graph": graph,
+        "find_repairs": partial(tuple, [Repair.from_dict(repair) for repair in content.get("repairs", ())]),
+        "find_fallbacks": partial(tuple, [Fallback.from_dict(weaker) for weaker in content.get("weaker", ())]),
+    }
+
+
+def _read_class_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[str, Any]:
+    members = []
+    for member in content["members"]:
+        directed = tuple((a, b) for a, b in member["directed"])
+        drawn = replace(graph, directed=(*graph.directed, *directed), undirected=())
+        members.append(Verdict(**_read_fields(member, drawn)))
+    return {
+        "holds_in": content["holds_in"],
+        "members": tuple(members),
+        "deciding": tuple((a, b) for a, b in content["deciding"]),
+        "complete": content["complete"],
+    }
 
 
 def _marked(finding: Finding) -> str:
