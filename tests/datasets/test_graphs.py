@@ -1,6 +1,12 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from ciplearn.datasets import dsprites, graphs
+from tests.causal.exact import BinaryModel, invariance_error
+
+FEATURES = ["X_A⊥", "X_Y⊥", "X∧"]
 
 
 @pytest.mark.parametrize(
@@ -59,9 +65,36 @@ def test_anticausal_veitch_graph_passes_given_the_outcome_and_fails_for_the_outc
     assert any("needs it in training only" in warning for warning in verdict.warnings)
 
 
+def _error_among_the_selected(verdict, seed):
+    """Exact error of invariance where all rows, of the data and of the question, are selected ones."""
+    model = BinaryModel.at_random(verdict.graph, np.random.default_rng(seed))
+    model.weight = np.where(model.run()["selected"] == 1, model.weight, 0.0)
+    return invariance_error(model, verdict)
+
+
+def test_selected_rows_are_certified_given_the_outcome_and_only_then():
+    graph = graphs.veitch_selection()
+    verdict = graph.criterion(context=[], inputs=FEATURES, adjustment=["Y", "selected"])
+    assert verdict.holds
+    assert not verdict.paper_condition
+    assert str(verdict.independence) == "Ŷ ⊥ {A} | {Y, selected}"
+    assert max(_error_among_the_selected(verdict, seed) for seed in range(20)) < 1e-9
+    alone = graph.criterion(context=[], inputs=FEATURES, adjustment=["selected"])
+    assert not alone.holds
+    assert any("A → selected ← Y ← X_A⊥ → Ŷ is open" in reason for reason in alone.reasons)
+    assert max(_error_among_the_selected(alone, seed) for seed in range(20)) > 1e-3
+
+
+def test_selected_rows_are_refused_where_the_association_is_not_purely_spurious():
+    graph = graphs.veitch_selection()
+    graph = replace(graph, directed=(*graph.directed, ("X∧", "Y")))
+    verdict = graph.criterion(context=[], inputs=FEATURES, adjustment=["Y", "selected"])
+    assert not verdict.holds
+    assert max(_error_among_the_selected(verdict, seed) for seed in range(20)) > 1e-3
+
+
 def test_penalty_of_the_paper_on_the_anticausal_graph_is_vacuous():
-    features = ["X_A⊥", "X_Y⊥", "X∧"]
-    verdict = graphs.figure_c().criterion(context=["A"], inputs=features, adjustment=features)
+    verdict = graphs.figure_c().criterion(context=["A"], inputs=FEATURES, adjustment=FEATURES)
     assert not verdict.holds
     assert any("vacuous" in warning for warning in verdict.warnings)
 

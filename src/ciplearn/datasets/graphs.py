@@ -1,4 +1,4 @@
-"""The causal graphs of the paper [quinzan2024].
+"""The causal graphs of the paper [quinzan2024], and the third graph of Veitch et al. [veitch2021].
 
 Each function returns a graph whose exposures and outcome are set, so that ``figure_a().criterion()`` is the paper's
 question about it.
@@ -29,6 +29,20 @@ def figure_c() -> CausalGraph:
     change X_A⊥, and X_Y⊥ has nothing to do with Y but through A.
     """
     return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  Y -> {X_A⊥ X∧}  A -> {X∧ X_Y⊥}  A <-> Y }")
+
+
+def veitch_selection() -> CausalGraph:
+    """Selection case of Veitch et al. [veitch2021]: A and Y are related because rows were picked by both.
+
+    Causal direction without a hidden confounder; the association is purely spurious, that is, the features that A
+    changes say nothing more about Y once A and X_A⊥ are known. Every row at hand has ``selected = 1``, so that the node
+    belongs to every adjustment set and is no input. Given the outcome the criterion holds with an empty context,
+    Ŷ ⊥ {A} | {Y, selected}: the penalty of Veitch et al., conditional on Y. Given ``selected`` alone it fails, because
+    A → selected ← Y ← X_A⊥ is open.
+    """
+    return CausalGraph.from_dagitty(
+        "dag { A [exposure]  Y [outcome]  A -> {X∧ X_Y⊥}  X_A⊥ -> {X∧ Y}  X∧ -> X_Y⊥  {A Y} -> selected }"
+    )
 
 
 def figure_d() -> CausalGraph:
