@@ -13,7 +13,7 @@ from processes import CHOSEN_ON, NEW
 
 from ciplearn import HSCIC, CIPRegressor, Gaussian, Linear, ResidualHSCIC, frontier
 from ciplearn.baselines import CF1
-from ciplearn.causal.entries import columns_of
+from ciplearn.causal.vector_columns import columns_of
 from ciplearn.datasets import MinMaxScaling
 
 GAMMAS = (0.0, 0.1, 0.3, 0.6, 1.0, 1.8, 3.0, 6.0, 15.0, 50.0)

@@ -25,13 +25,24 @@ def test_every_graph_is_drawn_as_well_formed_svg_with_all_its_nodes(graph):
     assert set(_nodes(graph.to_svg())) == set(graph.nodes)
 
 
-def test_roles_are_shown_as_classes():
+def _roles(svg):
+    return {name: role for name, (role, _) in _nodes(svg).items()}
+
+
+def test_roles_of_the_text_are_shown_as_classes_without_a_verdict():
+    graph = CausalGraph.from_dagitty("dag { A [exposure] Y [outcome] S [adjusted] U [latent] U -> S -> A -> L -> Y }")
+    assert _roles(graph.to_svg()) == {
+        "A": "node protected",
+        "L": "node other",
+        "S": "node given",
+        "U": "node latent",
+        "Y": "node outcome",
+    }
+
+
+def test_roles_of_a_verdict_are_shown_as_classes():
     graph = CausalGraph.from_edges("S -> A -> L -> Y, S -> Y, U -> S", latent="U")
-    shown = {name: role for name, (role, _) in _nodes(graph.criterion("Y", "A").graph.to_svg()).items()}
-    assert shown["U"] == "node latent"
-    verdict = graph.criterion("Y", "A")
-    shown = {name: role for name, (role, _) in _nodes(graph.to_svg(verdict)).items()}
-    assert shown == {
+    assert _roles(graph.to_svg(graph.criterion("Y", "A"))) == {
         "A": "node protected",
         "L": "node context",
         "S": "node given",

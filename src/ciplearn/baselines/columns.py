@@ -9,9 +9,9 @@ from typing import Any
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.entries import columns_of, node_of, nodes_of
 from ciplearn.causal.names import nearest
 from ciplearn.causal.roles import resolve_roles
+from ciplearn.causal.vector_columns import columns_of, node_of, nodes_of
 from ciplearn.estimators.roles import named_columns, refuse_outcome
 
 

@@ -1,208 +1,156 @@
-"""Each condition of the criterion as a sentence with its witnesses."""
+"""The conditions of the criterion, in numbers.
+
+For protected A, context W, adjustment set S and inputs I, let X = (A ∪ W) ∖ S and let Ŷ be a new node with parents I.
+If Ŷ ⊥ X | S, then Ŷ is counterfactually invariant in A with respect to A ∪ W ∪ S, provided that
+
+- (validity) S is a valid adjustment set for (X, Ŷ) in the graph with Ŷ, and
+- (parents) every node of R lies in A ∪ W ∪ S and so do its parents, where R holds the nodes of X ∖ A that descend from
+  A and, with each node, its parents that descend from A and are not in A. A latent root counts as its children's noise;
+- (noise) where such a root has several children, the children in R must be injective in their total noise,
+
+or else, whatever these three say, provided that
+
+- (inputs) every input lies in A ∪ W ∪ S, and no input in S descends from A.
+
+The last one is a second, shorter way: under overlap Ŷ ⊥ X | S then leaves Ŷ a function of the inputs in S alone, and A
+changes none of them (docs/graphs.md has the proof).
+
+Validity is asked for Ŷ, not for the outcome: Ŷ inherits every cause of its inputs, and a path into an input is as good
+a back door as a path into the outcome.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
 from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.dag import Dag
-from ciplearn.causal.paths import Path, as_path, shortest_directed, why_open
-from ciplearn.causal.problem import Problem
+from ciplearn.causal.independence import Independence
+from ciplearn.causal.paths import predictor_name
 from ciplearn.causal.roles import Roles
-from ciplearn.causal.separation import reachable, shortest_open_walk
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-# A reader learns nothing from the sixth path of the same kind.
-_SHOWN = 5
-
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that speaks for or against the verdict.
+class Conditions:
+    """What must hold of an adjustment set, for one graph and fixed roles.
 
-    Attributes
-    ----------
-    condition : str
-        ``"validity"``, ``"parents"``, ``"noise"``, ``"inputs"``, ``"paper"``, or ``"class"`` where edges have no
-        direction.
-    holds : bool
-        Whether it speaks for the verdict.
-    sentence : str
-        The finding in words, with nodes and paths.
-    paths : tuple of Path
-        The paths in the sentence; open ones are drawn in red.
+    Nodes are numbers of `dag`, the graph with Ŷ added; `known` is A ∪ W.
     """
 
-    condition: str
-    holds: bool
-    sentence: str
-    paths: tuple[Path, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as JSON-ready data."""
-        return {
-            "condition": self.condition,
-            "holds": self.holds,
-            "sentence": self.sentence,
-            "paths": [str(path) for path in self.paths],
-            "walks": [path.to_list() for path in self.paths],
-        }
+    graph: CausalGraph
+    roles: Roles
+    dag: Dag
+    predictor: int
+    protected: frozenset[int]
+    known: frozenset[int]
+    outcome: int
+    observed: frozenset[int]
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Finding:
-        """Read what `to_dict` wrote."""
-        paths = tuple(Path.from_list(walk) for walk in content["walks"])
-        return cls(content["condition"], content["holds"], content["sentence"], paths)
-
-
-def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:
-    """Say whether `s` is a valid adjustment set for the exposures and `target`, with every offence shown."""
-    given = set(graph.names(s))
-    exposures = as_set(graph.names(adjustment.x))
-    found = []
-    for node in sorted(adjustment.forbidden & s)[:_SHOWN]:
-        found.append(_forbidden_finding(graph, adjustment, node, target))
-    backdoor = adjustment.backdoor_graph
-    connected = adjustment.x & reachable(backdoor, adjustment.y, s)
-    walks = (shortest_open_walk(backdoor, {x}, adjustment.y, s) for x in sorted(connected))
-    # A walk that meets X again is not proper; the node where it does has its own, shorter witness.
-    proper = (walk for walk in walks if walk and adjustment.x.isdisjoint(walk[1:]))
-    for walk in islice(proper, _SHOWN):
-        path = as_path(graph, adjustment.dag, walk)
-        found.append(Finding("validity", False, f"{path} is open: {why_open(graph, path, given)}.", (path,)))
-    if not found:
-        found.append(
-            Finding(
-                "validity",
-                True,
-                f"{as_set(sorted(given, key=graph.index.__getitem__))} is a valid adjustment set for ({exposures}, "
-                f"{target}): it blocks every proper non-causal path and holds nothing that {exposures} changes on the "
-                f"way to {target}.",
-            )
+    def of(cls, graph: CausalGraph, roles: Roles) -> Conditions:
+        """Add Ŷ below the inputs and number the roles."""
+        bare = graph.dag()
+        protected = frozenset(graph.numbers(roles.protected))
+        return cls(
+            graph=graph,
+            roles=roles,
+            dag=bare.with_node(sorted(graph.numbers(roles.inputs))),
+            predictor=bare.size,
+            protected=protected,
+            known=protected | graph.numbers(roles.context),
+            outcome=graph.index[roles.outcome],
+            observed=frozenset(graph.numbers(graph.observed)),
         )
-    return found
+
+    @cached_property
+    def inputs(self) -> frozenset[int]:
+        """The parents of Ŷ."""
+        return frozenset(self.dag.parents[self.predictor])
+
+    @cached_property
+    def affected(self) -> set[int]:
+        """Strict descendants of A that are not in A themselves."""
+        below = self.dag.descendants(child for node in self.protected for child in self.dag.children[node])
+        return below - self.protected
+
+    def exposures(self, s: Set[int]) -> frozenset[int]:
+        """X = (A ∪ W) ∖ S."""
+        return self.known - s
+
+    def adjustment(self, s: Set[int]) -> Adjustment:
+        """The adjustment problem (X, Ŷ) that S must solve."""
+        return Adjustment(self.dag, self.exposures(s), frozenset((self.predictor,)))
+
+    def responding(self, s: Set[int]) -> set[int]:
+        """R: nodes of X ∖ A that A changes, with every node through which A changes them."""
+        found = (self.exposures(s) - self.protected) & self.affected
+        reached = set(found)
+        stack = list(reached)
+        while stack:
+            for parent in self.dag.parents[stack.pop()]:
+                if parent in self.affected and parent not in reached:
+                    reached.add(parent)
+                    stack.append(parent)
+        return reached
+
+    def is_noise(self, node: int) -> bool:
+        """Tell whether a node is a latent root, which counts as noise of its children."""
+        return node not in self.observed and node != self.predictor and not self.dag.parents[node]
+
+    def unexplained(self, s: Set[int]) -> list[tuple[int, int]]:
+        """Pairs (V, parent) with V in R whose parent is outside A ∪ W ∪ S; (V, V) where V itself is."""
+        inside = self.known | s
+        missing = []
+        for node in sorted(self.responding(s)):
+            if node not in inside:
+                missing.append((node, node))
+            missing += [(node, p) for p in self.dag.parents[node] if p not in inside and not self.is_noise(p)]
+        return missing
+
+    def confounded(self, s: Set[int]) -> list[tuple[int, int]]:
+        """Pairs (V, root) with V in R and a latent root that has other children too."""
+        return [
+            (node, parent)
+            for node in sorted(self.responding(s))
+            for parent in self.dag.parents[node]
+            if self.is_noise(parent) and len(self.dag.children[parent]) > 1
+        ]
+
+    def certifies_by_paths(self, s: Set[int]) -> bool:
+        """Tell whether the conditions on validity and parents hold with adjustment set `s`."""
+        return not self.unexplained(s) and self.adjustment(s).is_valid(s)
+
+    def certifies_by_inputs(self, s: Set[int]) -> bool:
+        """Tell whether every input lies in A ∪ W ∪ S, and those in S do not descend from A."""
+        return self.inputs <= self.known | s and self.affected.isdisjoint(self.inputs & s)
+
+    def certifies(self, s: Set[int]) -> bool:
+        """Tell whether adjustment set `s` certifies, one way or the other."""
+        return self.certifies_by_inputs(s) or self.certifies_by_paths(s)
+
+    def written(self, numbers: Iterable[int]) -> str:
+        """Write nodes as a set of names."""
+        return as_set(self.graph.names(numbers))
+
+    @cached_property
+    def predictor_name(self) -> str:
+        """The name under which Ŷ is shown."""
+        return predictor_name(self.graph)
+
+    def statement(self, s: Set[int]) -> Independence:
+        """Return the statement for a penalty to enforce with adjustment set `s`: Ŷ ⊥ X | S."""
+        right, given = self.graph.names(self.exposures(s)), self.graph.names(s)
+        return Independence(right=right, given=given, left=self.predictor_name)
 
 
-def parents_findings(graph: CausalGraph, problem: Problem, s: Set[int]) -> list[Finding]:
-    """Say whether the nodes through which A changes the context are known together with their parents."""
-    inside = as_set(graph.names(problem.known | s))
-    found = []
-    for node, missing in problem.unexplained(s)[:_SHOWN]:
-        name, gap = graph.nodes[node], graph.nodes[missing]
-        state = "latent" if gap in graph.latent else "not among them"
-        if node == missing:
-            sentence = (
-                f"{name} carries the effect of {as_set(graph.names(problem.protected))} into the context but is "
-                f"{state}: what it would have been cannot be told from {inside}."
-            )
-            found.append(Finding("parents", False, sentence))
-        else:
-            path = Path((gap, name), ("→",))
-            sentence = (
-                f"{path}: {name} responds to {as_set(graph.names(problem.protected))}, so its parents must lie in "
-                f"{inside}, but {gap} is {state}."
-            )
-            found.append(Finding("parents", False, sentence, (path,)))
-    if not found:
-        responding = graph.names(problem.responding(s))
-        protected = as_set(graph.names(problem.protected))
-        sentence = (
-            f"{as_set(responding)} respond{'s' if len(responding) == 1 else ''} to {protected}, and all parents of "
-            f"{as_set(responding)} lie in {inside}."
-            if responding
-            else f"Only {protected} itself changes in {as_set(graph.names(problem.exposures(s)))}: nothing else there "
-            f"responds to {protected}."
-        )
-        found.append(Finding("parents", True, sentence))
-    return found
-
-
-def noise_findings(graph: CausalGraph, problem: Problem, s: Set[int]) -> list[Finding]:
-    """Name the nodes that must be injective in their total noise; nothing where none is confounded."""
-    found = []
-    for node in dict.fromkeys(node for node, _ in problem.confounded(s)):
-        roots = [root for v, root in problem.confounded(s) if v == node]
-        paths = tuple(
-            as_path(graph, problem.dag, [node, root, other])
-            for root in roots
-            for other in problem.dag.children[root]
-            if other != node
-        )
-        found.append(
-            Finding(
-                "noise",
-                True,
-                f"{graph.nodes[node]} responds to {as_set(graph.names(problem.protected))} and is confounded "
-                f"({', '.join(str(path) for path in paths)}): certified only if {graph.nodes[node]} is injective in "
-                "its total noise, the unobserved causes included.",
-                paths,
-            )
-        )
-    return found
-
-
-def inputs_finding(graph: CausalGraph, problem: Problem, s: Set[int]) -> Finding:
-    """Say that the independence leaves a function of the inputs in `s` alone, none of which A changes."""
-    protected, kept = as_set(graph.names(problem.protected)), graph.names(problem.inputs & s)
-    left = f"a function of {as_set(kept)} alone, which {protected} does not change" if kept else "a constant"
-    known = as_set(graph.names(problem.known | s))
-    return Finding("inputs", True, f"Every input lies in {known}: under overlap the independence leaves {left}.")
-
-
-def paper_findings(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> list[Finding]:
-    """Judge the theorem as printed: S valid for (X, Y) and the parents of W ∖ A inside A ∪ W.
-
-    Paths are read as proper ones; the printed "all non-causal paths" would refuse the paper's own figures.
-    """
-    if problem.outcome in s:
-        sentence = f"The paper's theorem does not apply: {roles.outcome} is the outcome and is adjusted for."
-        return [Finding("paper", False, sentence)]
-    target = Adjustment(graph.dag(), problem.exposures(s), frozenset((problem.outcome,)))
-    found = [f for f in validity_findings(graph, target, s, roles.outcome) if not f.holds]
-    strangers = [
-        (node, parent)
-        for node in sorted(problem.known - problem.protected)
-        for parent in problem.dag.parents[node]
-        if parent not in problem.known and not (problem.is_noise(parent) and len(problem.dag.children[parent]) == 1)
-    ]
-    for node, parent in strangers[:_SHOWN]:
-        others = [child for child in problem.dag.children[parent] if child != node]
-        walk = [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node]
-        path = as_path(graph, problem.dag, walk)
-        sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {as_set(graph.names(problem.known))}."
-        found.append(Finding("paper", False, sentence, (path,)))
-    if found:
-        return [Finding("paper", False, f.sentence, f.paths) for f in found]
-    sentence = (
-        f"{as_set(graph.names(s))} is a valid adjustment set for ({as_set(graph.names(problem.exposures(s)))}, "
-        f"{roles.outcome}), and all parents of the context lie in {as_set(graph.names(problem.known))}."
-    )
-    return [Finding("paper", True, sentence)]
-
-
-def _forbidden_finding(graph: CausalGraph, adjustment: Adjustment, node: int, target: str) -> Finding:
-    dag, x = adjustment.dag, adjustment.x
-    name = graph.nodes[node]
-    below = shortest_directed(dag, adjustment.proper_causal, node, x) or [node]
-    turn = node if node in adjustment.proper_causal else below[0]
-    causal = [
-        *(shortest_directed(dag, x, turn, x) or [turn]),
-        *next(onward[1:] for y in sorted(adjustment.y) if (onward := _onward(dag, turn, y, x))),
-    ]
-    path = as_path(graph, dag, causal)
-    where = "it lies" if turn == node else f"it descends from {graph.nodes[turn]}, which lies"
-    sentence = (
-        f"{name} must not be adjusted for: {where} on the causal path {path}, and adjusting for it hides part of what "
-        f"{graph.nodes[causal[0]]} does to {target}."
-    )
-    return Finding("validity", False, sentence, (path,))
-
-
-def _onward(dag: Dag, turn: int, y: int, x: Set[int]) -> list[int] | None:
-    return [turn] if turn == y else shortest_directed(dag, {turn}, y, x)
+def search_limit(graph: CausalGraph) -> int:
+    """Return how many changed graphs or roles a search may judge: 300, fewer on graphs of more than 100 nodes."""
+    # A judgement is linear in the graph; this keeps a search near a second at 1000 nodes.
+    return min(300, max(20, 30_000 // max(1, len(graph.nodes))))

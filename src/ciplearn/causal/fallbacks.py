@@ -8,10 +8,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal.choice import choose_adjustment
+from ciplearn.causal.conditions import Conditions, search_limit
+from ciplearn.causal.default_adjustment import default_adjustment
 from ciplearn.causal.names import in_order
-from ciplearn.causal.paths import predictor_name
-from ciplearn.causal.problem import Problem, statement, trials
 from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Fallback
 
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 
-def find_fallbacks(graph: CausalGraph, roles: Roles, problem: Problem, s: Set[int]) -> tuple[Fallback, ...]:
+def find_fallbacks(conditions: Conditions, s: Set[int]) -> tuple[Fallback, ...]:
     """Return a certified smaller context if there is one, invariance to experiments if S is valid, parity always."""
     found = []
-    smaller = _smaller_context(graph, roles)
+    smaller = _smaller_context(conditions.graph, conditions.roles)
     if smaller is not None:
         found.append(smaller)
-    enforced = statement(graph, problem, s)
-    right, predictor = as_set(enforced.right), predictor_name(graph)
-    if problem.adjustment(s).is_valid(s):
+    enforced = conditions.statement(s)
+    right, predictor = as_set(enforced.right), conditions.predictor_name
+    if conditions.adjustment(s).is_valid(s):
         found.append(
             Fallback(
                 enforced,
@@ -53,7 +52,7 @@ def _smaller_context(graph: CausalGraph, roles: Roles) -> Fallback | None:
     for count in range(1, len(droppable) + 1):
         for dropped in combinations(droppable, count):
             tried += 1
-            if tried > trials(graph) and count < len(droppable):
+            if tried > search_limit(graph) and count < len(droppable):
                 break
             kept = tuple(name for name in roles.context if name not in dropped)
             found = _certified(graph, replace(roles, context=kept, adjustment=None))
@@ -63,13 +62,13 @@ def _smaller_context(graph: CausalGraph, roles: Roles) -> Fallback | None:
 
 
 def _certified(graph: CausalGraph, roles: Roles) -> Fallback | None:
-    problem = Problem.pose(graph, roles)
-    s = choose_adjustment(problem)
-    if not problem.certifies(s):
+    conditions = Conditions.of(graph, roles)
+    s = default_adjustment(conditions)
+    if not conditions.certifies(s):
         return None
     known = in_order((*roles.protected, *roles.context, *graph.names(s)))
     return Fallback(
-        statement(graph, problem, s),
+        conditions.statement(s),
         f"counterfactual invariance in {as_set(roles.protected)} with respect to {as_set(known)}, a smaller context "
         "than the one asked about.",
     )

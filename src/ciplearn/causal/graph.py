@@ -13,17 +13,16 @@ from typing import Self
 
 from ciplearn._core.errors import GraphError
 from ciplearn.causal import queries
+from ciplearn.causal.class_criterion import judge_class
 from ciplearn.causal.criterion import judge
 from ciplearn.causal.dag import Dag
 from ciplearn.causal.drawing import draw
-from ciplearn.causal.edges import Edge, checked_edges, checked_point
 from ciplearn.causal.formats.parts import GraphParts
 from ciplearn.causal.implications import implied_independencies
 from ciplearn.causal.independence import Independence
-from ciplearn.causal.names import Names, as_names, in_order, nearest
+from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_point, in_order, nearest
 from ciplearn.causal.notations import Notations
 from ciplearn.causal.orientations import members
-from ciplearn.causal.partial import judge_class
 from ciplearn.causal.paths import Path
 from ciplearn.causal.roles import resolve_roles
 from ciplearn.causal.verdict import Verdict
@@ -283,7 +282,7 @@ class CausalGraph(Notations):
             What the predictor sees. Default: every observed node but the outcome.
         adjustment
             The set S to condition on. Default: the largest set inside the context that certifies; failing that, the
-            same with as few other observed nodes as possible (`ciplearn.causal.choice` says why the largest).
+            same with as few other observed nodes as possible (`ciplearn.causal.default_adjustment` says why).
 
         Returns
         -------

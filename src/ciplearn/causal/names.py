@@ -1,4 +1,4 @@
-"""Node names: what a name may be, in which order names stand, and which known name a typo meant."""
+"""What may be written in a graph: names, in which order they stand and which one a typo meant; edges; positions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from ciplearn._core.errors import GraphError
 
 Names = str | Iterable[str]
+Edge = tuple[str, str]
 
 # Line breaks, control characters, surrogates and non-characters cannot be drawn, typed or written to XML.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -64,3 +65,30 @@ def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
         return f"there are no {kind}."
     shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
     return f"the {kind} are {shown}."
+
+
+def checked_edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple[Edge, ...]:
+    """Return distinct pairs of names in natural order; the ends too where the edge is symmetric."""
+    pairs = []
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, Iterable):
+            raise GraphError(f"A {kind} edge must be a pair of names, but {edge!r} was received; write ('A', 'B').")
+        ends = tuple(edge)
+        if len(ends) != 2:
+            raise GraphError(f"A {kind} edge must be a pair of names, but {edge!r} was received; write ('A', 'B').")
+        a, b = (checked_name(name) for name in ends)
+        if a == b:
+            raise GraphError(f"No node causes itself, but the {kind} edge {a!r} to {b!r} was received; remove it.")
+        pairs.append((a, b) if not symmetric or natural_key(a) < natural_key(b) else (b, a))
+    return tuple(sorted(set(pairs), key=lambda pair: (natural_key(pair[0]), natural_key(pair[1]))))
+
+
+def checked_point(name: str, place: Iterable[float]) -> tuple[float, float]:
+    """Return the position of a node as two finite numbers."""
+    try:
+        x, y = (float(coordinate) for coordinate in place)
+    except (TypeError, ValueError):
+        x = y = float("nan")
+    if not (abs(x) < float("inf") and abs(y) < float("inf")):
+        raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {place!r}; correct it.")
+    return x, y

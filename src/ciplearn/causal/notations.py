@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Self
 
-from ciplearn.causal.edges import Edge
 from ciplearn.causal.formats.dot import read_dot, write_dot
 from ciplearn.causal.formats.gml import read_gml, write_gml
 from ciplearn.causal.formats.json_format import read_json, write_json
@@ -15,7 +14,7 @@ from ciplearn.causal.formats.networkx_format import read_networkx, write_network
 from ciplearn.causal.formats.parts import GraphParts
 from ciplearn.causal.formats.reading import as_text, edge_parts, file_text, read_text
 from ciplearn.causal.formats.text import read_dagitty, write_dagitty, write_edge_text
-from ciplearn.causal.names import Names, as_names
+from ciplearn.causal.names import Edge, Names, as_names
 
 if TYPE_CHECKING:
     import networkx

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
-from ciplearn.causal.edges import Edge
+from ciplearn.causal.names import Edge
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal.choice import choose_adjustment
-from ciplearn.causal.conditions import Finding, parents_findings, validity_findings
-from ciplearn.causal.paths import Path, predictor_name
-from ciplearn.causal.problem import Problem, statement, trials
+from ciplearn.causal.conditions import Conditions, search_limit
+from ciplearn.causal.default_adjustment import default_adjustment
+from ciplearn.causal.findings import Finding, parents_findings, validity_findings
+from ciplearn.causal.paths import Path
 from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Change, Repair
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
+
+_Member = TypeVar("_Member")
 
 # More than three changes at once are no longer a repair but another study.
 _MOST_CHANGES = 3
@@ -36,104 +39,114 @@ class _Draft:
     roles: Roles
     changes: tuple[Change, ...] = ()
 
-    def judged(self) -> tuple[bool, frozenset[int], Problem]:
-        problem = Problem.pose(self.graph, self.roles)
-        s = choose_adjustment(problem)
-        return problem.certifies(s), s, problem
+    @cached_property
+    def conditions(self) -> Conditions:
+        return Conditions.of(self.graph, self.roles)
 
-    def offences(self, s: frozenset[int], problem: Problem) -> list[Finding]:
-        target = predictor_name(self.graph)
+    @cached_property
+    def adjustment(self) -> frozenset[int]:
+        return default_adjustment(self.conditions)
+
+    @property
+    def certified(self) -> bool:
+        return self.conditions.certifies(self.adjustment)
+
+    @property
+    def offences(self) -> list[Finding]:
+        conditions, s = self.conditions, self.adjustment
         findings = [
-            *validity_findings(self.graph, problem.adjustment(s), s, target),
-            *parents_findings(self.graph, problem, s),
+            *validity_findings(self.graph, conditions.adjustment(s), s, conditions.predictor_name),
+            *parents_findings(conditions, s),
         ]
         return [finding for finding in findings if not finding.holds]
 
-    def repaired(self, s: frozenset[int], problem: Problem) -> Repair:
-        return Repair(self.changes, statement(self.graph, problem, s))
+    def repair(self) -> Repair:
+        return Repair(self.changes, self.conditions.statement(self.adjustment))
+
+
+# A change, and the fields of the graph or of the roles that it replaces.
+_Step = tuple[Change, dict[str, Any]]
 
 
 def find_repairs(graph: CausalGraph, roles: Roles) -> tuple[Repair, ...]:
     """Return the repairs with the fewest changes, each with the adjustment set it allows."""
     start = _Draft(graph, replace(roles, adjustment=None))
-    certified, s, problem = start.judged()
-    if certified:
-        wanted = graph.names(s)
+    if start.certified:
+        wanted = graph.names(start.adjustment)
         order = Change("adjust for", wanted, f"adjust for {as_set(wanted)} instead of {as_set(roles.adjustment or ())}")
-        return (replace(start, changes=(order,)).repaired(s, problem),)
-    layer, tried, repairs = [start], {frozenset[Change]()}, []
+        return (replace(start, changes=(order,)).repair(),)
+    layer, tried = [start], {frozenset[Change]()}
     for _ in range(_MOST_CHANGES):
-        following = []
-        for draft in layer:
-            _, s, problem = draft.judged()
-            for candidate in _candidates(draft, s, problem):
-                key = frozenset(candidate.changes)
-                if key in tried or len(tried) > trials(graph):
-                    continue
-                tried.add(key)
-                certified, chosen, posed = candidate.judged()
-                if certified:
-                    repairs.append(candidate.repaired(chosen, posed))
-                else:
-                    following.append(candidate)
+        repairs, following = [], []
+        for draft in _changed_once_more(layer, tried):
+            if draft.certified:
+                repairs.append(draft.repair())
+            else:
+                following.append(draft)
+            if len(tried) > search_limit(graph) or len(repairs) == _MOST_REPAIRS:
+                break
         if repairs:
-            return tuple(repairs[:_MOST_REPAIRS])
+            return tuple(repairs)
         layer = following
     return ()
 
 
-def _candidates(draft: _Draft, s: frozenset[int], problem: Problem) -> Iterator[_Draft]:
-    """Yield the draft with one more change, the cheapest to argue for first."""
-    graph, roles = draft.graph, draft.roles
-    paths = [path for finding in draft.offences(s, problem) for path in finding.paths]
-    nodes = list(dict.fromkeys(node for path in paths for node in path.nodes if node in graph.index))
-    nodes += graph.names({node for node, missing in problem.unexplained(s) if node == missing})
+def _changed_once_more(drafts: list[_Draft], tried: set[frozenset[Change]]) -> Iterator[_Draft]:
+    """Yield each draft with one more change, drafts that were tried before left out."""
+    for draft in drafts:
+        for change, fields in _steps(draft):
+            key = frozenset((*draft.changes, change))
+            if key not in tried:
+                tried.add(key)
+                on_roles = fields.keys() <= {"context", "inputs"}
+                yield _Draft(
+                    draft.graph if on_roles else replace(draft.graph, **fields),
+                    replace(draft.roles, **fields) if on_roles else draft.roles,
+                    (*draft.changes, change),
+                )
+
+
+def _steps(draft: _Draft) -> Iterator[_Step]:
+    """Yield the changes that may help, the cheapest to argue for first."""
+    graph, roles, conditions = draft.graph, draft.roles, draft.conditions
+    paths = [path for finding in draft.offences for path in finding.paths]
+    nodes = [node for path in paths for node in path.nodes if node in graph.index]
+    nodes += graph.names({node for node, missing in conditions.unexplained(draft.adjustment) if node == missing})
     nodes += [name for name in roles.inputs if name not in roles.context and name not in roles.protected]
     nodes = list(dict.fromkeys(nodes))
     for node in nodes:
         if node in graph.latent:
-            yield _changed(draft, Change("measure", (node,), f"measure {node}"), graph=_observing(graph, node))
+            yield Change("measure", (node,), f"measure {node}"), {"latent": graph.latent - {node}}
     for path in paths:
-        yield from _mended_edges(draft, path)
+        yield from _edge_steps(graph, path)
     for node in nodes:
         outside = node not in graph.latent and node != roles.outcome
         if outside and node not in roles.context and node not in roles.protected:
             order = Change("add to context", (node,), f"add {node} to the context")
-            yield _changed(draft, order, roles=replace(roles, context=(*roles.context, node)))
+            yield order, {"context": (*roles.context, node)}
     for node in dict.fromkeys((*nodes, *roles.context)):
         if node in roles.context and node not in roles.protected:
             order = Change("drop from context", (node,), f"drop {node} from the context")
-            yield _changed(draft, order, roles=replace(roles, context=_without(roles.context, node)))
+            yield order, {"context": _without(roles.context, node)}
     for node in nodes:
         if node in roles.inputs and len(roles.inputs) > 1:
             order = Change("drop from inputs", (node,), f"keep {node} out of the inputs")
-            yield _changed(draft, order, roles=replace(roles, inputs=_without(roles.inputs, node)))
+            yield order, {"inputs": _without(roles.inputs, node)}
 
 
-def _mended_edges(draft: _Draft, path: Path) -> Iterator[_Draft]:
-    graph = draft.graph
+def _edge_steps(graph: CausalGraph, path: Path) -> Iterator[_Step]:
     for one, arrow, other in path.edges:
         a, b = (other, one) if arrow == "←" else (one, other)
         if arrow == "↔":
             pair = (a, b) if (a, b) in graph.bidirected else (b, a)
             cause = _fresh(graph, f"common cause of {pair[0]} and {pair[1]}")
-            without = replace(graph, bidirected=tuple(edge for edge in graph.bidirected if edge != pair))
-            measured = replace(without, directed=(*graph.directed, (cause, a), (cause, b)))
-            yield _changed(draft, Change("measure", pair, f"measure the {cause}"), graph=measured)
-            order = Change("drop edge", pair, f"drop {a} ↔ {b} if you can argue that there is no such cause")
-            yield _changed(draft, order, graph=without)
+            left = {"bidirected": _without(graph.bidirected, pair)}
+            measured = {**left, "directed": (*graph.directed, (cause, a), (cause, b))}
+            yield Change("measure", pair, f"measure the {cause}"), measured
+            yield Change("drop edge", pair, f"drop {a} ↔ {b} if you can argue that there is no such cause"), left
         elif (a, b) in graph.directed:
-            without = replace(graph, directed=tuple(edge for edge in graph.directed if edge != (a, b)))
             order = Change("drop edge", (a, b), f"drop {a} → {b} if you can argue that there is no such effect")
-            yield _changed(draft, order, graph=without)
-
-
-def _changed(draft: _Draft, change: Change, graph: CausalGraph | None = None, roles: Roles | None = None) -> _Draft:
-    return _Draft(graph or draft.graph, roles or draft.roles, (*draft.changes, change))
-
-
-def _observing(graph: CausalGraph, node: str) -> CausalGraph:
-    return replace(graph, latent=graph.latent - {node})
+            yield order, {"directed": _without(graph.directed, (a, b))}
 
 
 def _fresh(graph: CausalGraph, name: str) -> str:
@@ -142,5 +155,5 @@ def _fresh(graph: CausalGraph, name: str) -> str:
     return name
 
 
-def _without(names: tuple[str, ...], node: str) -> tuple[str, ...]:
-    return tuple(name for name in names if name != node)
+def _without(members: tuple[_Member, ...], left_out: _Member) -> tuple[_Member, ...]:
+    return tuple(member for member in members if member != left_out)

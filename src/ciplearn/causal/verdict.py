@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
-from ciplearn.causal.conditions import Finding
-from ciplearn.causal.edges import Edge
+from ciplearn.causal.findings import Finding
 from ciplearn.causal.independence import Independence
-from ciplearn.causal.names import in_order
+from ciplearn.causal.names import Edge, in_order
 from ciplearn.causal.orientations import chosen_directions
 from ciplearn.causal.paths import Path
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence, Verdict
-from ciplearn.causal.entries import columns_of, nodes_of
+from ciplearn.causal.vector_columns import columns_of, nodes_of
 
 Columns = Sequence[str | int] | str | int | None
 

@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.causal.entries import nodes_of
+from ciplearn.causal.vector_columns import nodes_of
 
 _ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
 

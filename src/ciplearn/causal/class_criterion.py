@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
-from ciplearn.causal.conditions import Finding
 from ciplearn.causal.criterion import judge
-from ciplearn.causal.edges import Edge
+from ciplearn.causal.findings import Finding
+from ciplearn.causal.names import Edge
 from ciplearn.causal.orientations import chosen_directions, members
 from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict

@@ -1,4 +1,4 @@
-"""Which adjustment set the criterion takes when none is given.
+"""The adjustment set that the criterion takes when none is given.
 
 Moving a node of the context from X into S only weakens what Ŷ ⊥ X | S demands, so the largest S is wanted. Write
 T = A ∪ W. Sets S inside the context and their complements X = T ∖ S are two names for one choice, and the choice has
@@ -27,43 +27,43 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from ciplearn.causal.problem import Problem
+from ciplearn.causal.conditions import Conditions
 
 
-def largest_inside(problem: Problem) -> frozenset[int]:
+def largest_inside(conditions: Conditions) -> frozenset[int]:
     """Return the largest S ⊆ W ∖ A that can be valid: T without A and without what carries A's effect to Ŷ."""
-    dag, known = problem.dag, problem.known
-    free_to_predictor = dag.ancestors((problem.predictor,), avoiding=known)
-    carriers = {node for node in known & problem.affected if not free_to_predictor.isdisjoint(dag.children[node])}
-    return known - problem.protected - carriers
+    dag, known = conditions.dag, conditions.known
+    free_to_predictor = dag.ancestors((conditions.predictor,), avoiding=known)
+    carriers = {node for node in known & conditions.affected if not free_to_predictor.isdisjoint(dag.children[node])}
+    return known - conditions.protected - carriers
 
 
-def choose_adjustment(problem: Problem) -> frozenset[int]:
+def default_adjustment(conditions: Conditions) -> frozenset[int]:
     """Return the adjustment set of choice: a certifying one whenever there is one.
 
     In this order: the largest set inside the context; the same with as few observed nodes from outside as possible; the
     same with the outcome allowed too; a set that certifies by the inputs, valid if it can be. Where nothing certifies,
     a set that is valid at least, else the largest inside.
     """
-    inside = largest_inside(problem)
-    if problem.certifies_by_paths(inside):
+    inside = largest_inside(conditions)
+    if conditions.certifies_by_paths(inside):
         return inside
-    outside = problem.observed - problem.known
-    parents = frozenset(missing for _, missing in problem.unexplained(inside))
-    inputs = problem.inputs - problem.known
-    required_inputs = inputs if inputs.isdisjoint(problem.affected) else frozenset[int]()
+    outside = conditions.observed - conditions.known
+    parents = frozenset(missing for _, missing in conditions.unexplained(inside))
+    inputs = conditions.inputs - conditions.known
+    required_inputs = inputs if inputs.isdisjoint(conditions.affected) else frozenset[int]()
     for required in (parents, required_inputs):
-        for allowed in (outside - {problem.outcome}, outside):
-            found = _extended(problem, inside, allowed, required)
+        for allowed in (outside - {conditions.outcome}, outside):
+            found = _extended(conditions, inside, allowed, required)
             if found is not None:
                 return found
     return inside | required_inputs
 
 
 def _extended(
-    problem: Problem, inside: frozenset[int], allowed: Set[int], required: frozenset[int]
+    conditions: Conditions, inside: frozenset[int], allowed: Set[int], required: frozenset[int]
 ) -> frozenset[int] | None:
     if not required <= allowed:
         return None
-    found = problem.adjustment(inside).smallest(allowed | inside, inside | required)
+    found = conditions.adjustment(inside).smallest(allowed | inside, inside | required)
     return None if found is None else frozenset(found)
