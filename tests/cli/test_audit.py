@@ -8,7 +8,7 @@ import pytest
 from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import _run
-from ciplearn.cli.auditing import _some
+from ciplearn.cli.audit import _some
 from ciplearn.cli.scm_file import read_scm
 from ciplearn.datasets import first_synthetic
 from tests.cli.people import people

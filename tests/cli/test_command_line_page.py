@@ -8,7 +8,7 @@ import typer
 
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import _COMMANDS, app
-from ciplearn.cli.config import read_mapping
+from ciplearn.cli.options import read_mapping
 from ciplearn.cli.scm_file import read_scm
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"

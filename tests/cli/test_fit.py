@@ -8,7 +8,7 @@ import pytest
 from ciplearn.cli.app import _run
 from ciplearn.cli.fit import fit
 from ciplearn.cli.model_folder import ModelFolder
-from ciplearn.cli.problem import held_out_rows
+from ciplearn.cli.training_table import held_out_rows
 from tests.cli.people import GRAPH, people
 
 TINY = ["--epochs=1", "--gamma=1", "--no-compare"]
@@ -149,9 +149,9 @@ def test_model_folder_is_replaced_when_told_and_a_foreign_folder_never(place, tm
     (tmp_path / "m" / "thesis.tex").write_text("years of work")
     assert _run([*arguments, "--seed=1"]) == 2
     assert "--overwrite" in capsys.readouterr().err
-    assert trained(tmp_path / "m")["seed"] == 0
+    assert trained(tmp_path / "m")["settings"]["seed"] == 0
     assert _run([*arguments, "--seed=1", "--overwrite"]) == 0
-    assert trained(tmp_path / "m")["seed"] == 1
+    assert trained(tmp_path / "m")["settings"]["seed"] == 1
     assert (tmp_path / "m" / "thesis.tex").read_text() == "years of work"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "model.json").write_text("years of work")

@@ -19,7 +19,7 @@ def ground(tmp_path, place, model):
     """Where the mistakes happen: broken files beside good ones."""
     table = people(100)
     table.to_csv(tmp_path / "good.csv", index=False)
-    table.rename(columns={"hours": "job"}).to_csv(tmp_path / "twice.csv", index=False)
+    table.rename(columns={"id": "job"}).to_csv(tmp_path / "twice.csv", index=False)
     table.drop(columns="hours").to_csv(tmp_path / "less.csv", index=False)
     table.assign(hours="many").to_csv(tmp_path / "text.csv", index=False)
     table.head(0).to_csv(tmp_path / "header.csv", index=False)
@@ -27,7 +27,7 @@ def ground(tmp_path, place, model):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)) * 40)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and then nothing")
-    (tmp_path / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
+    (tmp_path / "ragged.csv").write_text(table.to_csv(index=False) + "1,2,3,4,5,6,7,8\n")
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "unknown.yaml").write_text("gama: 3\n")
     (tmp_path / "capitals.yaml").write_text("GAMMA: 3\n")
@@ -141,4 +141,4 @@ def test_damaged_model_folders_are_refused(ground, tmp_path, capsys):
     content = json.loads((newer / "training.json").read_text()) | {"format": 99}
     (newer / "training.json").write_text(json.dumps(content))
     assert _run(["predict", str(newer), str(folder / "good.csv")]) == 2
-    assert "newer ciplearn" in capsys.readouterr().err
+    assert "has format 99, and this ciplearn reads 2; update ciplearn" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ciplearn.cli.app import _run
-from ciplearn.cli.schema import stray_text
+from ciplearn.cli.training_table import stray_text
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
 

@@ -83,7 +83,7 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     place = Path(os.path.realpath(target))
     try:
         finish_folder(place)
-        _refuse_what_is_in_the_way(target, place, overwrite)
+        check_folder(target, overwrite=overwrite)
         place.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(place.parent)
         # Inside a folder that exists: its parent may be another disk, or not ours to write to.
@@ -92,7 +92,7 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
             fresh.mkdir()
             yield fresh
             _write_checksums(fresh)
-            _refuse_what_is_in_the_way(target, place, overwrite, tuple(listed_files(fresh)))
+            check_folder(target, overwrite=overwrite, new=tuple(listed_files(fresh)))
             if place.exists():
                 # From here on the new files are complete; a run that is killed below is finished by the next.
                 fresh.rename(place / _ARRIVING)
@@ -103,6 +103,29 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
         if not _is_about(error, place):
             raise
         raise _cannot_write(target, error) from error
+
+
+def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) -> None:
+    """Refuse a target that is a file, holds work of others only, or work of ours that must not be replaced."""
+    place = Path(os.path.realpath(target))
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise InputError(f"{target} is a file, not a folder; pass the name of a folder.")
+    if all(path.name.startswith(_HIDDEN) for path in place.iterdir()):
+        return
+    listed = listed_files(place)
+    if not listed:
+        raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
+    if not overwrite:
+        raise InputError(f"{target} holds files of an earlier run already; pass another folder, or --overwrite.")
+    changed = [name for name, known in listed.items() if (place / name).is_file() and checksum(place / name) != known]
+    foreign = [name for name in new if name not in listed and (place / name).exists()]
+    if changed or foreign:
+        raise InputError(
+            f"{target / (changed or foreign)[0]} is not what ciplearn has written there; move it away, or pass another "
+            "folder."
+        )
 
 
 def finish_folder(folder: Path) -> None:
@@ -173,14 +196,16 @@ def read_bounded(path: Path, largest: int) -> bytes:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; check the path.") from error
 
 
-def checksum(content: bytes | Path) -> str:
-    """Return the SHA-256 of some bytes, or of a file."""
+def checksum(content: bytes | Path | IO[bytes]) -> str:
+    """Return the SHA-256 of some bytes, of a file, or of what a stream still holds."""
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
+    if isinstance(content, Path):
+        with content.open("rb") as stream:
+            return checksum(stream)
     found = hashlib.sha256()
-    with content.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            found.update(block)
+    while block := content.read(_BLOCK):
+        found.update(block)
     return found.hexdigest()
 
 
@@ -188,28 +213,6 @@ def _write_checksums(folder: Path) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / CHECKSUMS)
     lines = [f"{checksum(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
-
-
-def _refuse_what_is_in_the_way(target: Path, place: Path, overwrite: bool, new: tuple[str, ...] = ()) -> None:
-    """Refuse a target that is a file, holds work of others only, or work of ours that must not be replaced."""
-    if not place.exists():
-        return
-    if not place.is_dir():
-        raise InputError(f"{target} is a file, not a folder; pass the name of a folder.")
-    if all(path.name.startswith(_HIDDEN) for path in place.iterdir()):
-        return
-    listed = listed_files(place)
-    if not listed:
-        raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
-    if not overwrite:
-        raise InputError(f"{target} holds files of an earlier run already; pass another folder, or --overwrite.")
-    changed = [name for name, known in listed.items() if (place / name).is_file() and checksum(place / name) != known]
-    foreign = [name for name in new if name not in listed and (place / name).exists()]
-    if changed or foreign:
-        raise InputError(
-            f"{target / (changed or foreign)[0]} is not what ciplearn has written there; move it away, or pass another "
-            "folder."
-        )
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 
 import typer
 
@@ -20,7 +21,7 @@ from ciplearn.cli.bench import bench
 from ciplearn.cli.check import check
 from ciplearn.cli.demo import demo
 from ciplearn.cli.fit import fit
-from ciplearn.cli.output import complain, say
+from ciplearn.cli.output import complain, note, prepare_streams, say
 from ciplearn.cli.predict import predict
 from ciplearn.cli.reproduce import reproduce
 
@@ -40,7 +41,6 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 _MISTAKE = 2
 _INTERRUPTED = 130
-_TERMINATED = 143
 
 app = typer.Typer(
     help="Counterfactually invariant prediction: predictors that would have said the same had A been different.",
@@ -71,8 +71,12 @@ _ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 def main() -> None:
     """Run the command line; mistakes end in one line on standard error and exit code 2."""
-    # A polite kill cleans up like Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    prepare_streams()
+    for name in ("SIGTERM", "SIGHUP"):
+        # A polite kill and a closed terminal clean up like Ctrl-C; nohup has its way.
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
     warnings.showwarning = _note
     for name in _THREADS:
         os.environ.setdefault(name, "1")
@@ -91,11 +95,16 @@ def _run(arguments: list[str]) -> int:
         complain(f"ciplearn: {message.rstrip('.')}; see ciplearn --help.")
         return _MISTAKE
     except BrokenPipeError:
-        # The reader, such as head, has seen enough. Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader, such as head, has seen enough.
+        _forget_output()
         return 0
     except OSError as problem:
-        complain(f"ciplearn: {problem.filename or 'a file'}: {problem.strerror or problem}; check the place.")
+        _forget_output()
+        place = problem.filename or "standard output"
+        complain(f"ciplearn: {place}: {problem.strerror or problem}; check the place.")
+        return _MISTAKE
+    except MemoryError:
+        complain("ciplearn: there is not enough memory for this; pass fewer rows or columns, or a smaller network.")
         return _MISTAKE
     except (typer.Abort, KeyboardInterrupt):
         result = _INTERRUPTED
@@ -104,5 +113,11 @@ def _run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _forget_output() -> None:
+    """Send what is left of standard output nowhere: Python would complain once more when it closes the stream."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _note(message: Warning | str, *_: object, **__: object) -> None:
-    complain(f"ciplearn: note: {message}")
+    note(str(message))

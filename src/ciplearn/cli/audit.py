@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.wording import as_list
 from ciplearn.cli import options
-from ciplearn.cli.names import split_names
-from ciplearn.cli.output import say, say_json
+from ciplearn.cli.options import split_names
+from ciplearn.cli.output import printable, progress, say, say_json
 
 if TYPE_CHECKING:
-    from ciplearn.report import Report
+    import numpy as np
+    import pandas as pd
 
-# Points, interventions a point, draws of open noise, rows for the causal model.
-_PRESETS = {"quick": (200, 50, 10, 3000), "standard": (500, 100, 10, 5000), "thorough": (1000, 500, 100, 50_000)}
+    from ciplearn.cli.model_folder import ModelFolder
+    from ciplearn.cli.tables import TableFile
+    from ciplearn.estimators.base import CIPEstimator
+    from ciplearn.learning import Frontier
+    from ciplearn.report import Report
+    from ciplearn.scm import StructuralCausalModel
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to compute: points, interventions per point, draws of open noise, rows for the causal model."""
+
+    n_points: int
+    n_interventions: int
+    n_draws: int
+    scm_rows: int
+
+
+_PRESETS = {
+    "quick": Effort(200, 50, 10, 3000),
+    "standard": Effort(500, 100, 10, 5000),
+    "thorough": Effort(1000, 500, 100, 50_000),
+}
+
+# The trials are compared with each other, which takes fewer draws than a figure to quote.
+_FOR_TRIALS = Effort(200, 50, 10, 0)
 
 _EFFORT = "Effort"
 
 
 def audit(
     model: Annotated[Path, typer.Argument(help="A folder that ciplearn fit has written.", metavar="MODEL_DIR")],
-    table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file with the outcome.", metavar="TABLE")],
+    table: options.Table,
     out: Annotated[Path, typer.Option(help="The page to write.", metavar="FILE")] = Path("report.html"),
     scm: Annotated[
         Path | None,
@@ -45,7 +73,7 @@ def audit(
         int | None, typer.Option(help="Rows whose counterfactuals are imagined.", min=2, rich_help_panel=_EFFORT)
     ] = None,
     interventions: Annotated[
-        int | None, typer.Option(help="Values of the protected columns a row.", min=2, rich_help_panel=_EFFORT)
+        int | None, typer.Option(help="Values of the protected columns per row.", min=2, rich_help_panel=_EFFORT)
     ] = None,
     draws: Annotated[
         int | None, typer.Option(help="Draws of what a row leaves open.", min=1, rich_help_panel=_EFFORT)
@@ -58,12 +86,14 @@ def audit(
     columns: options.ColumnNames = None,
     skip: options.Skip = 0,
     na: options.MissingCells = None,
+    only_na: options.OnlyMissingCells = False,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> int:
     """Measure a model and write a page about it: graph, cost of invariance, counterfactuals, test, groups, limits.
 
-    Where TABLE is the training table, it is read as in training, and only rows that training never saw are judged.
+    TABLE has the outcome too. Where it is the training table, it is read as in training, and only rows that training
+    never saw are judged.
 
     Example:
 
@@ -72,22 +102,19 @@ def audit(
       ciplearn audit model people.csv --scm known.yaml --preset thorough --max-vcf 0.01
     """
     from ciplearn._core.files import whole_file
-    from ciplearn.cli.auditing import Effort, audited
     from ciplearn.cli.model_folder import ModelFolder
 
-    if preset not in _PRESETS:
-        raise InputError(f"--preset must be one of {', '.join(_PRESETS)}, got {preset!r}; name one of these.")
-    asked = (points, interventions, draws, scm_rows)
-    effort = Effort(*(given or default for given, default in zip(asked, _PRESETS[preset], strict=True)))
-    folder = ModelFolder.read(model)
-    source = folder.opened(options.table_file(table, separator, columns, skip, na))
+    options.choice("--preset", preset, _PRESETS)
+    asked = {"n_points": points, "n_interventions": interventions, "n_draws": draws, "scm_rows": scm_rows}
+    effort = replace(_PRESETS[preset], **{name: value for name, value in asked.items() if value is not None})
     options.keep_inputs(out, table, model, scm, config)
+    folder = ModelFolder.read(model)
     own: dict[str, Any] = {
         "points": effort.n_points,
         "interventions": effort.n_interventions,
         "draws": effort.n_draws,
         "scm_rows": effort.scm_rows,
-        "scm": None if scm is None else scm.name,
+        "scm": None if scm is None else printable(Path(scm.name)),
         "run_code": run_code or None,
         "groups": groups,
         "seed": seed,
@@ -95,26 +122,192 @@ def audit(
         "columns": columns,
         "skip": skip or None,
         "na": na,
+        "only_na": only_na or None,
     }
+    names = [printable(Path(path.name)) for path in (model, table, out)]
     settings = {
-        f"ciplearn fit {folder.training['table']['name']} --config fit.yaml --out {model.name}": folder.training[
+        f"ciplearn fit {folder.training['table']['name']} --config fit.yaml --out {names[0]}": folder.training[
             "settings"
         ],
-        f"ciplearn audit {model.name} {table.name} --config audit.yaml --out {out.name}": {
+        f"ciplearn audit {names[0]} {names[1]} --config audit.yaml --out {names[2]}": {
             name: value for name, value in own.items() if value is not None
         },
     }
-    # Opened first: a place that cannot be written to is found out before the work is done.
-    with whole_file(out) as stream:
-        report = audited(folder, source, scm, run_code, effort, split_names(groups), seed, settings)
+    with (
+        options.table_file(table, separator, columns, skip, na, only_na).kept_from_pipe() as kept,
+        # Opened first: a place that cannot be written to is found out before the work is done.
+        whole_file(out) as stream,
+    ):
+        source = folder.as_in_training(kept)
+        report = _report(folder, source, scm, run_code, effort, split_names(groups), seed, settings)
         stream.write(report.to_html().encode())
     if as_json:
         say_json(_result(report, out))
     else:
         for sentence in report.summary():
             say(sentence)
-        say(f"Written: {out}")
+        say(f"Written: {printable(out)}")
     return int(max_vcf is not None and report.audit.vcf.interval[1] > max_vcf)
+
+
+def _report(
+    folder: ModelFolder,
+    source: TableFile,
+    scm_file: Path | None,
+    run_code: bool,
+    effort: Effort,
+    groups: Sequence[str] | None,
+    seed: int,
+    settings: Mapping[str, Mapping[str, Any]],
+) -> Report:
+    """Measure a saved model on a table."""
+    import torch
+
+    from ciplearn.cli.scm_file import read_scm
+    from ciplearn.evaluation import audit as measure
+    from ciplearn.report import Report
+    from ciplearn.scm import fit_scm
+
+    torch.set_num_threads(1)
+    if folder.model.graph is None or folder.model.verdict_ is None:
+        raise InputError(f"{folder.path} was trained without a graph; fit it with one to audit it here.")
+    judge, every, about = folder.rows(source)
+    judge, every = _labelled(folder, judge), _labelled(folder, every)
+    with progress("causal model", "step", total=3) as bar:
+        if scm_file is None:
+            scm: StructuralCausalModel = fit_scm(folder.model.graph, _some(every, effort.scm_rows, seed), None, seed)
+        else:
+            scm = read_scm(scm_file, folder.model.graph, run_code=run_code)
+        bar.update()
+        bar.set_description_str("counterfactuals")
+        found = measure(
+            folder.model,
+            scm,
+            judge,
+            n_points=effort.n_points,
+            n_interventions=effort.n_interventions,
+            n_draws=effort.n_draws,
+            random_state=seed,
+        )
+        bar.update()
+        bar.set_description_str("gammas tried")
+        trace = _with_vcf(folder, scm, judge, found.verdict.protected, seed)
+        bar.update()
+    training = folder.training
+    return Report(
+        # The verdict on the graph as it was drawn: an estimated model has its own version of latent nodes.
+        audit=replace(found, verdict=folder.model.verdict_),
+        model=folder.model,
+        rows=judge,
+        title=f"Predicting {folder.outcome}, and {as_list(found.verdict.protected)}",
+        frontier=trace,
+        chosen=training["gamma"],
+        rule=_rule(training),
+        penalty=_penalty_name(folder.model),
+        groups=groups,
+        about_rows=f"Audited on: {about[0].lower() if about.startswith('All') else about[0]}{about[1:]}",
+        settings=settings,
+    )
+
+
+def _labelled(folder: ModelFolder, rows: pd.DataFrame) -> pd.DataFrame:
+    """Make labels of the outcome a category, whatever they look like: a causal model needs to know."""
+    if folder.training["task"] != "classification":
+        return rows
+    return rows.assign(**{folder.outcome: rows[folder.outcome].astype("category")})
+
+
+def _some(rows: pd.DataFrame, wanted: int, seed: int) -> pd.DataFrame:
+    """Sample rows, and one more row for each label that the sample would lack."""
+    import numpy as np
+
+    from ciplearn._core.columns import holds_numbers
+
+    if len(rows) <= wanted:
+        return rows
+    picked = set(np.random.default_rng(seed).choice(len(rows), wanted, replace=False).tolist())
+    for name in rows.columns:
+        if not holds_numbers(rows[name]):
+            labels = rows[name].reset_index(drop=True)
+            known = set(labels.iloc[sorted(picked)])
+            picked |= {int(np.argmax(labels == label)) for label in labels.unique() if label not in known}
+    return rows.iloc[sorted(picked)]
+
+
+def _with_vcf(
+    folder: ModelFolder, scm: StructuralCausalModel, rows: pd.DataFrame, protected: Sequence[str], seed: int
+) -> Frontier | None:
+    """Add the variance of counterfactuals to the trace: one set of counterfactual rows for all models."""
+    import numpy as np
+
+    from ciplearn.evaluation import variance_of_counterfactuals
+    from ciplearn.learning import Frontier
+    from ciplearn.learning.frontier import Point
+
+    points = folder.trace.points
+    if not points:
+        return None
+    together = _Together(tuple(folder.trials().values()))
+    inputs = [column for column in rows.columns if column != folder.outcome]
+    found = variance_of_counterfactuals(
+        together,
+        scm,
+        rows,
+        protected,
+        _FOR_TRIALS.n_points,
+        _FOR_TRIALS.n_interventions,
+        seed,
+        inputs=inputs,
+        n_draws=_FOR_TRIALS.n_draws,
+    )
+    each = np.array(list(found.per_output.values())).reshape(len(points), -1).sum(axis=1)
+    return Frontier(
+        tuple(
+            Point(point.gamma, point.seed, {**point.measures, "vcf": float(value)})
+            for point, value in zip(points, each, strict=True)
+        )
+    )
+
+
+@dataclass(frozen=True)
+class _Together:
+    """Several models as one predictor with all their outputs side by side."""
+
+    models: tuple[CIPEstimator, ...]
+
+    def __call__(self, frame: pd.DataFrame) -> np.ndarray[Any, Any]:  # (n, models × outputs)
+        import numpy as np
+
+        return np.column_stack([_numbers(model, frame) for model in self.models])
+
+
+def _numbers(model: Any, frame: pd.DataFrame) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    if not hasattr(model, "predict_proba"):
+        return np.asarray(model.predict(frame))
+    table = np.asarray(model.predict_proba(frame))
+    return table[:, 1] if table.shape[1] == 2 else table
+
+
+def _rule(training: Mapping[str, Any]) -> str:
+    if training["tolerance"] is None:
+        return "Gamma was fixed by hand."
+    loss = f"{training['tolerance']:.3g} of the squared error"
+    if training["task"] == "classification":
+        loss = f"{training['tolerance']:.3g} of {'accuracy' if training['measure'] == 'score' else 'the cross-entropy'}"
+    elif training["measure"] == "score":
+        loss = f"{training['tolerance']:.3g} of R²"
+    return (
+        f"It is the largest gamma tried that loses at most {loss} on rows that training does not see. "
+        f"{training['remark']}".strip()
+    )
+
+
+def _penalty_name(model: CIPEstimator) -> str:
+    if model.penalty is not None:
+        return type(model.penalty).__name__
+    return "ResidualHSCIC" if model.independence_ is not None and model.independence_.given else "HSIC"
 
 
 def _result(report: Report, out: Path) -> dict[str, Any]:
@@ -125,5 +318,5 @@ def _result(report: Report, out: Path) -> dict[str, Any]:
         "verdict": report.audit.verdict.to_dict(),
         "trials": [] if trials is None else trials.to_dict(orient="records"),
         "groups": [vars(group) for group in report.group_scores()],
-        "file": str(out),
+        "file": printable(out),
     }

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ciplearn.cli import options
-from ciplearn.cli.names import split_names
 from ciplearn.cli.output import is_terminal, say, say_headed, say_json
 
 if TYPE_CHECKING:
@@ -34,10 +33,10 @@ def check(
     drawn = options.read_graph(graph)
     verdict = drawn.criterion(
         outcome=outcome,
-        protected=split_names(protected, drawn.nodes),
-        context=split_names(context, drawn.nodes),
-        inputs=split_names(inputs, drawn.nodes),
-        adjustment=split_names(adjustment, drawn.nodes),
+        protected=options.split_names(protected, drawn.nodes),
+        context=options.split_names(context, drawn.nodes),
+        inputs=options.split_names(inputs, drawn.nodes),
+        adjustment=options.split_names(adjustment, drawn.nodes),
     )
     if as_json:
         say_json(verdict.to_dict())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,14 +11,14 @@ import typer
 
 from ciplearn._core.errors import InputError
 from ciplearn.cli import options
-from ciplearn.cli.names import join_names, split_names
-from ciplearn.cli.output import complain, is_terminal, say, say_json
+from ciplearn.cli.options import join_names, split_names
+from ciplearn.cli.output import note, printable, say, say_json, say_table
 
 if TYPE_CHECKING:
-    from ciplearn.cli.problem import Problem
-    from ciplearn.cli.training import Recipe, Trained
+    from ciplearn.cli.training import Plan, Trained
+    from ciplearn.cli.training_table import TrainingTable
 
-# Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them an epoch.
+# Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
 _PRESETS = {"quick": (20, 500, 6), "standard": (60, 2000, 9), "thorough": (200, 6000, 12)}
 
 _CHOICE, _NETWORK = "Penalty and gamma", "Network"
@@ -28,7 +29,7 @@ _NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json")
 
 def fit(
     call: typer.Context,
-    table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file.", metavar="TABLE")],
+    table: options.Table,
     graph: Annotated[
         str,
         typer.Option(
@@ -49,7 +50,9 @@ def fit(
             rich_help_panel="Roles",
         ),
     ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Weight of the penalty.", min=0, rich_help_panel=_CHOICE)] = None,
+    gamma: Annotated[
+        float | None, typer.Option(help="Weight of the penalty.", min=0, max=1e9, rich_help_panel=_CHOICE)
+    ] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -114,6 +117,7 @@ def fit(
     columns: options.ColumnNames = None,
     skip: options.Skip = 0,
     na: options.MissingCells = None,
+    only_na: options.OnlyMissingCells = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what was understood and stop.")] = False,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -130,41 +134,43 @@ def fit(
 
       ciplearn fit --config fit.yaml --gamma 3
     """
-    from ciplearn._core.files import listed_folder
+    from ciplearn._core.files import check_folder, listed_folder
     from ciplearn.cli.model_folder import write_folder
-    from ciplearn.cli.problem import Problem, Wishes
-    from ciplearn.cli.training import Recipe, train
+    from ciplearn.cli.training import Plan, estimator, refuse_before_training, train
+    from ciplearn.cli.training_table import FitRequest, TrainingTable
 
-    _refuse_contradictions(gamma, tolerance, preset)
+    if gamma is not None and tolerance is not None:
+        raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
+    options.choice("--preset", preset, _PRESETS)
     options.keep_inputs(out, table, options.graph_file(graph), config)
+    check_folder(out, overwrite=overwrite)
     drawn = options.read_graph(graph)
-    source = options.table_file(table, separator, columns, skip, na)
-    codes = split_names(categories) or ()
-    wishes = Wishes(
+    request = FitRequest(
         graph=drawn,
         outcome=outcome,
         protected=split_names(protected, drawn.nodes),
         context=split_names(context, drawn.nodes),
         inputs=split_names(inputs, drawn.nodes),
         adjustment=split_names(adjustment, drawn.nodes),
-        categories=codes,
+        categories=split_names(categories) or (),
         task=task,
         missing=missing,
         holdout=holdout,
         seed=seed,
     )
-    problem = Problem.of(source.read(codes), wishes)
-    recipe = Recipe(
+    with options.table_file(table, separator, columns, skip, na, only_na).kept_from_pipe() as source:
+        rows = TrainingTable.read(source, request)
+    plan = Plan(
         gamma=gamma,
         tolerance=tolerance,
-        measure=measure,
+        measure=measure or ("score" if rows.task == "classification" else "loss"),
         penalty=penalty,
         on_violation=on_violation,
         compare=compare,
         refit=refit,
         trials=_PRESETS[preset][2],
         network={
-            "epochs": epochs or _epochs(preset, len(problem.training()[0]), batch_size),
+            "epochs": epochs or _epochs(preset, len(rows.training()[0]), batch_size),
             "batch_size": batch_size,
             "learning_rate": learning_rate,
             "hidden": _widths(hidden),
@@ -172,57 +178,54 @@ def fit(
         },
     )
     if not as_json:
-        _describe(problem)
-    _refuse_before_training(problem, recipe)
+        _describe(rows)
+    model = estimator(rows, plan)
+    refuse_before_training(rows, plan)
     if dry_run:
         if as_json:
-            say_json(problem.description())
+            say_json(rows.description())
         return
-    settings = _settings(call, problem, recipe)
+    settings = _settings(call, rows, plan)
     with listed_folder(out, overwrite=overwrite) as fresh:
-        trained = train(problem, recipe)
-        write_folder(fresh, problem, trained, source, settings)
+        trained = train(model, rows, plan)
+        training = {
+            "task": rows.task,
+            "outcome": rows.outcome,
+            "columns": rows.kinds,
+            "table": {**rows.identity, "rows": rows.n_rows},
+            "understood": rows.description(),
+            "gamma": trained.model.gamma_,
+            "tolerance": plan.allowed,
+            "measure": plan.measure,
+            "remark": trained.remark,
+            "settings": settings,
+        }
+        write_folder(fresh, trained.model, trained.scores, trained.models, trained.trace, rows.held_out, training)
     if trained.remark:
-        complain(f"ciplearn: note: {trained.remark}")
+        note(trained.remark)
     if as_json:
-        say_json(_result(problem, trained, out))
+        say_json(_result(rows, plan, trained, out))
     else:
-        _conclude(problem, trained, table, out)
+        _conclude(rows, trained, table, out)
 
 
-def _refuse_contradictions(gamma: float | None, tolerance: float | None, preset: str) -> None:
-    if gamma is not None and tolerance is not None:
-        raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
-    if preset not in _PRESETS:
-        raise InputError(f"--preset must be one of {', '.join(_PRESETS)}, got {preset!r}; name one of these.")
-
-
-def _refuse_before_training(problem: Problem, recipe: Recipe) -> None:
-    """Refuse what cannot be trained while no time is lost yet, and note what is trained against the graph's word."""
-    from ciplearn.cli.training import estimator
-
-    estimator(problem, recipe)
-    if not problem.verdict.holds:
-        complain(f"ciplearn: note: the graph does not certify {problem.roles.independence}; enforced all the same.")
-
-
-def _settings(call: typer.Context, problem: Problem, recipe: Recipe) -> dict[str, Any]:
+def _settings(call: typer.Context, rows: TrainingTable, plan: Plan) -> dict[str, Any]:
     """Return the options that repeat this training: as they were understood, and the others as they were given."""
     given = {str(option.name): call.params.get(str(option.name)) for option in call.command.params}
     roles = ("protected", "context", "inputs", "adjustment")
     understood = {
-        "graph": problem.wishes.graph.to_dagitty(),
-        **{role: _written(getattr(problem.verdict, role)) for role in roles},
-        "outcome": problem.outcome,
+        "graph": rows.request.graph.to_dagitty(),
+        **{role: join_names(getattr(rows.verdict, role)) for role in roles},
+        "outcome": rows.outcome,
     }
     # Before the others for whoever reads the file, and after them because they hold.
     settings = {
         **understood,
         **given,
         **understood,
-        "task": problem.task,
-        "epochs": recipe.network["epochs"],
-        "categories": _written(problem.wishes.categories),
+        "task": rows.task,
+        "epochs": plan.network["epochs"],
+        "categories": join_names(rows.request.categories),
     }
     return {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value not in (None, "")}
 
@@ -234,63 +237,45 @@ def _epochs(preset: str, rows: int, batch_size: int) -> int:
 
 def _widths(hidden: str) -> tuple[int, ...]:
     try:
-        return tuple(int(width) for width in hidden.split(",") if width.strip())
+        widths = tuple(int(width) for width in hidden.split(",") if width.strip())
     except ValueError:
-        raise InputError(f"--hidden must be whole numbers, got {hidden!r}; pass for example 64,64.") from None
+        widths = (0,)
+    if any(width < 1 for width in widths):
+        raise InputError(f"--hidden must be whole numbers above zero, got {hidden!r}; pass for example 64,64.")
+    return widths
 
 
-def _written(names: Any) -> str:
-    return join_names(names) if names else ""
+def _describe(rows: TrainingTable) -> None:
+    from ciplearn.cli.tables import shortened
 
-
-def _describe(problem: Problem) -> None:
-    said = problem.description()
-    rows = [("column", "kind", "values", "roles")]
-    rows += [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in said["columns"]]
+    said = rows.description()
     say(
         f"{said['rows']} rows; {said['dropped']} left out because a value is missing; {said['training']} to train on, "
         f"{said['held_out']} kept for the audit."
     )
-    if is_terminal():
-        _table_on_terminal(rows)
-    else:
-        widths = [max(len(row[place]) for row in rows) for place in range(4)]
-        for row in rows:
-            say("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    titles = ("column", "kind", "values", "roles")
+    cells = [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in said["columns"]]
+    say_table([titles, *cells])
     if said["ignored"]:
-        say(f"Not in the graph, so not used: {', '.join(said['ignored'])}.")
-    say(f"{said['task'].capitalize()}. {problem.verdict.headline()}")
+        say(f"Not in the graph, so not used: {shortened(said['ignored'])}.")
+    say(f"{said['task'].capitalize()}. {rows.verdict.headline()}")
 
 
-def _table_on_terminal(rows: list[tuple[str, str, str, str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=True, header_style="bold")
-    for title in rows[0]:
-        shown.add_column(title)
-    for row in rows[1:]:
-        # Text, not markup: names come from the user's table.
-        shown.add_row(*(Text(cell) for cell in row))
-    Console().print(shown)
-
-
-def _result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]:
+def _result(rows: TrainingTable, plan: Plan, trained: Trained, out: Path) -> dict[str, Any]:
     return {
         "folder": str(out),
         "gamma": trained.model.gamma_,
-        "tolerance": trained.tolerance,
-        "measure": trained.measure,
+        "tolerance": plan.allowed,
+        "measure": plan.measure,
         "scores": trained.scores,
         "trials": trained.trace.table.drop(columns="seed").to_dict(orient="records") if trained.trace.points else [],
         "remark": trained.remark,
-        "understood": problem.description(),
+        "understood": rows.description(),
     }
 
 
-def _conclude(problem: Problem, trained: Trained, table: Path, out: Path) -> None:
-    score = "accuracy" if problem.task == "classification" else "R²"
+def _conclude(rows: TrainingTable, trained: Trained, table: Path, out: Path) -> None:
+    score = "accuracy" if rows.task == "classification" else "R²"
     if trained.trace.points:
         known = trained.trace.table.set_index("gamma")
         free = known.loc[0.0]
@@ -300,4 +285,6 @@ def _conclude(problem: Problem, trained: Trained, table: Path, out: Path) -> Non
             say(f"At gamma = {trained.model.gamma_:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
     if trained.scores:
         say(f"On rows kept for the audit: {score} {trained.scores['score']:.3f}.")
-    say(f"Written: {out}. Next: ciplearn audit {out} {table} --out report.html")
+    again = shlex.quote(printable(table)) if table.is_file() else "TABLE"
+    folder = shlex.quote(printable(out))
+    say(f"Written: {printable(out)}. Next: ciplearn audit {folder} {again} --out report.html")

@@ -1,47 +1,37 @@
-"""A model folder: the saved model, the trials on the way to it, and how to repeat all that."""
+"""A model folder: the saved model, the trials on the way to it, the rows held out, and how to repeat all that."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import CATEGORY, NUMBER
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import finish_folder, read_listed
-from ciplearn.cli.problem import Problem, as_target, held_out_rows
-from ciplearn.cli.schema import CATEGORY, Schema
-from ciplearn.cli.tables import TableFile
-from ciplearn.cli.training import Trained
+from ciplearn.cli.tables import READING, TableFile, in_kinds
+from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators import load_model, save_model
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 
-_DESCRIPTION = "model.json"
-_TRAINING, _TRIALS = "training.json", "trials"
-_FORMAT = 1
+_MODEL, _TRAINING, _HELD_OUT = "model.json", "training.json", "held_out.csv"
+_FORMAT = 2
 
-_ENTRIES = {
-    "task",
-    "outcome",
-    "schema",
-    "table",
-    "holdout",
-    "seed",
-    "gamma",
-    "tolerance",
-    "measure",
-    "remark",
-    "trials",
-}
-_TABLE_ENTRIES = {"name", "bytes", "sha256", "reading"}
+# In MiB; a training has a few gammas and columns.
+_LARGEST = 16
 
-# What is said about how to read a table.
-_READING = ("separator", "columns", "skip", "missing")
+# Rows that are held in memory as text.
+_ROWS = 100_000
+
+_LEAST_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,36 +44,42 @@ class ModelFolder:
     model : CIPEstimator
     training : mapping
         Everything that ``training.json`` says.
+    held_out : array of int
+        Places in the training table that training never saw.
     """
 
     path: Path
     model: CIPEstimator
     training: Mapping[str, Any]
+    held_out: np.ndarray[Any, Any]
 
     @classmethod
     def read(cls, path: Path) -> ModelFolder:
         """Read a folder that ``ciplearn fit`` has written; nothing in it is run."""
         finish_folder(path)
-        if not (path / _DESCRIPTION).exists():
+        if not (path / _MODEL).exists():
             raise InputError(f"{path} is no model folder; pass the folder that ciplearn fit has written with --out.")
         model = load_model(path)
         try:
-            training = json.loads(read_listed(path, _TRAINING))
-            known = training["format"] <= _FORMAT
-            if known and not (training.keys() >= _ENTRIES and training["table"].keys() >= _TABLE_ENTRIES):
-                raise KeyError(_TRAINING)
-        except (InputError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            training = json.loads(read_listed(path, _TRAINING, _LARGEST))
+            version = training["format"]
+            if version == _FORMAT:
+                _check(training, model)
+                held = read_listed(path, _HELD_OUT).decode().split()
+                held_out = np.array(held[1:], dtype=np.int64)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
             raise InputError(
-                f"{path / _TRAINING} is missing or damaged; write the folder anew with ciplearn fit."
+                f"{path / _TRAINING} or {_HELD_OUT} is missing or damaged; write the folder anew with ciplearn fit."
             ) from error
-        if not known:
-            raise InputError(f"{path} was written by a newer ciplearn, format {training['format']}; update ciplearn.")
-        return cls(path, model, training)
+        if version != _FORMAT:
+            advice = "update ciplearn" if isinstance(version, int) and version > _FORMAT else "fit the model anew"
+            raise InputError(f"{path} has format {version!r}, and this ciplearn reads {_FORMAT}; {advice}.")
+        return cls(path, model, training, held_out)
 
     @property
-    def schema(self) -> Schema:
+    def kinds(self) -> dict[str, str]:
         """The kinds of all columns that training has read, outcome included."""
-        return Schema(self.training["schema"])
+        return dict(self.training["columns"])
 
     @property
     def outcome(self) -> str:
@@ -91,14 +87,14 @@ class ModelFolder:
         return str(self.training["outcome"])
 
     @property
-    def inputs(self) -> Schema:
-        """The kinds of the columns that a prediction needs."""
-        return self.schema.restricted(self.model.roles_.inputs)
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that a prediction needs."""
+        return self.model.roles_.inputs
 
     @property
-    def categories(self) -> list[str]:
+    def labels(self) -> list[str]:
         """Columns that are read as text."""
-        return [name for name, kind in self.schema.kinds.items() if kind == CATEGORY]
+        return [name for name, kind in self.kinds.items() if kind == CATEGORY]
 
     @property
     def trace(self) -> Frontier:
@@ -109,16 +105,19 @@ class ModelFolder:
         """Load the models of the trials."""
         return {trial["gamma"]: load_model(self.path / trial["folder"]) for trial in self.training["trials"]}
 
-    def opened(self, source: TableFile) -> TableFile:
+    def in_kinds(self, table: pd.DataFrame, columns: Sequence[str], where: str, first_row: int = 1) -> pd.DataFrame:
+        """Return columns as training knew them."""
+        return in_kinds(table, {name: self.kinds[name] for name in columns}, where, first_row)
+
+    def as_in_training(self, source: TableFile) -> TableFile:
         """Return a table as it is described; the training table as it was in training, where nothing else is said."""
         if source != TableFile(source.path) or not self._is_training_table(source):
             return source
-        return TableFile(source.path, **_reading(self.training["table"]["reading"]))
-
-    def _is_training_table(self, source: TableFile) -> bool:
-        known = self.training["table"]
-        # The size first: a large file need not be read to see that it is another.
-        return source.path.stat().st_size == known["bytes"] and source.digest() == known["sha256"]
+        said = self.training["table"]["reading"]
+        reading: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in said.items()
+        }
+        return TableFile(source.path, **reading, kept=source.kept)
 
     def rows(self, source: TableFile) -> tuple[pd.DataFrame, pd.DataFrame, str]:
         """Read a table to judge the model on.
@@ -132,64 +131,86 @@ class ModelFolder:
         remark : str
             Which rows these are.
         """
-        self.schema.require(source.names(), str(source.path))
-        table = self.schema.typed(source.read(self.categories), str(source.path))
-        every = table.dropna()
-        if len(every) < 20:
-            raise InputError(
-                f"{source.path} has {len(every)} rows without a missing value; an audit needs at least 20."
-            )
+        where = str(source.path)
+        with source.opened(labels=self.labels) as opened:
+            chunks = opened.chunks(_ROWS, list(self.kinds))
+            pieces = [self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1) for chunk in chunks]
+        every = pd.concat(pieces).dropna() if pieces else pd.DataFrame()
+        if len(every) < _LEAST_ROWS:
+            raise InputError(f"{where} has {len(every)} rows without a missing value; an audit needs {_LEAST_ROWS}.")
         every = every.assign(**{self.outcome: as_target(every[self.outcome], self.training["task"])})
         if not self._is_training_table(source):
-            return (
-                every,
-                every,
-                f"All {len(every)} complete rows of {source.path.name}, which is not the training table.",
-            )
-        held = held_out_rows(len(table), self.training["holdout"], self.training["seed"])
-        judge = every[every.index.isin(held)]
-        if len(judge) < 20:
+            about = f"All {len(every)} complete rows of {source.path.name}, which is not the training table."
+            return every, every, about
+        judge = every[every.index.isin(self.held_out)]
+        if len(judge) < _LEAST_ROWS:
             warning = "The training rows themselves: scores and test are too kind. Audit on other rows."
             return every, every, warning
         return judge, every, f"{len(judge)} complete rows of the training table that training never saw."
 
-
-def _reading(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+    def _is_training_table(self, source: TableFile) -> bool:
+        if source.is_pipe:
+            return False
+        known = self.training["table"]
+        # The size first: a large file need not be read to see that it is another.
+        return source.size() == known["bytes"] and source.digest() == known["sha256"]
 
 
 def write_folder(
-    folder: Path, problem: Problem, trained: Trained, source: TableFile, settings: Mapping[str, Any]
+    folder: Path,
+    model: CIPEstimator,
+    scores: Mapping[str, float],
+    trials: Mapping[float, CIPEstimator],
+    trace: Frontier,
+    held_out: np.ndarray[Any, Any],
+    training: Mapping[str, Any],
 ) -> None:
     """Write everything into an empty folder."""
-    save_model(trained.model, folder, trained.scores)
-    trials = []
-    for place, point in enumerate(trained.trace.points):
-        name = f"{_TRIALS}/{place:02d}"
-        save_model(trained.trials[point.gamma], folder / name, dict(point.measures))
-        trials.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
-    training = {
-        "format": _FORMAT,
-        "task": problem.task,
-        "outcome": problem.outcome,
-        "schema": dict(problem.schema.kinds),
-        "table": {
-            "name": source.path.name,
-            "bytes": source.path.stat().st_size,
-            "sha256": source.digest(),
-            "rows": problem.n_rows,
-            "reading": {name: getattr(source, name) for name in _READING},
-        },
-        "understood": problem.description(),
-        "holdout": problem.wishes.holdout,
-        "seed": problem.wishes.seed,
-        "gamma": trained.model.gamma_,
-        "tolerance": trained.tolerance,
-        "measure": trained.measure,
-        "remark": trained.remark,
-        "trials": trials,
-        "scores": trained.scores,
-        "settings": dict(settings),
-    }
-    text = json.dumps(training, indent=2, ensure_ascii=False, allow_nan=False)
-    (folder / _TRAINING).write_text(text, encoding="utf-8")
+    save_model(model, folder, dict(scores))
+    listed = []
+    for place, point in enumerate(trace.points):
+        name = f"trials/{place:02d}"
+        save_model(trials[point.gamma], folder / name, dict(point.measures))
+        listed.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
+    said = {"format": _FORMAT, **training, "trials": listed, "scores": dict(scores)}
+    text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
+    # A name in the settings may hold bytes that are no text.
+    (folder / _TRAINING).write_bytes(text.encode("utf-8", "replace"))
+    (folder / _HELD_OUT).write_text("row\n" + "".join(f"{row}\n" for row in held_out), encoding="utf-8")
+
+
+def _check(training: Mapping[str, Any], model: CIPEstimator) -> None:
+    """Raise a ValueError where an entry is not what `write_folder` writes."""
+    table, trials = training["table"], training["trials"]
+    reading = table["reading"]
+    columns, missing = reading["columns"], reading["missing"]
+    right = [
+        training["task"] in TASKS,
+        training["outcome"] in training["columns"],
+        set(model.roles_.inputs) <= set(training["columns"]),
+        all(kind in (NUMBER, CATEGORY) for kind in training["columns"].values()),
+        _is_number(training["gamma"]),
+        training["tolerance"] is None or _is_number(training["tolerance"]),
+        isinstance(training["measure"], str),
+        isinstance(training["remark"], str),
+        isinstance(training["settings"], dict),
+        isinstance(table["name"], str),
+        isinstance(table["sha256"], str),
+        isinstance(table["bytes"], int),
+        set(reading) == set(READING),
+        reading["separator"] is None or isinstance(reading["separator"], str),
+        columns is None or all(isinstance(name, str) for name in columns),
+        isinstance(reading["skip"], int),
+        isinstance(missing, list) and all(isinstance(cell, str) for cell in missing),
+        isinstance(reading["only_missing"], bool),
+        # Inside this folder and nowhere else.
+        all(re.fullmatch(r"trials/\d+", trial["folder"]) for trial in trials),
+        all(_is_number(trial["gamma"]) and all(map(_is_number, trial["measures"].values())) for trial in trials),
+        all({"loss", "score"} <= set(trial["measures"]) for trial in trials),
+    ]
+    if not all(right):
+        raise ValueError(_TRAINING)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,23 +1,129 @@
-"""Options that several commands share, and what they mean together."""
+"""Options that several commands share, typed or from a file, and what they mean together."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.files import CHECKSUMS, listed_files
-from ciplearn.cli.config import read_config
-from ciplearn.cli.names import split_names
+from ciplearn._core.errors import GraphError, InputError, MissingDependencyError
+from ciplearn._core.files import CHECKSUMS, listed_files, read_bounded
 
 if TYPE_CHECKING:
     from ciplearn.causal import CausalGraph
     from ciplearn.cli.tables import TableFile
 
+# An option file has a few lines, and lists in lists are none of its business.
+_LARGEST_MIB, _DEEPEST = 1, 20
+
+
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make the entries of a file the defaults of the command's options; the callback of ``--config``."""
+    if path is None or context.resilient_parsing:
+        return path
+    options = _spelled(context)
+    parameters = {str(parameter.name): parameter for parameter in context.command.params}
+    defaults = {}
+    for key, value in read_mapping(path).items():
+        name = options.get(key.replace("-", "_"))
+        if name is None:
+            from ciplearn.causal.names import nearest
+
+            hint = nearest(key, [spelled.replace("_", "-") for spelled in options], "options")
+            raise InputError(f"{path} sets {key!r}, which is no option of ciplearn {context.info_name}; {hint}")
+        defaults[name] = _as_typed(value, parameters[name], key, path)
+    context.default_map = defaults
+    return path
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Read a YAML, TOML or JSON file that maps names to values, of bounded size and depth."""
+    try:
+        text = read_bounded(path, _LARGEST_MIB).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} cannot be read: it is not UTF-8 text; pass a YAML, TOML or JSON file.") from error
+    content = _parsed(path, text)
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+        raise InputError(f"{path} must map names to values, got {type(content).__name__}; write lines such as 'a: 1'.")
+    return content
+
+
+def _parsed(path: Path, text: str) -> Any:
+    kind = path.suffix.lower()
+    try:
+        if kind == ".json":
+            return json.loads(text)
+        if kind == ".toml":
+            import tomllib
+
+            return tomllib.loads(text)
+        if kind in (".yaml", ".yml"):
+            return _yaml(text)
+    except RecursionError:
+        raise InputError(
+            f"{path} has lists or mappings within each other, too deep to be read; write it flat."
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{path} is not valid {kind[1:].upper()}: {error}; correct that place.") from error
+    raise InputError(
+        f"{path} ends in {kind or 'nothing'!r}; name it .yaml, .toml or .json, so that its notation is known."
+    )
+
+
+def _yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise MissingDependencyError(
+            "YAML files need pyyaml, which is not installed; pip install 'ciplearn[yaml]', or write TOML or JSON."
+        ) from error
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                # A few lines of aliases can stand for more values than any memory holds.
+                raise ValueError(f"the alias *{event.anchor} stands for other lines; write them out")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise RecursionError
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _spelled(context: typer.Context) -> dict[str, str]:
+    """How each option may be written in a file -> the name of its parameter."""
+    spelled = {}
+    for parameter in context.command.params:
+        if parameter.name in (None, "config", "help"):
+            continue
+        for name in (parameter.name, *parameter.opts):
+            spelled[str(name).lstrip("-").replace("-", "_")] = str(parameter.name)
+    return spelled
+
+
+def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
+    """The value as the command line would have it, so that both are checked by the same rules."""
+    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, list | dict) for each in value)):
+        raise InputError(
+            f"{path} sets {key!r} to values within values, which no option takes; write a value or a list of names."
+        )
+    if isinstance(value, bool) and not getattr(parameter, "is_flag", False):
+        raise InputError(f"{path} sets {key!r} to yes or no, which it does not take; write a value, or text in quotes.")
+    if isinstance(value, list):
+        return join_names(value)
+    return value if isinstance(value, bool) or value is None else str(value)
+
+
 _TABLE, _ROLES = "The table", "Roles"
+
+Table = Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file, or - for standard input.", metavar="TABLE")]
 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**31 - 1)]
@@ -40,13 +146,21 @@ ColumnNames = Annotated[
     str | None,
     typer.Option("--columns", help="Names, for text without a header line.", metavar="NAMES", rich_help_panel=_TABLE),
 ]
-Skip = Annotated[int, typer.Option(help="Lines to pass over at the top.", min=0, rich_help_panel=_TABLE)]
+Skip = Annotated[int, typer.Option(help="Lines to pass over at the top.", min=0, max=100_000, rich_help_panel=_TABLE)]
 MissingCells = Annotated[
     str | None,
     typer.Option(
         "--na",
-        help="More cells that mean missing, beside '?', NA and empty ones.",
+        help="More cells that mean missing, beside '?', NA, None, null and empty ones.",
         metavar="TEXTS",
+        rich_help_panel=_TABLE,
+    ),
+]
+OnlyMissingCells = Annotated[
+    bool,
+    typer.Option(
+        "--only-na",
+        help="Take only empty cells and those of --na for missing: NA, None, null and '?' are then values.",
         rich_help_panel=_TABLE,
     ),
 ]
@@ -77,15 +191,42 @@ def read_graph(graph: str) -> CausalGraph:
     raise GraphError(f"{graph!r} is neither a file nor a graph; give a path, or edges such as 'A -> B'.")
 
 
-def table_file(path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None) -> TableFile:
+def table_file(
+    path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None, only_missing: bool
+) -> TableFile:
     """Return the table that the options describe."""
     from ciplearn.cli.tables import TableFile
 
     if separator is not None:
         separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
-        if len(separator) != 1:
+        if len(separator) != 1 or separator in '"\r\n':
             raise InputError(f"--separator must be one character, got {separator!r}; pass for example ';'.")
-    return TableFile(path, separator, split_names(columns), skip, split_names(missing) or ())
+    source = Path("/dev/stdin") if str(path) == "-" else path
+    return TableFile(source, separator, split_names(columns), skip, split_names(missing) or (), only_missing)
+
+
+def split_names(text: str | None, known: Container[str] = ()) -> tuple[str, ...] | None:
+    """Split at commas; a name that holds a comma stands in double quotes, or is the whole text."""
+    if text is None:
+        return None
+    if text in known:
+        return (text,)
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(name.strip() for name in cells if name.strip())
+
+
+def join_names(names: Iterable[object]) -> str:
+    """Return names as one text, as options take them: with commas between, and quoted where they hold one."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(list(names))
+    return line.getvalue()
+
+
+def choice(option: str, given: str, known: Iterable[str]) -> str:
+    """Return what was given, or refuse it where it is none of what an option takes."""
+    if given not in known:
+        raise InputError(f"{option} must be one of {', '.join(known)}, got {given!r}; name one of these.")
+    return given
 
 
 def keep_inputs(out: Path, *inputs: Path | None) -> None:

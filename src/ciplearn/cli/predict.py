@@ -1,23 +1,40 @@
-"""``ciplearn predict``: a saved model on new rows, however many."""
+"""``ciplearn predict``: a saved model on new rows, however many: read, predict, write, in the order of the rows."""
 
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn.cli import options
-from ciplearn.cli.output import complain, say, say_json
+from ciplearn.cli.output import is_terminal, note, progress, say, say_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ciplearn.estimators.base import CIPEstimator
+
+_ANSWER = "prediction"
+
+# Labels that training never saw are named up to this number.
+_NAMED = 5
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that ciplearn fit has written.", metavar="MODEL_DIR")],
-    table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file.", metavar="TABLE")],
+    table: options.Table,
     out: Annotated[
         Path | None,
-        typer.Option(help="A .csv, .tsv or .parquet file. Default: CSV to standard output.", metavar="FILE"),
+        typer.Option(
+            help="A .csv, .tsv or .parquet file, also .csv.gz. Default: CSV to standard output.", metavar="FILE"
+        ),
     ] = None,
     identity: Annotated[
         str | None, typer.Option("--id", help="A column to copy beside the predictions.", metavar="NAME")
@@ -27,13 +44,14 @@ def predict(
     columns: options.ColumnNames = None,
     skip: options.Skip = 0,
     na: options.MissingCells = None,
+    only_na: options.OnlyMissingCells = False,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
     """Predict row by row, in the order of the file, in constant memory.
 
     A row that misses an input gets an empty prediction, unless the model was trained with --missing impute. Classifiers
-    add one column a class with its probability.
+    add one column per class with its probability.
 
     Example:
 
@@ -41,20 +59,163 @@ def predict(
 
       ciplearn predict model new.csv | head
     """
-    from ciplearn._core.errors import InputError
-    from ciplearn.cli.model_folder import ModelFolder
-    from ciplearn.cli.prediction import predict_table
+    import torch
 
+    from ciplearn.cli.model_folder import ModelFolder
+
+    torch.set_num_threads(1)
     if as_json and out is None:
         raise InputError("--json writes a summary to standard output, where the predictions would go; pass --out too.")
     if out is not None:
         options.keep_inputs(out, table, model, config)
     folder = ModelFolder.read(model)
-    source = folder.opened(options.table_file(table, separator, columns, skip, na))
-    done = predict_table(folder, source, out, identity, chunk_rows)
-    if done.empty:
-        complain(f"ciplearn: note: {done.empty} of {done.rows} rows miss an input and have no prediction.")
+    source = folder.as_in_training(options.table_file(table, separator, columns, skip, na, only_na))
+    answered = [_ANSWER, *(f"probability[{label}]" for label in getattr(folder.model, "classes_", ()))]
+    if identity in answered:
+        raise InputError(f"--id names {identity!r}, as a column of predictions is named; rename the column.")
+    copied = [] if identity is None else [identity]
+    rows = empty = 0
+    unseen: Counter[tuple[str, str]] = Counter()
+    with source.opened(labels=folder.labels, copied=identity) as opened:
+        opened.require(folder.inputs)
+        if identity is not None and identity not in opened.names:
+            raise InputError(f"The column {identity!r} of --id is not in {table}; it has {_few(opened.names)}.")
+        with _sink(out, folder.model) as sink, progress("predicting", "row", shown=out is not None) as bar:
+            for chunk in opened.chunks(chunk_rows, [*copied, *folder.inputs]):
+                inputs = folder.in_kinds(chunk, folder.inputs, str(table), first_row=rows + 1)
+                unseen.update(_unseen(folder.model, inputs))
+                answers = _answers(folder.model, inputs)
+                empty += int(answers[_ANSWER].isna().sum())
+                for name in copied:
+                    answers.insert(0, name, chunk[name].array)
+                sink.write(answers)
+                rows += len(chunk)
+                bar.update(len(chunk))
+            if not rows:
+                raise InputError(f"{table} has no rows; pass a table with at least one.")
+    if empty:
+        note(f"{empty} of {rows} rows miss an input and have no prediction.")
+    if unseen:
+        note(_about_unseen(unseen))
     if as_json:
-        say_json({"rows": done.rows, "without_prediction": done.empty, "file": str(out)})
-    elif out is not None and sys.stdout.isatty():
-        say(f"Written: {out}, {done.rows} rows.")
+        named = [{"column": column, "label": label, "rows": count} for (column, label), count in unseen.items()]
+        say_json({"rows": rows, "without_prediction": empty, "unseen_labels": named, "file": str(out)})
+    elif out is not None and is_terminal():
+        say(f"Written: {out}, {rows} rows.")
+
+
+def _answers(model: CIPEstimator, inputs: pd.DataFrame) -> pd.DataFrame:
+    import numpy as np
+    import pandas as pd
+
+    complete = np.ones(len(inputs), dtype=bool) if model.missing == "impute" else inputs.notna().all(axis=1).to_numpy()
+    known = inputs[complete]
+    if hasattr(model, "predict_proba"):
+        table = model.predict_proba(known) if len(known) else np.zeros((0, len(model.classes_)))
+        columns: dict[str, Any] = {_ANSWER: model.classes_[table.argmax(axis=1)]}
+        columns |= {f"probability[{label}]": table[:, place] for place, label in enumerate(model.classes_)}
+    else:
+        columns = {_ANSWER: model.predict(known) if len(known) else np.zeros(0)}
+    answers = pd.DataFrame(columns, index=known.index)
+    if not complete.all():
+        # As objects: a missing answer must not turn the labels 0 and 1 into 0.0 and 1.0.
+        answers = answers.astype({_ANSWER: object}).reindex(inputs.index)
+    return answers
+
+
+def _unseen(model: CIPEstimator, inputs: pd.DataFrame) -> dict[tuple[str, str], int]:
+    """Count the rows of each label that training never saw; rows that miss a value are told apart from these."""
+    known = inputs if model.missing == "impute" else inputs.dropna()
+    found = model.encoding_.unseen(known)
+    return {(column, label): rows for column, labels in found.items() for label, rows in labels.items()}
+
+
+def _about_unseen(unseen: Counter[tuple[str, str]]) -> str:
+    named = ", ".join(f"{label!r} in {column} ({rows})" for (column, label), rows in unseen.most_common(_NAMED))
+    more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
+    return f"training never saw these labels, which the model takes for none that it knows: {named}{more}."
+
+
+def _few(names: list[str]) -> str:
+    from ciplearn.cli.tables import shortened
+
+    return shortened(names)
+
+
+class _Sink(ABC):
+    """Where chunks of predictions go."""
+
+    @abstractmethod
+    def write(self, answers: pd.DataFrame) -> None:
+        """Append a chunk."""
+
+
+class _Text(_Sink):
+    def __init__(self, stream: Any, separator: str) -> None:
+        self.stream, self.separator, self.header = stream, separator, True
+
+    def write(self, answers: pd.DataFrame) -> None:
+        answers.to_csv(self.stream, sep=self.separator, index=False, header=self.header, lineterminator="\n")
+        self.header = False
+
+
+class _Parquet(_Sink):
+    def __init__(self, stream: IO[bytes], model: CIPEstimator) -> None:
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError as error:
+            raise MissingDependencyError(
+                "Parquet files need pyarrow, which is not installed; pip install 'ciplearn[parquet]', or write CSV."
+            ) from error
+        self.stream, self.arrow = stream, pyarrow
+        # From the model: a first chunk without a single prediction would not tell.
+        classes = getattr(model, "classes_", None)
+        self.answer = pyarrow.float64() if classes is None else pyarrow.array(classes.tolist()).type
+        self.writer: Any = None
+
+    def write(self, answers: pd.DataFrame) -> None:
+        schema = self.writer.schema if self.writer is not None else self._schema(answers)
+        table = self.arrow.Table.from_pandas(answers, schema=schema, preserve_index=False)
+        if self.writer is None:
+            self.writer = self.arrow.parquet.ParquetWriter(self.stream, schema)
+        self.writer.write_table(table)
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+
+    def _schema(self, answers: pd.DataFrame) -> Any:
+        found = self.arrow.Schema.from_pandas(answers, preserve_index=False).remove_metadata()
+        place = found.get_field_index(_ANSWER)
+        found = found.set(place, self.arrow.field(_ANSWER, self.answer))
+        for name in found.names[place + 1 :]:
+            found = found.set(found.get_field_index(name), self.arrow.field(name, self.arrow.float64()))
+        return found
+
+
+@contextmanager
+def _sink(out: Path | None, model: CIPEstimator) -> Iterator[_Sink]:
+    """Open what is written to, in the notation that its name says."""
+    import gzip
+
+    from ciplearn._core.files import whole_file
+
+    if out is None:
+        yield _Text(sys.stdout.buffer, ",")
+        return
+    name = out.name.lower()
+    if name.endswith((".zip", ".bz2", ".xz", ".zst", ".tar")):
+        raise InputError(f"{out} would be written as plain text; name it .csv, .csv.gz, .tsv or .parquet.")
+    with whole_file(out) as stream:
+        separator = "\t" if name.removesuffix(".gz").endswith((".tsv", ".tab")) else ","
+        if name.endswith((".parquet", ".pq")):
+            parquet = _Parquet(stream, model)
+            yield parquet
+            parquet.close()
+        elif name.endswith(".gz"):
+            # Without name and time, so that the same predictions are the same bytes.
+            with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
+                yield _Text(packed, separator)
+        else:
+            yield _Text(stream, separator)

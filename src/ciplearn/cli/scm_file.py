@@ -14,9 +14,9 @@ from typing import Any
 
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.causal import CausalGraph
-from ciplearn.cli.config import read_mapping
-from ciplearn.cli.expressions import Formula, read_law
+from ciplearn.cli.options import read_mapping
 from ciplearn.scm import Categories, StructuralCausalModel
+from ciplearn.scm.formulas import Formula, read_law
 
 _SECTIONS = ("equations", "noise", "categories", "inverses")
 
@@ -60,8 +60,14 @@ def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
         equations=equations,
         noise={node: read_law(text, f"The noise of {node} in {path}") for node, text in parts["noise"].items()},
         inverses={node: _inverse(path, graph, node, text) for node, text in parts["inverses"].items()},
-        kinds={node: Categories(levels) for node, levels in parts["categories"].items()},
+        kinds={node: Categories(_labels(path, node, levels)) for node, levels in parts["categories"].items()},
     )
+
+
+def _labels(path: Path, node: str, levels: Any) -> list[Any]:
+    if not isinstance(levels, list) or not all(isinstance(level, str | int | float) for level in levels):
+        raise InputError(f"The categories of {node} in {path} must be a list of labels, got {levels!r}; write [a, b].")
+    return levels
 
 
 def _section(path: Path, entries: Any, section: str, graph: CausalGraph) -> dict[str, Any]:
@@ -86,7 +92,7 @@ def _from_python(path: Path, graph: CausalGraph) -> StructuralCausalModel:
         found = runpy.run_path(str(path))
     except CiplearnError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{path} failed with {type(error).__name__}: {error}; correct the file.") from error
     scm = found.get("scm")
     if not isinstance(scm, StructuralCausalModel):

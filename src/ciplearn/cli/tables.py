@@ -1,31 +1,46 @@
-"""Tables in files: CSV, TSV and Parquet, whole or in chunks, always in the order of the file."""
+"""Tables in files and pipes: CSV, TSV and Parquet, whole or in chunks, always in the order of the rows."""
 
 from __future__ import annotations
 
-import hashlib
 import lzma
-import warnings
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
 
+from ciplearn._core.columns import CATEGORY, text_as_numbers
 from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.files import checksum
 
-# Beside the empty cell and pandas' own list (NA, NaN, null, ...).
-_MISSING = "?"
+# Cells of text that mean a missing value, unless people say otherwise: what spreadsheets, databases and pandas write.
+USUAL_MISSING = frozenset(
+    {"?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
+    | {"NULL", "NaN", "None", "n/a", "nan", "null"}
+)
 
+# What is said about how to read a table.
+READING = ("separator", "columns", "skip", "missing", "only_missing")
+
+_ROWS = 100_000
 _BLOCK = 1 << 20
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file that holds a table.
+    """A file or a pipe that holds a table.
 
     Attributes
     ----------
@@ -37,7 +52,11 @@ class TableFile:
     skip : int
         Lines to pass over at the top.
     missing : tuple of str
-        Further cells that stand for a missing value.
+        Further cells that stand for a missing value, beside empty ones.
+    only_missing : bool
+        Whether these are all: the usual ones, such as NA and None, are then values like others.
+    kept : stream, optional
+        What came out of a pipe.
     """
 
     path: Path
@@ -45,139 +64,303 @@ class TableFile:
     columns: tuple[str, ...] | None = None
     skip: int = 0
     missing: tuple[str, ...] = ()
+    only_missing: bool = False
+    kept: IO[bytes] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.path.exists():
             raise InputError(f"There is no file {str(self.path)!r}; check the path.")
-        if self.path.is_dir():
+        mode = self.path.stat().st_mode
+        if stat.S_ISDIR(mode):
             raise InputError(f"{self.path} is a folder, not a table; pass a CSV, TSV or Parquet file.")
+        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not _is_terminal(self.path)):
+            raise InputError(f"{self.path} is a device, not a table; pass a CSV, TSV or Parquet file.")
 
     @property
     def is_parquet(self) -> bool:
         """Whether the name says Parquet; every other name is taken for text."""
         return self.path.suffix.lower() in (".parquet", ".pq")
 
-    def read(self, categories: Sequence[str] = ()) -> pd.DataFrame:
-        """Read everything: cells of text as text, numbers of Parquet as numbers."""
-        with _complaints(self.path):
-            frames = list(self._pieces(None, None, categories))
-        table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-        if table.empty:
-            raise InputError(f"{self.path} has no rows; pass a table with at least one.")
-        return table
+    @property
+    def is_pipe(self) -> bool:
+        """Whether the table can be read only once."""
+        return self.kept is None and not self.path.is_file()
 
-    def chunks(self, rows: int, columns: Sequence[str], categories: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-        """Read some columns, a number of rows at a time."""
-        with _complaints(self.path):
-            yield from self._pieces(rows, columns, categories)
+    @contextmanager
+    def kept_from_pipe(self) -> Iterator[TableFile]:
+        """Yield the table so that it can be read several times: a pipe's content is copied once."""
+        if not self.is_pipe:
+            yield self
+            return
+        # Without a name, so that a kill leaves nothing behind.
+        with tempfile.TemporaryFile() as copy:
+            with reading(self.path), self.path.open("rb") as pipe:
+                shutil.copyfileobj(pipe, copy, _BLOCK)
+            yield replace(self, kept=copy)
 
-    def names(self) -> list[str]:
-        """Return the names of the columns, each there once."""
-        with _complaints(self.path):
-            names = self._parquet().schema_arrow.names if self.is_parquet else self._header()
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise InputError(f"{self.path} has several columns named {repeated[0]!r}; rename all but one of them.")
-        return names
+    @contextmanager
+    def opened(self, labels: Collection[str] = (), copied: str | None = None) -> Iterator[OpenTable]:
+        """Read the names of the columns, then yield the table, to be read once.
+
+        Parameters
+        ----------
+        labels : collection of str
+            Columns to return as text, even where they hold numbers.
+        copied : str, optional
+            A column to return cell by cell as it is, blanks and all.
+        """
+        if self.is_pipe and self.is_parquet:
+            with self.kept_from_pipe() as copy, copy.opened(labels, copied) as again:
+                yield again
+            return
+        with reading(self.path):
+            content = self.path.open("rb") if self.is_pipe else self._content()
+            kind = _ParquetTable if self.is_parquet else _TextTable
+            table: OpenTable = kind(self, content, labels, copied)
+        try:
+            yield table
+        finally:
+            table.close()
+
+    def identity(self) -> dict[str, Any]:
+        """Say which table this is and how it is read, so that it is known again."""
+        name = os.fsencode(self.path.name).decode("utf-8", "replace")
+        reading = {entry: getattr(self, entry) for entry in READING}
+        return {"name": name, "bytes": self.size(), "sha256": self.digest(), "reading": reading}
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse a table that is written to by others while it is read."""
+        before = self._written()
+        yield
+        if self._written() != before:
+            raise InputError(f"{self.path} was changed while it was read; wait until it is written, and run again.")
 
     def digest(self) -> str:
-        """Return the SHA-256 of the file, by which it is known again."""
-        found = hashlib.sha256()
-        with _complaints(self.path), self.path.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                found.update(block)
-        return found.hexdigest()
+        """Return the SHA-256 of the content, by which it is known again."""
+        with reading(self.path):
+            return checksum(self.path if self.kept is None else self._content())
 
-    def _pieces(
-        self, rows: int | None, columns: Sequence[str] | None, categories: Sequence[str]
-    ) -> Iterator[pd.DataFrame]:
-        names = self.names()
-        if self.is_parquet:
-            yield from self._parquet_pieces(rows or _BLOCK, list(columns or names), set(categories))
-            return
-        options: dict[str, Any] = self._text_options() | {
-            "names": names,
-            "header": 0 if self.columns is None else None,
-            "na_values": [_MISSING, *self.missing],
-            "index_col": False,
-        }
-        if rows is None:
-            yield pd.read_csv(self.path, **options)
-            return
-        # All columns are read even where few are asked for: only then does pandas notice a row of too many cells.
-        with pd.read_csv(self.path, chunksize=rows, **options) as reader:
-            yield from (piece if columns is None else piece[list(columns)] for piece in reader)
+    def size(self) -> int:
+        """Return the bytes of the content."""
+        return os.fstat(self.kept.fileno()).st_size if self.kept is not None else self.path.stat().st_size
 
-    def _text_options(self) -> dict[str, Any]:
-        tabs = self.path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-        separator = self.separator or ("\t" if tabs else ",")
-        # Everything as text: kinds are settled by one rule, not chunk by chunk.
-        return {
-            "sep": separator,
-            "dtype": str,
-            "skiprows": self.skip,
-            "skipinitialspace": True,
-            "encoding": "utf-8-sig",
-        }
+    def _written(self) -> tuple[int, ...]:
+        """Return what changes when others write to the file, or replace it."""
+        if self.kept is not None:
+            return ()
+        with reading(self.path):
+            found = self.path.stat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
-    def _header(self) -> list[str]:
-        first = pd.read_csv(self.path, nrows=1, header=None, keep_default_na=False, **self._text_options())
-        found = [str(cell).strip() or f"unnamed {place}" for place, cell in enumerate(first.iloc[0], start=1)]
-        if self.columns is None:
-            if len(found) == 1 and self.separator is None and any(mark in found[0] for mark in ";\t|"):
-                raise InputError(f"{self.path} has the single column {found[0][:60]!r}; pass --separator.")
-            return found
-        if len(self.columns) != len(found):
+    def _content(self) -> Any:
+        if self.kept is None:
+            return self.path
+        self.kept.seek(0)
+        return self.kept
+
+
+class OpenTable(ABC):
+    """A table whose column names have been read, and whose rows have not.
+
+    Attributes
+    ----------
+    file : TableFile
+    names : list of str
+    labels : collection of str
+    copied : str or None
+    """
+
+    def __init__(self, file: TableFile, names: list[str], labels: Collection[str], copied: str | None) -> None:
+        self.file, self.names, self.labels, self.copied = file, names, labels, copied
+
+    def require(self, columns: Collection[str]) -> None:
+        """Refuse a table that lacks one of the columns, or has it twice; how others are called does not matter."""
+        counts = Counter(self.names)
+        for name in columns:
+            if not counts[name]:
+                raise InputError(
+                    f"{self.file.path} lacks the column {name!r}, which the model was trained with; it has "
+                    f"{shortened(self.names)}."
+                )
+            if counts[name] > 1:
+                raise InputError(f"{self.file.path} has several columns named {name!r}; rename all but one of them.")
+
+    def chunks(self, rows: int, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Read some columns, a number of rows at a time, numbered as in the file."""
+        self.require(columns)
+        wanted = list(dict.fromkeys(columns))
+        start = 0
+        while True:
+            with reading(self.file.path):
+                cells = self._next(rows, wanted)
+                if cells is None:
+                    return
+                chunk = pd.DataFrame(cells)
+            chunk.index = pd.RangeIndex(start, start + len(chunk))
+            start += len(chunk)
+            yield chunk
+
+    def read(self, columns: Sequence[str]) -> pd.DataFrame:
+        """Read everything."""
+        pieces = list(self.chunks(_ROWS, columns))
+        if not any(map(len, pieces)):
+            raise InputError(f"{self.file.path} has no rows; pass a table with at least one.")
+        return pd.concat(pieces)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file."""
+
+    @abstractmethod
+    def _next(self, rows: int, columns: list[str]) -> dict[str, pd.Series] | None:
+        """Read the columns of the next rows; None after the last."""
+
+
+class _TextTable(OpenTable):
+    def __init__(self, file: TableFile, content: Any, labels: Collection[str], copied: str | None) -> None:
+        name = file.path.name.lower()
+        tabs = name.removesuffix(".gz").endswith((".tsv", ".tab"))
+        # Every cell as the text it is: kinds and missing values are settled by one rule, not chunk by chunk.
+        self._reader = pd.read_csv(
+            content,
+            sep=file.separator or ("\t" if tabs else ","),
+            header=None,
+            dtype=str,
+            na_filter=False,
+            index_col=False,
+            skiprows=file.skip,
+            skipinitialspace=copied is None,
+            encoding="utf-8-sig",
+            compression="infer" if isinstance(content, Path) else _COMPRESSIONS.get(Path(name).suffix),
+            iterator=True,
+        )
+        self._first: pd.DataFrame | None = self._reader.get_chunk(1)
+        cells = [str(cell).strip() or f"unnamed {place}" for place, cell in enumerate(self._first.iloc[0], start=1)]
+        if file.columns is None:
+            self._first = None
+            if len(cells) == 1 and file.separator is None and any(mark in cells[0] for mark in ";\t|"):
+                raise InputError(f"{file.path} has the single column {cells[0][:60]!r}; pass --separator.")
+        elif len(file.columns) != len(cells):
             raise InputError(
-                f"--columns names {len(self.columns)} columns, but the first row of {self.path} has {len(found)} "
+                f"--columns names {len(file.columns)} columns, but the first row of {file.path} has {len(cells)} "
                 "cells; name every column."
             )
-        return list(self.columns)
+        super().__init__(file, cells if file.columns is None else list(file.columns), labels, copied)
+        self._missing = ["", *file.missing, *(() if file.only_missing else USUAL_MISSING)]
 
-    def _parquet(self) -> Any:
+    def close(self) -> None:
+        self._reader.close()
+
+    def _next(self, rows: int, columns: list[str]) -> dict[str, pd.Series] | None:
+        chunk, self._first = self._first, None
+        if chunk is None:
+            try:
+                # All columns are read even where few are asked for: only then is a row of too many cells noticed.
+                chunk = self._reader.get_chunk(rows)
+            except StopIteration:
+                return None
+        return {name: self._cells(name, chunk.iloc[:, self.names.index(name)]) for name in columns}
+
+    def _cells(self, name: str, text: pd.Series) -> pd.Series:
+        if name == self.copied:
+            return text
+        bare = text.str.strip()
+        quoted = (bare != text) & bare.str.startswith('"')
+        if quoted.any():
+            raise InputError(
+                f"{self.file.path} has blanks before a quotation mark, as in {text[quoted].iloc[0]!r} of column "
+                f"{name!r}, so that cells cannot be told apart while {self.copied!r} is copied; remove these blanks."
+            )
+        return bare.mask(bare.isin(self._missing))
+
+
+class _ParquetTable(OpenTable):
+    def __init__(self, file: TableFile, content: Any, labels: Collection[str], copied: str | None) -> None:
         try:
             import pyarrow.parquet as parquet
         except ImportError as error:
             raise MissingDependencyError(
                 "Parquet files need pyarrow, which is not installed; pip install 'ciplearn[parquet]', or pass CSV."
             ) from error
-        return parquet.ParquetFile(self.path)
+        self._content = parquet.ParquetFile(content)
+        self._batches: Iterator[Any] | None = None
+        super().__init__(file, list(self._content.schema_arrow.names), labels, copied)
 
-    def _parquet_pieces(self, rows: int, columns: list[str], categories: set[str]) -> Iterator[pd.DataFrame]:
-        import pyarrow
+    def close(self) -> None:
+        self._content.close()
 
-        file = self._parquet()
-        for batch in file.iter_batches(batch_size=rows, columns=columns):
-            cells = {}
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                numeric = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)
-                if not numeric or name in categories:
-                    # In arrow, where whole numbers stay whole beside missing ones.
-                    column = column.cast(pyarrow.string())
-                cells[name] = column.to_pandas()
-            yield pd.DataFrame(cells)
+    def _next(self, rows: int, columns: list[str]) -> dict[str, pd.Series] | None:
+        if self._batches is None:
+            self._batches = self._content.iter_batches(batch_size=rows, columns=columns)
+        batch = next(self._batches, None)
+        if batch is None:
+            return None
+        arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+        return {name: self._cells(name, arrays[name]) for name in columns}
+
+    def _cells(self, name: str, array: Any) -> pd.Series:
+        from pyarrow import string, types
+
+        if name == self.copied:
+            # In arrow's own types, where whole numbers stay whole beside missing ones.
+            return array.to_pandas(types_mapper=pd.ArrowDtype)
+        if types.is_nested(array.type):
+            raise InputError(
+                f"Column {name!r} of {self.file.path} holds {array.type}, not one value per row; spread it over "
+                "columns of numbers or text."
+            )
+        if name not in self.labels and (types.is_floating(array.type) or types.is_integer(array.type)):
+            return array.to_pandas()
+        text = array.cast(string()).to_pandas()
+        return text.mask(text.isin(list(self.file.missing))) if self.file.missing else text
+
+
+def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_row: int = 1) -> pd.DataFrame:
+    """Return columns as training knew them; what does not read as a number where one is due is named with its row."""
+    columns = {}
+    for name, kind in kinds.items():
+        column = table[name]
+        numbers = None if kind == CATEGORY else text_as_numbers(column)
+        if kind != CATEGORY and numbers is None:
+            place = int((pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy().argmax())
+            raise InputError(
+                f"Column {name!r} of {where} held numbers in training, got {column.iloc[place]!r} in row "
+                f"{first_row + place}; correct it, or leave the cell empty."
+            )
+        columns[name] = column if numbers is None else numbers
+    return pd.DataFrame(columns, index=table.index)
+
+
+def shortened(names: Sequence[Any]) -> str:
+    """Write the first dozen of some names."""
+    return ", ".join(map(str, names[:12])) + (", ..." if len(names) > 12 else "")
 
 
 @contextmanager
-def _complaints(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Say in one sentence why a file cannot be read."""
     try:
-        with warnings.catch_warnings():
-            # Rows longer than the header: pandas would cut them off and go on.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            yield
+        yield
     except pd.errors.EmptyDataError:
         raise InputError(f"{path} is empty; pass a table with a header and rows.") from None
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path} cannot be read: {reason}; pass another file.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text; save the table as UTF-8 or Parquet.") from error
     except pd.errors.ParserError as error:
         raise InputError(f"{path} is no regular table: {str(error).strip()}; correct that line.") from error
-    except pd.errors.ParserWarning as error:
-        raise InputError(f"{path} has rows with more cells than its header; name every column.") from error
-    except (ValueError, ArithmeticError) as error:
+    except (ValueError, ArithmeticError, NotImplementedError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read as a table: {error}; pass a CSV, TSV or Parquet file.") from error
+    except ImportError as error:
+        if isinstance(error, MissingDependencyError):
+            raise
+        raise MissingDependencyError(f"{path} needs a package that is not installed: {error}") from error
+
+
+def _is_terminal(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.isatty()

@@ -1,50 +1,57 @@
-"""From a problem to a trained model, and the trace of gammas that were tried on the way."""
+"""How to train, and what training leaves: the choice of gamma, the model, and its scores on rows held out."""
 
 from __future__ import annotations
 
+import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-import pandas as pd
 import torch
 from sklearn.base import clone
-from tqdm import tqdm
 
+from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.numbers import non_negative
-from ciplearn.cli.problem import Problem
+from ciplearn.cli.options import choice, join_names
+from ciplearn.cli.output import note, progress
+from ciplearn.cli.training_table import TrainingTable
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.trials import Trials, measures_of
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import Frontier
+from ciplearn.learning.settings import TrainingSettings, chosen_device
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Penalty, ResidualHSCIC
 
-# Ends of the search for gamma.
-_LOW, _HIGH = 1e-3, 1e4
+# Ends of the search for gamma, and the share of the training rows that judge it.
+_LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
 
-# Share of the training rows that judge a gamma.
-_JUDGES = 0.2
+# What may be lost where nothing was said: a tenth more loss, or two points of accuracy.
+_TOLERANCE = {"loss": 0.10, "score": 0.02}
 
-# What may be lost where nothing was said: a tenth more squared error, or two points of accuracy.
-DEFAULT_TOLERANCE = {"regression": 0.10, "classification": 0.02}
+# Networks with more weights would fill the memory.
+_MOST_WEIGHTS = 100_000_000
 
-# Predictions are scaled to [0, 1], where differences of a tenth count.
-_PREDICTION = Gaussian(0.1)
-PENALTIES: dict[str, Callable[[], Penalty]] = {
-    "residual-hscic": lambda: ResidualHSCIC(kernel=_PREDICTION),
-    "hscic": lambda: HSCIC(kernel=_PREDICTION),
-    "hscic-paper": HSCIC.paper,
-    "circe": lambda: CIRCE(kernel=_PREDICTION),
-    "hsic": lambda: HSIC(kernel=_PREDICTION),
-    "mmd": lambda: MMD(kernel=_PREDICTION),
+_PENALTIES: dict[str, Callable[..., Penalty]] = {
+    "residual-hscic": ResidualHSCIC,
+    "hscic": HSCIC,
+    "hscic-paper": HSCIC,
+    "circe": CIRCE,
+    "hsic": HSIC,
+    "mmd": MMD,
 }
+
+# Squares of a wider range are no numbers.
+_WIDEST = 1e150
+
+# Fewer held-out rows say little.
+_LEAST_SCORED = 20
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Plan:
     """How to train.
 
     Attributes
@@ -53,10 +60,10 @@ class Recipe:
         A weight that is fixed; None searches for the largest within the tolerance.
     tolerance : float, optional
         What may be lost: a share of the loss, or a drop of the score.
-    measure : str, optional
-        ``"loss"`` or ``"score"``; by default the loss for regression and the score for classification.
+    measure : str
+        ``"loss"`` or ``"score"``.
     penalty : str, optional
-        A key of `PENALTIES`.
+        As it is called on the command line; by default the estimator chooses.
     compare : bool
         With a fixed gamma, also train without a penalty, to see what it costs.
     refit : bool
@@ -67,15 +74,22 @@ class Recipe:
         Arguments of the estimator: epochs, batch_size, hidden, ...
     """
 
-    gamma: float | None = None
-    tolerance: float | None = None
-    measure: str | None = None
-    penalty: str | None = None
-    on_violation: str = "raise"
-    compare: bool = True
-    refit: bool = False
-    trials: int = 9
-    network: dict[str, Any] = field(default_factory=dict)
+    gamma: float | None
+    tolerance: float | None
+    measure: str
+    penalty: str | None
+    on_violation: str
+    compare: bool
+    refit: bool
+    trials: int
+    network: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def allowed(self) -> float | None:
+        """What a search may lose; None where gamma is fixed."""
+        if self.gamma is not None:
+            return None
+        return _TOLERANCE[self.measure] if self.tolerance is None else self.tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,117 +99,124 @@ class Trained:
     Attributes
     ----------
     model : CIPEstimator
-    trials : mapping from gamma to CIPEstimator
+    models : mapping from gamma to CIPEstimator
         Trained on the rows that do not judge.
     trace : Frontier
-        Loss, score and penalty of each trial on the judging rows; empty where nothing was compared.
-    tolerance : float or None
-        None where gamma was fixed.
+        Loss, score and penalty of each of them on the rows that judge; empty where nothing was compared.
+    remark : str
+        What to know about the chosen gamma.
     scores : mapping
-        Of the model on held-out rows; empty where none were held out.
+        Of the model on held-out rows; empty where too few were held out.
     """
 
     model: CIPEstimator
-    trials: dict[float, CIPEstimator]
+    models: Mapping[float, CIPEstimator]
     trace: Frontier
-    tolerance: float | None
-    measure: str
     remark: str
-    scores: dict[str, float]
+    scores: Mapping[str, float]
 
 
-def estimator(problem: Problem, recipe: Recipe) -> CIPEstimator:
+def estimator(rows: TrainingTable, plan: Plan) -> CIPEstimator:
     """Return the estimator, not yet trained."""
-    wishes, verdict = problem.wishes, problem.verdict
-    if recipe.on_violation not in ("raise", "warn"):
-        raise InputError(f"--on-violation must be raise or warn, got {recipe.on_violation!r}; name one of these.")
-    if not verdict.holds and recipe.on_violation == "raise":
+    verdict = rows.verdict
+    choice("--on-violation", plan.on_violation, ("raise", "warn"))
+    choice("--measure", plan.measure, _TOLERANCE)
+    if plan.penalty is not None:
+        choice("--penalty", plan.penalty, _PENALTIES)
+    if not verdict.holds and plan.on_violation == "raise":
         raise GraphError(
             f"The graph does not certify {verdict.independence}: {' '.join(verdict.reasons)} Change the roles "
             "(ciplearn check shows repairs), or pass --on-violation warn to enforce it all the same."
         )
-    if recipe.penalty is not None and recipe.penalty not in PENALTIES:
-        raise InputError(f"--penalty must be one of {', '.join(PENALTIES)}, got {recipe.penalty!r}; name one of these.")
-    kind = CIPClassifier if problem.task == "classification" else CIPRegressor
+    kind = CIPClassifier if rows.task == "classification" else CIPRegressor
     return kind(
-        graph=wishes.graph,
-        outcome=problem.outcome,
+        graph=rows.request.graph,
+        outcome=rows.outcome,
         protected=list(verdict.protected),
         context=list(verdict.context),
         inputs=list(verdict.inputs),
         adjustment=list(verdict.adjustment),
-        penalty=_penalty(recipe.penalty, conditional=bool(verdict.independence.given)),
+        penalty=_penalty(plan.penalty, conditional=bool(verdict.independence.given)),
         # The paper prepares its penalty batch by batch.
-        prepare_once=recipe.penalty != "hscic-paper",
-        on_violation=recipe.on_violation,
-        missing=wishes.missing,
-        random_state=wishes.seed,
-        **recipe.network,
+        prepare_once=plan.penalty != "hscic-paper",
+        on_violation=plan.on_violation,
+        missing=rows.request.missing,
+        random_state=rows.request.seed,
+        **plan.network,
     )
 
 
 def _penalty(name: str | None, *, conditional: bool) -> Penalty | None:
-    """Return the penalty of a name, or None for the estimator's own choice, whose kernel knows the outcome's spread."""
-    own = "residual-hscic" if conditional else "hsic"
-    return None if name in (None, own) else PENALTIES[name]()
+    """Return the penalty of a name, or None for the estimator's own choice."""
+    if name is None or name == ("residual-hscic" if conditional else "hsic"):
+        return None
+    if name == "hscic-paper":
+        return HSCIC.paper()
+    # Predictions are scaled to [0, 1], where differences of a tenth count.
+    return _PENALTIES[name](kernel=Gaussian(0.1))
 
 
-def train(problem: Problem, recipe: Recipe) -> Trained:
+def refuse_before_training(rows: TrainingTable, plan: Plan) -> None:
+    """Refuse what cannot be trained while no time is lost yet, and note what people should look at."""
+    X, y = rows.training()
+    chosen_device(plan.network["device"])
+    TrainingSettings(
+        gamma=plan.gamma or 0.0,
+        batch_size=plan.network["batch_size"],
+        learning_rate=plan.network["learning_rate"],
+    )
+    encoding = TableEncoding.of(X, rows.roles.used)
+    widths = (encoding.width, *plan.network["hidden"], y.nunique() if rows.task == "classification" else 1)
+    weights = sum(before * after for before, after in pairwise(widths))
+    if weights > _MOST_WEIGHTS:
+        raise InputError(
+            f"--hidden {join_names(plan.network['hidden'])} makes a network of {weights:.1e} weights, more than "
+            f"{_MOST_WEIGHTS:.0e}; pass narrower layers."
+        )
+    counts = y.value_counts()
+    if rows.task == "classification" and (len(counts) < 2 or counts.min() < 2):
+        raise InputError(
+            f"The outcome {rows.outcome!r} is {counts.idxmin()!r} in a single training row; group rare labels, or pass "
+            "more rows."
+        )
+    if rows.task == "regression" and y.max() - y.min() > _WIDEST:
+        raise InputError(f"The outcome spans {y.min():g} to {y.max():g}, too far for squared errors; rescale it.")
+    if rows.task == "regression" and len(counts) < 2:
+        raise InputError(f"The outcome {rows.outcome!r} is constant among the training rows; pass more rows.")
+    if not rows.verdict.holds:
+        note(f"the graph does not certify {rows.roles.independence}; enforced all the same.")
+    codes = rows.perhaps_codes()
+    if codes:
+        note(
+            f"{', '.join(codes)} may hold codes of categories, and {'is' if len(codes) == 1 else 'are'} taken for "
+            f"numbers; if they are codes, pass --categories {shlex.quote(join_names(codes))}."
+        )
+
+
+def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     """Choose gamma, train, and score on the rows held out."""
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
-    base = estimator(problem, recipe)
-    X, y = problem.training()
-    measure = recipe.measure or ("score" if problem.task == "classification" else "loss")
-    if measure not in ("loss", "score"):
-        raise InputError(f"--measure must be loss or score, got {measure!r}; name one of these.")
-    tolerance = recipe.tolerance
-    if recipe.gamma is None and tolerance is None:
-        tolerance = DEFAULT_TOLERANCE[problem.task] if measure != "loss" else DEFAULT_TOLERANCE["regression"]
-    _check_outcome(problem, y)
-    planned = recipe.trials + 1 if recipe.gamma is None else 2 * recipe.compare
-    with warnings.catch_warnings():
+    X, y = rows.training()
+    planned = plan.trials + 1 if plan.gamma is None else 2 * plan.compare
+    with warnings.catch_warnings(), progress("choosing gamma", "training", planned) as bar:
         # Said once, before training, in one line.
         warnings.filterwarnings("ignore", message="The graph does not certify")
-        # disable=None: quiet where nobody watches.
-        with tqdm(total=planned, desc="choosing gamma", unit="training", disable=None) as bar:
-            trials = Trials(base, X, y, validation_fraction=_JUDGES, random_state=problem.wishes.seed, bar=bar)
-            gamma, remark = _chosen_gamma(trials, recipe, measure, tolerance)
+        trials = Trials(base, X, y, validation_fraction=_JUDGES, random_state=rows.request.seed, bar=bar)
+        if plan.allowed is not None:
+            found = trials.search(plan.measure, plan.allowed, _LOW, _HIGH, plan.trials)
+            gamma, remark = found.gamma, found.remark
+        else:
+            gamma, remark = float(plan.gamma or 0.0), ""
+            for other in sorted({0.0, gamma}) if plan.compare else ():
+                trials.measured(other)
         model = trials.models.get(gamma)
-        if model is None or recipe.refit:
-            model = clone(base).set_params(gamma=gamma, verbose=not bar.disable).fit(X, y)
-            model.verbose = False
-    held_X, held_y = problem.held_out()
-    scores = measures_of(model, *_known(model, held_X, held_y)) if len(held_X) >= 20 else {}
-    return Trained(model, trials.models, trials.frontier, tolerance, measure, remark, scores)
-
-
-def _check_outcome(problem: Problem, y: pd.Series) -> None:
-    if problem.task == "classification":
-        counts = y.value_counts()
-        if counts.min() < 2:
-            raise InputError(
-                f"The outcome {problem.outcome!r} is {counts.idxmin()!r} in a single training row; group rare "
-                "labels, or pass more rows."
-            )
-    elif y.nunique() < 2:
-        raise InputError(f"The outcome {problem.outcome!r} is constant among the training rows; pass more rows.")
-
-
-def _chosen_gamma(trials: Trials, recipe: Recipe, measure: str, tolerance: float | None) -> tuple[float, str]:
-    """Return the gamma to train with, and what to know about it."""
-    if tolerance is not None and recipe.gamma is None:
-        choice = trials.search(measure, tolerance, _LOW, _HIGH, recipe.trials)
-        return choice.gamma, choice.remark
-    gamma = non_negative(recipe.gamma, "gamma")
-    for other in sorted({0.0, gamma}) if recipe.compare else ():
-        trials.measured(other)
-    return gamma, ""
-
-
-def _known(model: CIPEstimator, X: pd.DataFrame, y: pd.Series) -> tuple[pd.DataFrame, pd.Series]:
-    """Leave out rows of a class that training has not seen: no probability was learnt for it."""
-    if not isinstance(model, CIPClassifier):
-        return X, y
-    rows = y.isin(list(model.classes_))
-    return X[rows], y[rows]
+        if model is None or plan.refit:
+            model = clone(base).set_params(gamma=gamma).fit(X, y)
+    held_X, held_y = rows.judging()
+    if rows.task == "classification":
+        # No probability was learnt for a class that training has not seen.
+        seen = held_y.isin(list(model.classes_))
+        held_X, held_y = held_X[seen], held_y[seen]
+    scores = measures_of(model, held_X, held_y) if len(held_X) >= _LEAST_SCORED else {}
+    return Trained(model, trials.models, trials.frontier, remark, scores)

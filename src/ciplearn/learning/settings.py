@@ -70,4 +70,9 @@ def chosen_device(device: str | torch.device) -> torch.device:
         raise refusal
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
+    try:
+        torch.empty(1, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        # A kind of device that torch knows by name only, or a number that is none.
+        raise refusal from error
     return chosen

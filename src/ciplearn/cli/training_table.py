@@ -1,0 +1,289 @@
+"""A table, a graph and roles, understood: which rows and columns will be trained on, before any training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import CATEGORY, NUMBER, holds_numbers, text_as_numbers
+from ciplearn._core.errors import GraphError, InputError
+from ciplearn.causal import CausalGraph, Verdict
+from ciplearn.causal.names import nearest
+from ciplearn.cli.tables import TableFile, shortened
+from ciplearn.estimators.missing import POLICIES
+from ciplearn.estimators.roles import Roles, settle_roles
+
+TASKS = ("classification", "regression")
+
+# To train on, to judge gamma by, and to audit.
+_LEAST_ROWS = 10
+
+# Beyond, a double does not tell one whole number from the next.
+_LARGEST_WHOLE = 2**53
+
+# A protected or other column of so few whole numbers may hold codes.
+_FEW_CODES = 10
+
+# Thousands, units and blanks, as people and spreadsheets write them.
+_SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What the user asked for; None leaves it to the data."""
+
+    graph: CausalGraph
+    outcome: str | None = None
+    protected: Sequence[str] | None = None
+    context: Sequence[str] | None = None
+    inputs: Sequence[str] | None = None
+    adjustment: Sequence[str] | None = None
+    categories: Sequence[str] = ()
+    task: str | None = None
+    missing: str = "drop"
+    holdout: float = 0.2
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """A table in its kinds, with its roles, and split into rows for training and rows for the audit.
+
+    Attributes
+    ----------
+    request : FitRequest
+    kinds : dict of str to str
+        Number or category, for each node of the graph that is observed, outcome included.
+    table : DataFrame
+        Rows that can be used, indexed by their place in the file.
+    outcome, task : str
+    roles : Roles
+    ignored : tuple of str
+        Columns that are no nodes of the graph.
+    n_rows : int
+        Rows of the file.
+    identity : dict
+        Which file it is, as it was when it was read.
+    held_out : array of int
+        Places in the file that training and the choice of gamma never see.
+    """
+
+    request: FitRequest
+    kinds: dict[str, str]
+    table: pd.DataFrame
+    outcome: str
+    task: str
+    roles: Roles
+    ignored: tuple[str, ...]
+    n_rows: int
+    identity: dict[str, Any]
+    held_out: np.ndarray[Any, Any]
+
+    @classmethod
+    def read(cls, source: TableFile, request: FitRequest) -> TrainingTable:
+        """Read a table and settle kinds, roles, task and rows, or say what does not fit."""
+        if request.missing not in POLICIES:
+            raise InputError(f"--missing must be one of {', '.join(POLICIES)}, got {request.missing!r}; name one.")
+        outcome = _outcome(request)
+        with source.unchanged(), source.opened(labels=request.categories) as opened:
+            identity = source.identity()
+            nodes = _nodes_in(request, opened.names)
+            cells = opened.read(nodes)
+        table = _in_kinds(cells, outcome, request)
+        roles = settle_roles(
+            table.drop(columns=outcome),
+            graph=request.graph,
+            outcome=outcome,
+            protected=request.protected,
+            context=request.context,
+            inputs=request.inputs,
+            adjustment=request.adjustment,
+            independence=None,
+        )
+        kept = _complete(table, [outcome, *(roles.used if request.missing == "drop" else ())])
+        if roles.protects_nothing(kept):
+            raise InputError(f"{roles.nothing_protected(kept)}.")
+        task = _task(kept[outcome], request.task)
+        return cls(
+            request=request,
+            kinds={name: NUMBER if holds_numbers(table[name]) else CATEGORY for name in table.columns},
+            table=kept.assign(**{outcome: as_target(kept[outcome], task)}),
+            outcome=outcome,
+            task=task,
+            roles=roles,
+            ignored=tuple(name for name in opened.names if name not in set(nodes)),
+            n_rows=len(table),
+            identity=identity,
+            held_out=held_out_rows(len(table), request.holdout, request.seed),
+        )
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the graph says about the roles."""
+        if self.roles.verdict is None:
+            raise InputError("The roles have no verdict; pass a graph.")
+        return self.roles.verdict
+
+    def training(self) -> tuple[pd.DataFrame, pd.Series]:
+        """Rows to train on."""
+        return self._rows(~self.table.index.isin(self.held_out))
+
+    def judging(self) -> tuple[pd.DataFrame, pd.Series]:
+        """Rows that training and the choice of gamma never see."""
+        return self._rows(self.table.index.isin(self.held_out))
+
+    def description(self) -> dict[str, Any]:
+        """Say what was understood, as plain data."""
+        roles = {
+            "outcome": (self.outcome,),
+            **{role: getattr(self.verdict, role) for role in ("protected", "context", "inputs", "adjustment")},
+        }
+        return {
+            "rows": self.n_rows,
+            "dropped": self.n_rows - len(self.table),
+            "training": len(self.training()[0]),
+            "held_out": len(self.judging()[0]),
+            "task": self.task,
+            "statement": str(self.roles.independence),
+            "holds": self.verdict.holds,
+            "columns": [
+                {
+                    "name": name,
+                    "kind": self.kinds[name],
+                    "values": _values(self.table[name]),
+                    "roles": [role for role, names in roles.items() if name in names],
+                }
+                for name in self.table.columns
+            ],
+            "ignored": list(self.ignored),
+        }
+
+    def perhaps_codes(self) -> list[str]:
+        """Return columns of a few whole numbers that nobody has called categories: they may be codes, not amounts."""
+        used = [name for name in self.roles.used if self.kinds[name] == NUMBER]
+        return [name for name in used if _looks_like_codes(self.table[name])]
+
+    def _rows(self, picked: np.ndarray[Any, Any]) -> tuple[pd.DataFrame, pd.Series]:
+        rows = self.table[picked]
+        return rows.drop(columns=self.outcome), rows[self.outcome]
+
+
+def held_out_rows(n_rows: int, share: float, seed: int) -> np.ndarray[Any, Any]:
+    """Places in the file that are kept from training: always the same for the same file, share and seed."""
+    return np.sort(np.random.default_rng(seed).permutation(n_rows)[: round(share * n_rows)])
+
+
+def as_target(column: pd.Series, task: str) -> pd.Series:
+    """Return labels as whole numbers where they are, as text where not; numbers for regression."""
+    if task == "regression" or not holds_numbers(column):
+        return column
+    whole = ((column == column.round()) & (column.abs() <= _LARGEST_WHOLE)).all()
+    return column.astype("int64") if whole else column.map(lambda value: f"{value:.17g}")
+
+
+def stray_text(column: pd.Series) -> str | None:
+    """Return a cell that keeps a column from being numbers, where most of its values are numbers or nearly so."""
+    values = pd.Series(column.dropna().unique()).astype(str)
+    bare = values.str.replace(_SIGNS_IN_NUMBERS, "", regex=True)
+    if not pd.to_numeric(bare, errors="coerce").notna().mean() > 0.5:
+        return None
+    stray = values[pd.to_numeric(values, errors="coerce").isna()]
+    return None if stray.empty else str(stray.iloc[0])
+
+
+def _outcome(request: FitRequest) -> str:
+    named = [request.outcome] if request.outcome is not None else list(request.graph.outcomes)
+    if len(named) != 1:
+        raise InputError(f"Fitting needs one outcome, got {', '.join(named) or 'none'}; pass --outcome.")
+    outcome = request.graph.known(named, "outcome")[0]
+    if outcome not in request.graph.observed:
+        raise GraphError(
+            f"The outcome {outcome!r} is latent in the graph, so there is nothing to train on; name another."
+        )
+    return outcome
+
+
+def _nodes_in(request: FitRequest, names: Sequence[str]) -> list[str]:
+    """Return the columns that are nodes of the graph; the others do not matter."""
+    present = set(names)
+    for node in request.graph.observed:
+        if node not in present:
+            hint = nearest(node, tuple(present), "columns").rstrip("?.")
+            raise InputError(
+                f"The graph has the node {node!r}, which is no column of the table ({hint}); rename one of them, or "
+                "mark the node latent."
+            )
+    for name in request.categories:
+        if name not in present:
+            raise InputError(
+                f"The column {name!r} of --categories is not in the table; it has {shortened(list(names))}."
+            )
+    observed = set(request.graph.observed)
+    return list(dict.fromkeys(name for name in names if name in observed))
+
+
+def _in_kinds(cells: pd.DataFrame, outcome: str, request: FitRequest) -> pd.DataFrame:
+    """Return columns as numbers where every value reads as one and nobody has called them categories."""
+    columns = {}
+    for name in cells.columns:
+        numbers = None if name in request.categories else text_as_numbers(cells[name])
+        if numbers is not None and np.isinf(numbers).any():
+            place = int(np.isinf(numbers).to_numpy().argmax())
+            raise InputError(
+                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; correct it, or name "
+                "it with --na."
+            )
+        confirmed = name in request.categories or (name == outcome and request.task is not None)
+        stray = stray_text(cells[name]) if numbers is None and not confirmed else None
+        if stray is not None:
+            # It would make a category of each number in its column, and of a regression a classification.
+            confirm = "--task classification" if name == outcome else f"--categories {name}"
+            raise InputError(
+                f"Column {name!r} holds mostly numbers, but also cells like {stray!r}; correct these, name them with "
+                f"--na, or pass {confirm}."
+            )
+        columns[name] = cells[name] if numbers is None else numbers
+    return pd.DataFrame(columns)
+
+
+def _complete(table: pd.DataFrame, needed: list[str]) -> pd.DataFrame:
+    if len(table) < _LEAST_ROWS:
+        raise InputError(f"The table has {len(table)} rows, and fitting needs {_LEAST_ROWS}; pass more rows.")
+    kept = table.dropna(subset=needed)
+    if len(kept) < _LEAST_ROWS:
+        raise InputError(
+            f"Only {len(kept)} of {len(table)} rows have a value in each of {', '.join(needed)}; pass more rows, or "
+            "use fewer columns."
+        )
+    return kept
+
+
+def _task(outcome: pd.Series, asked: str | None) -> str:
+    if asked is not None and asked not in TASKS:
+        raise InputError(f"--task must be one of {', '.join(TASKS)}, got {asked!r}; name one of these.")
+    distinct = outcome.nunique()
+    if distinct < 2:
+        raise InputError(f"The outcome {outcome.name!r} has the same value in all rows; there is nothing to learn.")
+    if asked == "regression" and not holds_numbers(outcome):
+        raise InputError(f"--task regression needs numbers, but {outcome.name!r} holds text; use classification.")
+    return asked or ("regression" if holds_numbers(outcome) and distinct > 2 else "classification")
+
+
+def _looks_like_codes(column: pd.Series) -> bool:
+    """Whether a column holds whole numbers 0, 1, 2, ... or 1, 2, 3, ... without a gap, and few of them."""
+    values = sorted(column.dropna().unique())
+    few = 2 <= len(values) <= _FEW_CODES and values[0] in (0, 1)
+    # 0 and 1 are two groups, whether they are taken for amounts or for codes.
+    return few and values != [0, 1] and values == list(range(int(values[0]), int(values[0]) + len(values)))
+
+
+def _values(column: pd.Series) -> str:
+    if holds_numbers(column) and column.nunique() > 2:
+        return f"{column.min():g} to {column.max():g}"
+    found = column.value_counts()
+    shown = ", ".join(str(level) for level in found.index[:4])
+    return shown if len(found) <= 4 else f"{shown}, ... ({len(found)} levels)"
