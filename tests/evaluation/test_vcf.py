@@ -126,6 +126,7 @@ def test_chunks_do_not_change_the_result(rows, monkeypatch):
 
     pieces = variance_of_counterfactuals(watched, linear(), rows, ["A"], 60, interventions=grid)
     assert max(seen) <= 15
+    assert sum(seen) == 60 + 60 * 7
     np.testing.assert_allclose(pieces.per_row["vcf"], whole.per_row["vcf"], rtol=1e-12)
 
 

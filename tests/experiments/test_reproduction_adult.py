@@ -1,89 +1,17 @@
 import dataclasses
 import json
 
-import joblib
-import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 
-from ciplearn import CausalGraph, CIPClassifier, StructuralCausalModel, fit_scm, variance_of_counterfactuals
 from ciplearn._core.errors import MissingDataError
-from ciplearn.baselines import CF1
 from ciplearn.cli.app import _run
 from ciplearn.experiments.reproduction import adult
 from ciplearn.experiments.reproduction.adult_claims import claims
-from ciplearn.experiments.reproduction.adult_counterfactuals import Imagining, Panel, vcf_of_each
 from ciplearn.experiments.reproduction.adult_models import RIVALS
 from ciplearn.experiments.reproduction.methods import DEFAULT, METHODS, PAPER
 from ciplearn.experiments.reproduction.runner import reproduce
 from tests.datasets.adult_sample import write_files
-
-
-class Squash:
-    """A classifier by a formula."""
-
-    classes_ = np.array(["no", "yes"])
-
-    def __init__(self, formula):
-        self.formula = formula
-
-    def predict_proba(self, frame):
-        yes = 1 / (1 + np.exp(-np.asarray(self.formula(frame), dtype=float)))
-        return np.column_stack([1 - yes, yes])
-
-
-class TestVarianceOfMany:
-    @pytest.fixture
-    def known(self):
-        graph = CausalGraph.from_edges("S -> L, A -> L")
-        scm = StructuralCausalModel(
-            graph,
-            equations={"S": lambda p, u: u, "A": lambda p, u: u, "L": lambda p, u: p["A"] + p["S"] + u},
-            noise=dict.fromkeys("SAL", norm()),
-        )
-        return scm, scm.sample(300, random_state=0)
-
-    def test_agrees_with_the_measure_that_asks_one_model_at_a_time(self, known):
-        scm, rows = known
-        models = [Squash(lambda frame: frame["L"]), Squash(lambda frame: frame["A"] * frame["S"])]
-        found = vcf_of_each(models, scm, rows, ["A"], Imagining(300, 400, 1), seed=0)
-        assert found.shape == (2, 300)
-        for model, values in zip(models, found, strict=True):
-            expected = variance_of_counterfactuals(model, scm, rows, ["A"], 300, 400)
-            assert values.mean() == pytest.approx(expected.value, rel=0.02)
-
-    def test_what_does_not_read_the_protected_side_has_variance_zero(self, known):
-        scm, rows = known
-        assert (vcf_of_each([Squash(lambda f: f["S"])], scm, rows, ["A"], Imagining(50, 10, 1), 0) == 0).all()
-
-    def test_predictions_are_averaged_over_draws_of_what_a_row_leaves_open(self):
-        rng = np.random.default_rng(0)
-        a = rng.normal(size=400)
-        table = pd.DataFrame({"A": a, "V": np.where(a + rng.logistic(size=400) > 0, "up", "down")})
-        scm = fit_scm(CausalGraph.from_edges("A -> V"), table)
-        model = Squash(lambda frame: (frame["V"] == "up").astype(float))
-        few, many = (vcf_of_each([model], scm, table, ["A"], Imagining(400, 60, m), 0).mean() for m in (1, 100))
-        expected = variance_of_counterfactuals(model, scm, table, ["A"], 400, 60, n_draws=100)
-        assert many == pytest.approx(expected.value, rel=0.05)
-        assert few > 1.5 * many
-
-    def test_workers_share_the_points_and_change_nothing(self, known, monkeypatch):
-        scm, rows = known
-        monkeypatch.setattr("ciplearn.evaluation.counterfactual_rows.CHUNK_ROWS", 200)
-        asked = ([CF1(graph=CausalGraph.from_edges("S -> L, A -> L, L -> Y"), outcome="Y", protected=["A"], epochs=1)],)
-        asked[0][0].fit(rows, np.where(rows["L"] > 0, "yes", "no"))
-        with joblib.parallel_config(backend="threading"):
-            one, two = (vcf_of_each(*asked, scm, rows, ["A"], Imagining(40, 10, 1), 0, jobs=jobs) for jobs in (1, 2))
-        assert one.shape == (1, 40)
-        np.testing.assert_array_equal(one, two)
-
-    def test_a_network_answers_as_predict_proba_does(self):
-        rng = np.random.default_rng(0)
-        table = pd.DataFrame({"a": rng.normal(size=60), "b": pd.Categorical(rng.choice(["x", "y", "z"], 60))})
-        model = CIPClassifier(protected=["a"], epochs=2, random_state=0).fit(table, rng.choice(["no", "yes"], 60))
-        new = table.assign(b=pd.Categorical(rng.choice(["x", "w"], 60)))
-        np.testing.assert_allclose(Panel(new).answers(model), model.predict_proba(new)[:, 1], atol=1e-6)
 
 
 def outcomes(ours, rivals):

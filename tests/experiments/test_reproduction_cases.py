@@ -12,7 +12,7 @@ from ciplearn.estimators import sweep
 from ciplearn.estimators.prepared import Prepared
 from ciplearn.estimators.stacking import fit_stacked
 from ciplearn.experiments.reproduction import Conditions, trainings
-from ciplearn.experiments.reproduction.cases import Case, Judge, counterfactual_rows
+from ciplearn.experiments.reproduction.cases import Case, Judge
 from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC, hscic_matrix
 from ciplearn.experiments.reproduction.methods import METHODS, Training
 
@@ -30,7 +30,7 @@ def test_case_is_scaled_and_split(case):
 
 
 def test_counterfactual_rows_are_those_of_the_model(case):
-    rows = counterfactual_rows(case, points=5, interventions=3, seed=0)
+    rows = Judge(case, points=5, interventions=3, seed=0).worlds
     assert list(rows.columns) == ["A", "L", "Z"]
     kept = rows["Z"].to_numpy().reshape(5, 3)
     assert (kept == kept[:, :1]).all()
@@ -50,9 +50,9 @@ def test_judge_agrees_with_the_library(process):
     reference = variance_of_counterfactuals(
         model, case.scm, case.test, ["A"], n_points=60, n_interventions=200, random_state=0, n_draws=1
     )
-    # The same 60 points, other draws of A: Monte Carlo error only.
-    assert judge.vcf(model) == pytest.approx(reference.value, rel=0.05)
-    slow = model.predict(judge.worlds).reshape(-1, 200).var(axis=1, ddof=1).mean()
+    # The same 60 points, and each value of A in the 100 test rows.
+    assert judge.vcf(model) == pytest.approx(reference.value, rel=1e-5)
+    slow = model.predict(judge.worlds).reshape(-1, 100).var(axis=1, ddof=1).mean()
     assert judge.vcf(model) == pytest.approx(slow, rel=1e-5)
     residuals = model.predict(case.test[case.inputs]) - case.test["Y"]
     assert judge.mse(model) == pytest.approx(np.mean(residuals**2))

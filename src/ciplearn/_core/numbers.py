@@ -25,6 +25,19 @@ def non_negative(value: Any, name: str) -> float:
     return number
 
 
+def finite(value: Any, name: str) -> float:
+    """Return ``value`` as a float if it is a finite number."""
+    return _real(value, name)
+
+
+def share(value: Any, name: str) -> float:
+    """Return ``value`` as a float if it is a number between zero and one."""
+    number = _real(value, name)
+    if not 0 <= number <= 1:
+        raise InputError(f"{name} must lie between 0 and 1, got {value!r}; pass a share, such as 0.3.")
+    return number
+
+
 def whole(value: Any, name: str, minimum: int) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, Integral):

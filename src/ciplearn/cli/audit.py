@@ -16,7 +16,6 @@ from ciplearn.cli.options import split_names
 from ciplearn.cli.output import printable, progress, say, say_json
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
     from ciplearn.cli.model_folder import ModelFolder
@@ -238,8 +237,6 @@ def _with_vcf(
     folder: ModelFolder, scm: StructuralCausalModel, rows: pd.DataFrame, protected: Sequence[str], seed: int
 ) -> Frontier | None:
     """Add the variance of counterfactuals to the trace: one set of counterfactual rows for all models."""
-    import numpy as np
-
     from ciplearn.evaluation import variance_of_counterfactuals
     from ciplearn.learning import Frontier
     from ciplearn.learning.frontier import Point
@@ -247,10 +244,9 @@ def _with_vcf(
     points = folder.trace.points
     if not points:
         return None
-    together = _Together(tuple(folder.trials().values()))
     inputs = [column for column in rows.columns if column != folder.outcome]
     found = variance_of_counterfactuals(
-        together,
+        {str(place): model for place, model in enumerate(folder.trials().values())},
         scm,
         rows,
         protected,
@@ -260,34 +256,12 @@ def _with_vcf(
         inputs=inputs,
         n_draws=_FOR_TRIALS.n_draws,
     )
-    each = np.array(list(found.per_output.values())).reshape(len(points), -1).sum(axis=1)
     return Frontier(
         tuple(
-            Point(point.gamma, point.seed, {**point.measures, "vcf": float(value)})
-            for point, value in zip(points, each, strict=True)
+            Point(point.gamma, point.seed, {**point.measures, "vcf": vcf.value})
+            for point, vcf in zip(points, found.values(), strict=True)
         )
     )
-
-
-@dataclass(frozen=True)
-class _Together:
-    """Several models as one predictor with all their outputs side by side."""
-
-    models: tuple[CIPEstimator, ...]
-
-    def __call__(self, frame: pd.DataFrame) -> np.ndarray[Any, Any]:  # (n, models × outputs)
-        import numpy as np
-
-        return np.column_stack([_numbers(model, frame) for model in self.models])
-
-
-def _numbers(model: Any, frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-    import numpy as np
-
-    if not hasattr(model, "predict_proba"):
-        return np.asarray(model.predict(frame))
-    table = np.asarray(model.predict_proba(frame))
-    return table[:, 1] if table.shape[1] == 2 else table
 
 
 def _rule(training: Mapping[str, Any]) -> str:

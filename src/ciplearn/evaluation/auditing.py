@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.wording import as_list
@@ -17,6 +18,7 @@ from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import known_columns
 from ciplearn.evaluation.encoding import Sides
+from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
 from ciplearn.evaluation.independence import IndependenceTest, judged
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
@@ -126,6 +128,7 @@ def audit(
     inputs: Sequence[str] | None = None,
     method: str | None = None,
     reference: pd.DataFrame | None = None,
+    threshold: float | None = None,
 ) -> Audit:
     """Measure a finished predictor: variance of counterfactuals, test, HSCIC and predictive score.
 
@@ -139,9 +142,11 @@ def audit(
         Rows that the predictor was not trained on, outcome included; columns that the graph does not know are ignored.
     outcome, protected, context, adjustment
         Roles, as in `CausalGraph.criterion`. By default those the model was trained with, if it knows them for this
-        graph, or those written in the graph's text.
-    n_points, n_interventions, n_draws, random_state, interventions, inputs, method, reference
-        See `variance_of_counterfactuals`.
+        graph, or those written in the graph's text. VCF is measured given the context, as the criterion speaks of it.
+        Where the causal model cannot say how likely a context's values are, a point is known by the observed ancestors
+        of its context, too, which can only make VCF larger; ``vcf.context`` says so.
+    n_points, n_interventions, n_draws, random_state, interventions, inputs, method, reference, threshold
+        See `variance_of_counterfactuals`. Decisions are also compared at the share of positives that the outcome has.
     """
     generator = as_generator(random_state)
     if not isinstance(data, pd.DataFrame):
@@ -159,7 +164,7 @@ def audit(
     table, ignored = known_columns(known, data)
     columns = [column for column in table.columns if column != verdict.outcome]
     predictor = Predictor.of(model, columns, inputs, method, ignored)
-    shown = predictor.inputs or tuple(columns)
+    shown = predictor.inputs
     vcf = variance_of_counterfactuals(
         model,
         known,
@@ -168,11 +173,14 @@ def audit(
         n_points,
         n_interventions,
         generator,
+        context=_known_by(verdict, known, table),
         interventions=interventions,
         inputs=shown,
         method=method,
         n_draws=n_draws,
         reference=reference,
+        threshold=threshold,
+        rate=_base_rate(predictor, table[verdict.outcome], threshold),
     )
     answers = predictor(table[columns])
     right = table[known.columns(verdict.independence.right)]
@@ -195,6 +203,26 @@ def _verdict(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
     if all(role is None for role in roles.values()):
         roles = trained_roles(model, graph) or roles
     return graph.criterion(**roles)
+
+
+def _known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
+    """The nodes that a point is known by: the context of the criterion, or more where the model cannot do with it."""
+    observed = set(scm.graph.observed)
+    present = {node for node in observed if table.columns.isin(scm.columns([node])).any()}
+    # By default the context is everything but the outcome, and then what the table has is enough.
+    everything = observed - {verdict.outcome} <= set(verdict.context)
+    context = [node for node in verdict.context if node in present or not everything]
+    return context_that_can_be_drawn_from(scm, table, context)
+
+
+def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) -> float | None:
+    """The share of positive outcomes, where the predictor decides about them."""
+    classes = getattr(predictor.model, "classes_", None)
+    if predictor.method == "predict_proba" and classes is not None and len(classes) == 2:
+        return float((truth == classes[1]).mean())
+    if threshold is not None and holds_numbers(truth):
+        return float((truth > threshold).mean())
+    return None
 
 
 def _hscic(sides: Sides) -> float:

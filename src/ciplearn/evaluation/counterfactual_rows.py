@@ -1,9 +1,9 @@
-"""The doorway that all counterfactual measures share: points, their noise, and the predictor."""
+"""The doorway that all counterfactual measures share: points, their noise, and their counterfactual rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.random import Generator
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn.causal.names import Names, as_names
-from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.given_context import leaves_nothing_out, units_given
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.action import plain
 from ciplearn.scm.kinds import Array
@@ -21,97 +21,131 @@ from ciplearn.scm.kinds import Array
 # Counterfactual rows held at a time.
 CHUNK_ROWS = 200_000
 
-# Draws of the noise a point where it is not determined by the row.
+# Draws of the noise per point where it is not determined by what is known of the point.
 DEFAULT_DRAWS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Rows with their noise, and a predictor that can be asked about them.
+    """Rows with their noise.
 
     Attributes
     ----------
     scm : StructuralCausalModel
-    predictor : Predictor
     rows : DataFrame
         All rows that were passed, with the columns that the causal model knows.
+    places : array of int
+        Where the points stand among the rows.
     units : Units
-        The points, a sample of the rows.
+        The points with their noise: the one that fits, or draws from its law given what is known of a point.
+    context : tuple of str
+        The nodes that a point is known by.
+    row_draws : int
+        How many draws of one row stand together in ``rows``: more than one only where such units were passed.
     """
 
     scm: StructuralCausalModel
-    predictor: Predictor
     rows: pd.DataFrame
+    places: Array
     units: Units
+    context: tuple[str, ...]
+    row_draws: int = 1
 
     @classmethod
     def of(
         cls,
-        model: Any,
-        scm: Any,
-        rows: Any,
+        scm: StructuralCausalModel,
+        rows: pd.DataFrame | Units,
         changed: Sequence[str],
-        n_points: int | None,
-        n_draws: int | None,
-        inputs: Sequence[str] | None,
-        method: str | None,
+        columns: Iterable[str],
         generator: Generator,
+        *,
+        n_points: int | None = None,
+        n_draws: int | None = None,
+        context: Names | None = None,
     ) -> Points:
-        """Check everything once, choose the points, and do the abduction for what the predictor needs.
+        """Choose the points and do the abduction for what predictors need that read some ``columns``.
 
-        That is the noise of nodes that an action on ``changed`` reaches and that the predictor reads, directly or
-        through others. Noise that a row leaves open costs many draws, and no other noise can move a prediction.
+        That is the noise of nodes that an action on ``changed`` reaches and that are read, directly or through others.
+        Noise that is left open costs many draws, and no other noise can move a prediction.
         """
-        if not isinstance(scm, StructuralCausalModel):
-            raise InputTypeError(
-                f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
-            )
-        table = scm.frame(rows) if isinstance(rows, Units) else rows
-        if not isinstance(table, pd.DataFrame):
-            raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
-        if table.empty:
-            raise InputError("rows has no rows; pass at least two.")
-        frame, ignored = known_columns(scm, table)
-        predictor = Predictor.of(model, list(frame.columns), inputs, method, ignored)
+        frame, _ = table_of(scm, rows)
         # Units may hold several draws of a row, so their frame may be longer than their index.
         n = len(rows.index)
-        chosen = np.arange(n)
+        places = np.arange(n)
         if n_points is not None and n_points < n:
-            chosen = np.sort(generator.choice(n, n_points, replace=False))
-        picked = rows.take(chosen) if isinstance(rows, Units) else frame.iloc[chosen]
-        kept = _behind(scm, frame.columns if predictor.inputs is None else predictor.inputs, changed)
+            places = np.sort(generator.choice(n, n_points, replace=False))
+        known = _context(scm, frame, context)
+        kept = _behind(scm, columns, changed)
         reached = (scm.graph.descendants(changed) - set(changed)) & kept
-        units = scm.abduct(picked, nodes=reached, random_state=generator)
-        if not units.exact and not isinstance(rows, Units):
-            draws = DEFAULT_DRAWS if n_draws is None else whole(n_draws, "n_draws", minimum=1)
-            units = scm.abduct(picked, nodes=reached, n_draws=draws, random_state=generator)
-        return cls(scm, predictor, frame, units.only(kept))
+        draws = DEFAULT_DRAWS if n_draws is None else whole(n_draws, "n_draws", minimum=1)
+        row_draws = rows.draws if isinstance(rows, Units) else 1
+        if isinstance(rows, Units) and context is None:
+            return cls(scm, frame, places, rows.take(places).only(kept), known, row_draws)
+        picked = frame.iloc[places * row_draws][scm.columns(known)]
+        if context is None or leaves_nothing_out(scm.graph, known, kept):
+            units = scm.abduct(picked, nodes=reached, random_state=generator)
+            if not units.exact:
+                units = scm.abduct(picked, nodes=reached, n_draws=draws, random_state=generator)
+        else:
+            units = units_given(scm, picked, known, kept, reached, draws, generator)
+        return cls(scm, frame, places, units.only(kept), known, row_draws)
 
     @property
     def n(self) -> int:
         """The number of points."""
         return len(self.units.index)
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that the points were chosen from."""
+        return len(self.rows) // self.row_draws
+
+    def as_they_are(self) -> pd.DataFrame:
+        """Return the points' own rows."""
+        return self.rows.iloc[(self.places[:, None] * self.row_draws + np.arange(self.row_draws)).ravel()]
+
+    def one_per_row(self) -> pd.DataFrame:
+        """Return all rows, once each where units were passed that hold several draws."""
+        return self.rows.iloc[:: self.row_draws]
+
+    def only(self, places: Array) -> Points:
+        """Return some of the points."""
+        return replace(self, rows=self.rows.iloc[:0], places=self.places[places], units=self.units.take(places))
+
     def chunks(self, k: int) -> Iterator[Array]:
         """Iterate over places of points, few enough that k counterfactual rows of each fit."""
-        size = max(1, CHUNK_ROWS // (k * self.units.draws))
-        for start in range(0, self.n, size):
-            yield np.arange(start, min(start + size, self.n))
+        return row_chunks(self.n, k * self.units.draws)
 
-    def had_been(self, places: Array, k: int, values: pd.DataFrame | None, generator: Generator) -> pd.DataFrame:
-        """Return the counterfactual rows of some points under k joint values each; None leaves all as it was."""
-        units = self.units.take(np.repeat(places, k))
-        if values is None:
-            return self.scm.predict(units, generator)
+    def counterfactuals(self, values: pd.DataFrame, k: int, generator: Generator) -> pd.DataFrame:
+        """Return the points' rows under k joint values each; the draws of one row under one value stand together."""
+        units = self.units.take(np.repeat(np.arange(self.n), k))
         kinds = self.scm.kinds
         nodes = [node for node in self.scm.graph.nodes if kinds[node].columns(node)[0] in values.columns]
         # Plain arrays: drawn values stand in the order of the units, whatever their labels are.
         settings = {node: plain(_setting(values[list(kinds[node].columns(node))]), kinds[node]) for node in nodes}
         return self.scm.do(settings).predict(units, generator)
 
-    def averaged(self, answers: Array, points: int, k: int) -> Array:  # (points k draws, q) -> (points, k, q)
-        """Average predictions over the draws of a point's noise: the inner expectation of VCF."""
-        return answers.reshape(points, k, self.units.draws, -1).mean(axis=2)
+
+def row_chunks(n: int, each: int = 1) -> Iterator[Array]:
+    """Iterate over the places of n rows, few enough at a time that ``each`` counterfactual rows of each fit."""
+    size = max(1, CHUNK_ROWS // each)
+    for start in range(0, n, size):
+        yield np.arange(start, min(start + size, n))
+
+
+def table_of(scm: Any, rows: Any) -> tuple[pd.DataFrame, list[Any]]:
+    """Check a model and rows; return the columns that the model knows, and the names of all others."""
+    if not isinstance(scm, StructuralCausalModel):
+        raise InputTypeError(
+            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
+        )
+    table = scm.frame(rows) if isinstance(rows, Units) else rows
+    if not isinstance(table, pd.DataFrame):
+        raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
+    if table.empty:
+        raise InputError("rows has no rows; pass at least two.")
+    return known_columns(scm, table)
 
 
 def known_columns(scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Any]]:
@@ -132,6 +166,20 @@ def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:
     hidden = [name for name in names if name in scm.graph.latent]
     if hidden:
         raise InputError(f"protected names {hidden[0]!r}, which is latent; name observed nodes.")
+    return names
+
+
+def _context(scm: StructuralCausalModel, frame: pd.DataFrame, context: Names | None) -> tuple[str, ...]:
+    """Return the nodes that a point is known by: those of all columns, or those named."""
+    if context is None:
+        return tuple(node for node in scm.graph.observed if not frame.columns.intersection(scm.columns([node])).empty)
+    names = scm.graph.known(as_names(context, "context"), "context")
+    for name in names:
+        if name in scm.graph.latent:
+            raise InputError(f"context names {name!r}, which is latent; name observed nodes.")
+        missing = [column for column in scm.columns([name]) if column not in frame.columns]
+        if missing:
+            raise InputError(f"rows lacks the column {missing[0]!r} of the context; add it, or name another context.")
     return names
 
 

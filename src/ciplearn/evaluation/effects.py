@@ -11,8 +11,9 @@ import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.random import RandomState, as_generator
-from ciplearn.evaluation.counterfactual_rows import Points, checked_protected
+from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.intervals import bootstrap_interval
+from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.vcf_result import whose
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
@@ -119,10 +120,12 @@ def counterfactual_effect(
     """
     names = _same_nodes(scm, first, second)
     generator = as_generator(random_state)
-    points = Points.of(model, scm, rows, names, None, n_draws, inputs, method, generator)
-    before, after = _predicted(points, first), _predicted(points, second)
+    table, ignored = table_of(scm, rows)
+    predictor = Predictor.of(model, list(table.columns), inputs, method, ignored)
+    points = Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n_draws)
+    before, after = (_predicted(points, predictor, setting) for setting in (first, second))
     difference = np.concatenate([b - a for a, b in zip(before, after, strict=True)])
-    outputs = points.predictor.outputs(difference.shape[1])
+    outputs = predictor.outputs(difference.shape[1])
     columns = {name: difference[:, place] for place, name in enumerate(outputs)}
     return CounterfactualEffect(
         value={name: float(column.mean()) for name, column in columns.items()},
@@ -158,10 +161,12 @@ def flip_rate(
     names = _same_nodes(scm, second if first is None else first, second)
     generator = as_generator(random_state)
     method = "predict" if hasattr(model, "predict") else None
-    points = Points.of(model, scm, rows, names, None, n_draws, inputs, method, generator)
+    table, ignored = table_of(scm, rows)
+    predictor = Predictor.of(model, list(table.columns), inputs, method, ignored)
+    points = Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n_draws)
     changed = []
     for places in points.chunks(1):
-        labels = [_labels(points, places, setting) for setting in (first, second)]
+        labels = [_labels(points, predictor, places, setting) for setting in (first, second)]
         changed.append((labels[0] != labels[1]).reshape(len(places), -1).mean(axis=1))
     flips = np.concatenate(changed)
     return FlipRate(
@@ -185,20 +190,20 @@ def _same_nodes(scm: Any, first: Any, second: Any) -> tuple[str, ...]:
     return checked_protected(scm, tuple(first))
 
 
-def _predicted(points: Points, setting: Mapping[str, Any]) -> list[Array]:
+def _predicted(points: Points, predictor: Predictor, setting: Mapping[str, Any]) -> list[Array]:
     # Both settings use the units' own noise, so nothing but the setting differs between them.
     world = points.scm.do(setting)
     answers = []
     for places in points.chunks(1):
         frame = world.predict(points.units.take(places))
-        answers.append(points.averaged(points.predictor(frame), len(places), 1)[:, 0])
+        answers.append(predictor(frame).reshape(len(places), points.units.draws, -1).mean(axis=1))
     return answers
 
 
-def _labels(points: Points, places: Array, setting: Mapping[str, Any] | None) -> Array:
+def _labels(points: Points, predictor: Predictor, places: Array, setting: Mapping[str, Any] | None) -> Array:
     units = points.units.take(places)
     frame = points.scm.frame(units) if setting is None else points.scm.do(setting).predict(units)
-    labels = points.predictor.raw(frame)
+    labels = predictor.raw(frame)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +25,13 @@ class Predictor:
         What the user passed.
     method : str
         ``"predict"``, ``"predict_proba"`` or ``"call"``.
-    inputs : tuple of str or None
-        The columns shown to the model; None means all.
+    inputs : tuple of str
+        The columns shown to the model.
     """
 
     model: Any
     method: str
-    inputs: tuple[str, ...] | None
+    inputs: tuple[str, ...]
 
     @classmethod
     def of(
@@ -51,7 +51,9 @@ class Predictor:
         if method is not None and method not in METHODS:
             raise InputError(f"method must be 'predict' or 'predict_proba', got {method!r}; pass one of these or None.")
         names = inputs if inputs is not None else _remembered(model, columns, ignored)
-        if names is not None:
+        if names is None:
+            names = list(columns)
+        else:
             names = [names] if isinstance(names, str) else list(names)
             missing = [name for name in names if name not in columns]
             if missing:
@@ -68,12 +70,36 @@ class Predictor:
                 f"The model must have predict or predict_proba, or be a function of a frame, got "
                 f"{type(model).__name__}; pass a fitted model."
             )
-        return cls(model, method or "call", None if names is None else tuple(names))
+        return cls(model, method or "call", tuple(names))
+
+    @classmethod
+    def several(
+        cls,
+        model: Any,
+        columns: Sequence[str],
+        inputs: Sequence[str] | None,
+        method: str | None,
+        ignored: Sequence[Any] = (),
+    ) -> dict[str, Predictor]:
+        """Read a mapping of names to models; a model alone stands under the name ``"model"``."""
+        models = model if isinstance(model, Mapping) else {"model": model}
+        if not models:
+            raise InputError("The mapping of models is empty; pass at least one model.")
+        return {str(name): cls.of(each, columns, inputs, method, ignored) for name, each in models.items()}
 
     def raw(self, frame: pd.DataFrame) -> Array:  # (n,) or (n, q)
         """What the model says, labels as labels, with the number of rows checked."""
-        shown = frame if self.inputs is None else frame[list(self.inputs)]
-        answer = self.model(shown) if self.method == "call" else getattr(self.model, self.method)(shown)
+        # A frame of its own: what a predictor does to it must not reach the next one.
+        shown = frame[list(self.inputs)]
+        try:
+            answer = self.model(shown) if self.method == "call" else getattr(self.model, self.method)(shown)
+        except KeyError as error:
+            if error.args and error.args[0] in self.inputs:
+                raise
+            raise InputError(
+                f"The predictor failed for want of {error}, which is not among the columns it is shown, "
+                f"{', '.join(self.inputs)}; pass rows with that column, or other inputs."
+            ) from error
         array = _as_array(answer)
         if array.ndim not in (1, 2) or array.shape[0] != len(frame):
             raise InputError(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from numpy.random import Generator
 from tqdm import tqdm
 
@@ -15,16 +16,34 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal.names import Names
-from ciplearn.evaluation.counterfactual_rows import Points, checked_protected
-from ciplearn.evaluation.draws import InterventionLaw, as_law
+from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, row_chunks, table_of
+from ciplearn.evaluation.decisions import Flips, Thresholds, thresholds_of
 from ciplearn.evaluation.intervals import bootstrap_interval
+from ciplearn.evaluation.interventions import InterventionLaw, as_law
 from ciplearn.evaluation.overlap import Overlap, Support
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.spread import Spread, disagreements, squared_deviations
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 
 # Counterfactual rows whose place relative to the data is looked up, a random part of them where there are more.
 _SUPPORT_ROWS = 100_000
+
+
+@overload
+def variance_of_counterfactuals(
+    model: Mapping[str, Any],
+    scm: StructuralCausalModel,
+    rows: pd.DataFrame | Units,
+    protected: Names,
+    *more: Any,
+    **named: Any,
+) -> dict[str, VarianceOfCounterfactuals]: ...
+@overload
+def variance_of_counterfactuals(
+    model: Any, scm: StructuralCausalModel, rows: pd.DataFrame | Units, protected: Names, *more: Any, **named: Any
+) -> VarianceOfCounterfactuals: ...
 
 
 def variance_of_counterfactuals(
@@ -36,25 +55,29 @@ def variance_of_counterfactuals(
     n_interventions: int = 500,
     random_state: RandomState = 0,
     *,
+    context: Names | None = None,
     interventions: Any = None,
     inputs: Sequence[str] | None = None,
     method: str | None = None,
     n_draws: int | None = None,
     reference: pd.DataFrame | None = None,
-) -> VarianceOfCounterfactuals:
+    threshold: float | None = None,
+    rate: float | None = None,
+    n_jobs: int = 1,
+) -> VarianceOfCounterfactuals | dict[str, VarianceOfCounterfactuals]:
     """Measure how much a prediction would have varied, had the protected variables been different.
 
         VCF(Ŷ) = E_w [ Var_{a'} [ E[ Ŷ*_{a'} | W = w ] ] ],   a' ~ P(A)
 
     over d points w and k values a' of each. The inner mean runs over the noises that fit the point: one where the point
-    determines it, ``n_draws`` draws where it does not, the same for every a'. With m draws the value is too large by
-    about the variance of a unit's own response over m. Several outputs add up (the trace of their covariance).
+    determines it, ``n_draws`` draws where it does not, the same for every a'. Several outputs add up (the trace of
+    their covariance).
 
     Parameters
     ----------
     model
         Anything with ``predict_proba`` or ``predict``, or a function of a frame. Of two class probabilities the second
-        counts.
+        counts. A mapping of names to models measures all of them on the same counterfactual rows, made once.
     scm : StructuralCausalModel
         Known or estimated; the result says which.
     rows : DataFrame or Units
@@ -63,140 +86,267 @@ def variance_of_counterfactuals(
     protected : name or list of names
         A; all of them change together.
     n_points, n_interventions : int
-        d and k. With fewer rows than d, all rows are points.
-    random_state : int or Generator
+        d and k. With fewer rows than d, all rows are points. Where the rows hold at most k distinct values of A, each
+        point gets all of them, weighted by their shares.
+    random_state : int, Generator, RandomState or None
+    context : list of names, optional
+        W. By default a point is known by its whole row: all columns that are passed, the outcome too if it is there.
+        The paper's VCF conditions on the context of the criterion; what W leaves open is then drawn.
     interventions : optional
-        None draws whole rows of A from ``rows``: its joint marginal law. A frame or list of values is a grid that every
+        None takes whole rows of A from ``rows``: its joint marginal law. A frame or list of values is a grid that every
         point gets; a function ``(n, generator) -> frame`` is a law of your own.
     inputs : list of columns, optional
         What the model is shown. Default: the columns it remembers from its fit, or else all.
     method : "predict" or "predict_proba", optional
     n_draws : int, optional
-        Draws of the noise a point where a row does not determine what an input depends on; 100 by default.
+        Draws of the noise per point where a point does not determine what an input depends on; 100 by default.
     reference : DataFrame, optional
         The rows that define where there is data, such as the training rows; ``rows`` by default.
+    threshold : float, optional
+        Above it a decision is positive: 0.5 for the probability of a class; other numbers decide nothing by default.
+    rate : float, optional
+        The share of positive decisions at which all models are compared, too. Default: the mean probability that the
+        first model gives.
+    n_jobs : int
+        Processes that share the points.
+
+    Returns
+    -------
+    VarianceOfCounterfactuals, or a dict of them under the models' names
     """
     names = checked_protected(scm, protected)
     n_points = whole(n_points, "n_points", minimum=2)
     n_interventions = whole(n_interventions, "n_interventions", minimum=2)
     generator = as_generator(random_state)
-    points = Points.of(model, scm, rows, names, n_points, n_draws, inputs, method, generator)
-    if points.n < 2:
-        raise InputError("rows has 1 row; VCF and its interval need at least 2, for one row use counterfactual_effect.")
-    columns = scm.columns(names)
-    missing = [column for column in columns if column not in points.rows.columns]
+    table, ignored = table_of(scm, rows)
+    missing = [column for column in scm.columns(names) if column not in table.columns]
     if missing:
         raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
-    law = as_law(interventions, points.rows, columns)
-    support = Support.of(_seen(points, points.rows if reference is None else _checked(reference, points)))
-    spread = _measure(points, law, law.size(n_interventions), support, generator)
-    trace = spread.variance.sum(axis=1)
-    outputs = points.predictor.outputs(spread.variance.shape[1])
-    return VarianceOfCounterfactuals(
-        value=float(trace.mean()),
-        interval=bootstrap_interval(trace, generator, bounds=(0.0, np.inf)),
-        per_row=spread.per_row(points, outputs),
-        per_output={name: float(spread.variance[:, place].mean()) for place, name in enumerate(outputs)},
-        overlap=spread.overlap(support),
-        protected=names,
-        n_points=points.n,
-        n_interventions=law.size(n_interventions),
-        n_draws=points.units.draws,
-        model_based=scm.model_based,
+    predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
+    read = {column for predictor in predictors.values() for column in predictor.inputs}
+    points = Points.of(scm, rows, names, read, generator, n_points=n_points, n_draws=n_draws, context=context)
+    if points.n < 2:
+        raise InputError("rows has 1 row; VCF and its interval need at least 2, for one row use counterfactual_effect.")
+    law = as_law(interventions, points.one_per_row(), scm.columns(names))
+    factual = {name: _as_they_are(predictor, points) for name, predictor in predictors.items()}
+    question = _Question(
+        predictors,
+        thresholds_of(predictors, factual, threshold, rate),
+        _supports(predictors, table, table if reference is None else reference),
+        law,
+        n_interventions,
+        int(np.clip(_SUPPORT_ROWS // (points.n * points.units.draws), 2, law.size(n_interventions))),
     )
+    answers = _asked(question, points, generator, n_jobs)
+    found = {
+        name: _result(answers[name], factual[name], name, question, points, names, generator) for name in predictors
+    }
+    return found if isinstance(model, Mapping) else found["model"]
 
 
-@dataclass(frozen=True)
-class _Spread:
-    """What was measured at each point."""
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """What is asked about every point."""
 
-    variance: Array  # (d, q)
+    predictors: dict[str, Predictor]
+    thresholds: dict[str, Thresholds]
+    supports: dict[tuple[str, ...], Support]
+    law: InterventionLaw
+    n_interventions: int
+    n_looked_up: int  # interventions per point whose place relative to the data is looked up
+
+    def about(self, points: Points, seed: int) -> dict[str, _Answer]:
+        """Make the counterfactual rows of some points and ask every model about them."""
+        generator = np.random.default_rng(seed)
+        law, d = self.law, points.n
+        k, m = law.size(self.n_interventions), points.units.draws
+        weights, correction = law.weights(self.n_interventions), law.correction(self.n_interventions)
+        given = law.draw(d, self.n_interventions, generator)
+        frame = points.counterfactuals(given.values, k, generator).reset_index(drop=True)
+        looked_up = np.arange(k)
+        if self.n_looked_up < k:
+            looked_up = np.sort(generator.choice(k, self.n_looked_up, replace=False, p=weights))
+        # Interventions that were chosen by weight count the same afterwards.
+        shares = weights if self.n_looked_up >= k else np.full(len(looked_up), 1 / len(looked_up))
+        inside: dict[tuple[str, ...], Array] = {}
+        found = {}
+        for name, predictor in self.predictors.items():
+            answers = predictor(frame).reshape(d, k, m, -1)
+            read = predictor.inputs
+            if read not in inside:
+                places = np.arange(len(frame)).reshape(d, k, m)[:, looked_up].ravel()
+                held = self.supports[read].holds(frame.iloc[places][list(read)])
+                inside[read] = held.reshape(d, len(looked_up), m).mean(axis=2)
+            squares = squared_deviations(answers, weights, correction)
+            means = answers.mean(axis=2)
+            # A value of A counts as inside where most draws of the noise are.
+            within = inside[read] >= 0.5
+            flips = {}
+            if name in self.thresholds:
+                for which, t in vars(self.thresholds[name]).items():
+                    halves = disagreements(answers[..., 0] > t, weights, correction)
+                    flips[which] = Spread.of(2 * halves, weights, given, law)
+            found[name] = _Answer(
+                spread=Spread.of(squares.sum(axis=2), weights, given, law),
+                flips=flips,
+                per_output=np.einsum("dkq,k->dq", squares, weights),
+                lowest=means.min(axis=1),
+                highest=means.max(axis=1),
+                inside=_trace_where(means[:, looked_up], within * shares),
+                outside=_trace_where(means[:, looked_up], ~within * shares),
+                share_outside=1 - inside[read] @ shares,
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What one model said about some points."""
+
+    spread: Spread
+    flips: dict[str, Spread]
+    per_output: Array  # (d, q)
     lowest: Array  # (d, q)
     highest: Array  # (d, q)
     inside: Array  # (d,): trace over interventions inside the support, NaN where there are fewer than two
     outside: Array  # (d,)
     share_outside: Array  # (d,)
 
-    def per_row(self, points: Points, outputs: tuple[str, ...]) -> pd.DataFrame:
-        columns = {"vcf": self.variance.sum(axis=1), "share_outside": self.share_outside}
+    @classmethod
+    def joined(cls, parts: Sequence[_Answer]) -> _Answer:
+        arrays = ("per_output", "lowest", "highest", "inside", "outside", "share_outside")
+        return cls(
+            spread=Spread.joined([part.spread for part in parts]),
+            flips={which: Spread.joined([part.flips[which] for part in parts]) for which in parts[0].flips},
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays},
+        )
+
+    def per_row(self, index: pd.Index, outputs: tuple[str, ...]) -> pd.DataFrame:
+        # Draws can put the estimate of a single point below zero.
+        columns = {"vcf": np.maximum(self.spread.per_point, 0), "share_outside": self.share_outside}
         for place, name in enumerate(outputs):
             suffix = "" if len(outputs) == 1 else f"[{name}]"
             if suffix:
-                columns[f"vcf{suffix}"] = self.variance[:, place]
+                columns[f"vcf{suffix}"] = np.maximum(self.per_output[:, place], 0)
             columns[f"lowest{suffix}"] = self.lowest[:, place]
             columns[f"highest{suffix}"] = self.highest[:, place]
-        return pd.DataFrame(columns, index=points.units.index)
-
-    def overlap(self, support: Support) -> Overlap:
-        return Overlap(
-            share_outside=float(self.share_outside.mean()),
-            vcf_inside=_mean_of_known(self.inside),
-            vcf_outside=_mean_of_known(self.outside),
-            radius=support.radius,
-        )
+        return pd.DataFrame(columns, index=index)
 
 
-def _measure(points: Points, law: InterventionLaw, k: int, support: Support, generator: Generator) -> _Spread:
-    pieces = []
-    checked = int(np.clip(_SUPPORT_ROWS // (points.n * points.units.draws), 2, k))
+def _asked(question: _Question, points: Points, generator: Generator, n_jobs: int) -> dict[str, _Answer]:
+    chunks = list(points.chunks(question.law.size(question.n_interventions)))
+    seeds = generator.integers(2**63, size=len(chunks))
+    tasks = ((points.only(places), int(seed)) for places, seed in zip(chunks, seeds, strict=True))
+    done: Iterable[dict[str, _Answer]]
+    if n_jobs == 1:
+        done = (question.about(*task) for task in tasks)
+    else:
+        done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(question.about)(*task) for task in tasks)
+    parts = []
     # disable=None: quiet where nobody watches.
     with tqdm(total=points.n, desc="counterfactuals", unit="point", disable=None, leave=False) as bar:
-        for places in points.chunks(k):
-            d = len(places)
-            frame = points.had_been(places, k, law.draw(d, k, generator), generator)
-            answers = points.averaged(points.predictor(frame), d, k)  # (d, k, q)
-            looked = np.sort(generator.permutation(k)[:checked])
-            picked = np.arange(len(frame)).reshape(d, k, -1)[:, looked].ravel()
-            inside = support.holds(_seen(points, frame.iloc[picked])).reshape(d, checked, -1).mean(axis=2)
-            # A value of A counts as inside where most draws of the noise are.
-            within = inside >= 0.5
-            pieces.append(
-                (
-                    _variance(answers, law.ddof),
-                    answers.min(axis=1),
-                    answers.max(axis=1),
-                    _trace_where(answers[:, looked], within),
-                    _trace_where(answers[:, looked], ~within),
-                    1 - inside.mean(axis=1),
-                )
-            )
-            bar.update(d)
-    return _Spread(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
+        for places, part in zip(chunks, done, strict=True):
+            parts.append(part)
+            bar.update(len(places))
+    return {name: _Answer.joined([part[name] for part in parts]) for name in question.predictors}
 
 
-def _variance(answers: Array, ddof: int) -> Array:  # (d, k, q) -> (d, q)
-    # Relative to the first answer: a prediction that never changes then has variance zero to the last bit.
-    return np.asarray((answers - answers[:, :1]).var(axis=1, ddof=ddof))
+def _result(
+    answer: _Answer,
+    factual: Array,
+    name: str,
+    question: _Question,
+    points: Points,
+    protected: tuple[str, ...],
+    generator: Generator,
+) -> VarianceOfCounterfactuals:
+    law, k = question.law, question.law.size(question.n_interventions)
+    predictor = question.predictors[name]
+    outputs = predictor.outputs(answer.per_output.shape[1])
+    value = max(0.0, answer.spread.value)
+    influence = answer.spread.influence(points.places, points.n_rows, law)
+    relative, of_relative = _relative(value, influence, factual, points)
+    flips = {}
+    for which, spread in answer.flips.items():
+        threshold = getattr(question.thresholds[name], which)
+        own = spread.influence(points.places, points.n_rows, law)
+        flips[which] = Flips(
+            value=min(1.0, max(0.0, spread.value)),
+            interval=bootstrap_interval(own, generator, (0.0, 1.0), spread.value),
+            threshold=threshold,
+            rate=float((factual[:, 0] > threshold).mean()),
+        )
+    return VarianceOfCounterfactuals(
+        value=value,
+        interval=bootstrap_interval(influence, generator, (0.0, np.inf), value),
+        relative=relative,
+        relative_interval=bootstrap_interval(of_relative, generator, (0.0, np.inf), relative),
+        flips=flips.get("given"),
+        flips_at_equal_rate=flips.get("equal_rate"),
+        per_row=answer.per_row(points.units.index, outputs),
+        per_output={name: float(answer.per_output[:, place].mean()) for place, name in enumerate(outputs)},
+        overlap=Overlap(
+            share_outside=float(answer.share_outside.mean()),
+            vcf_inside=_mean_of_known(answer.inside),
+            vcf_outside=_mean_of_known(answer.outside),
+            radius=question.supports[predictor.inputs].radius,
+        ),
+        protected=protected,
+        context=points.context,
+        whole_row=set(points.scm.columns(points.context)) >= set(points.rows.columns),
+        n_points=points.n,
+        n_interventions=k,
+        n_draws=points.units.draws,
+        model_based=points.scm.model_based,
+    )
 
 
-def _trace_where(answers: Array, kept: Array) -> Array:  # (d, k, q), (d, k) -> (d,)
-    count = kept.sum(axis=1)
-    weight = kept[:, :, None] / np.maximum(count, 1)[:, None, None]
+def _as_they_are(predictor: Predictor, points: Points) -> Array:  # (d draws, q)
+    rows = points.as_they_are()
+    return np.concatenate([predictor(rows.iloc[places]) for places in row_chunks(len(rows))])
+
+
+def _relative(value: float, influence: Array, factual: Array, points: Points) -> tuple[float, Array]:
+    """VCF over the variance of the predictions, and each row's influence on it."""
+    squares = np.square(factual - factual.mean(axis=0)).sum(axis=1).reshape(points.n, -1).mean(axis=1)
+    variance = float(squares.mean() * len(factual) / (len(factual) - 1))
+    if not variance > 0:
+        return float("nan"), np.zeros(1)
+    ratio = value / variance
+    of_variance = np.zeros(points.n_rows)
+    of_variance[points.places] = (squares - squares.mean()) * (points.n_rows / points.n)
+    return ratio, (influence - ratio * of_variance) / variance
+
+
+def _supports(
+    predictors: Mapping[str, Predictor], table: pd.DataFrame, reference: Any
+) -> dict[tuple[str, ...], Support]:
+    if not isinstance(reference, pd.DataFrame):
+        raise InputTypeError(
+            f"reference must be a pandas DataFrame, got {type(reference).__name__}; pass for example the training rows."
+        )
+    found = {}
+    for predictor in predictors.values():
+        read = predictor.inputs
+        missing = [column for column in read if column not in reference.columns]
+        if missing:
+            raise InputError(f"reference lacks the column {missing[0]!r}, which the predictor reads; add it.")
+        if read not in found:
+            found[read] = Support.of(reference[list(read)])
+    return found
+
+
+def _trace_where(answers: Array, weights: Array) -> Array:  # (d, k, q), (d, k) -> (d,)
+    """Variance over the interventions with a weight above zero, its trace; NaN where there are fewer than two."""
+    total = weights.sum(axis=1, keepdims=True)
+    share = (weights / np.where(total > 0, total, 1))[:, :, None]
     shifted = answers - answers[:, :1]
-    mean = (shifted * weight).sum(axis=1, keepdims=True)
-    total = (np.square(shifted - mean) * weight).sum(axis=(1, 2))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(count >= 2, total * count / (count - 1), np.nan)
+    mean = (shifted * share).sum(axis=1, keepdims=True)
+    variance = (np.square(shifted - mean) * share).sum(axis=(1, 2))
+    count = (weights > 0).sum(axis=1)
+    return np.where(count >= 2, variance * count / np.maximum(count - 1, 1), np.nan)
 
 
 def _mean_of_known(values: Array) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")
-
-
-def _checked(reference: Any, points: Points) -> pd.DataFrame:
-    if not isinstance(reference, pd.DataFrame):
-        raise InputTypeError(
-            f"reference must be a pandas DataFrame, got {type(reference).__name__}; pass for example the training rows."
-        )
-    missing = [column for column in points.predictor.inputs or () if column not in reference.columns]
-    if missing:
-        raise InputError(f"reference lacks the column {missing[0]!r}, which the predictor reads; add it.")
-    return reference
-
-
-def _seen(points: Points, frame: pd.DataFrame) -> pd.DataFrame:
-    inputs = points.predictor.inputs
-    if inputs is not None:
-        return frame[list(inputs)]
-    return frame[[column for column in points.rows.columns if column in frame.columns]]

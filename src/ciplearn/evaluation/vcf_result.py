@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ciplearn._core.wording import as_list
+from ciplearn.evaluation.decisions import Flips
 from ciplearn.evaluation.overlap import Overlap
 
 
@@ -24,26 +26,44 @@ class VarianceOfCounterfactuals:
     ----------
     value : float
     interval : pair of float
-        95 %, bootstrap over points.
+        95 %, over rows: both their part as points and their part as values of A. An estimated causal model counts as
+        given.
+    relative : float
+        VCF over the variance of the predictions for the points as they are: the part of what the predictor tells rows
+        apart by that A has a hand in. Shrinking the predictor does not change it. NaN for a constant.
+    relative_interval : pair of float
+    flips, flips_at_equal_rate : Flips or None
+        How often decisions differ between two values of A, at the threshold given and at the threshold with the same
+        share of positive decisions for every model; None where nothing is decided.
     per_row : DataFrame
-        One row a point, indexed like the rows: ``vcf``, the lowest and highest prediction over the interventions, and
+        One row per point, indexed like the rows: ``vcf``, the lowest and highest prediction over the interventions, and
         the share of them that leave the support of the data.
     per_output : dict
         VCF of each output; they add up to the value.
     overlap : Overlap
     protected : tuple of str
+    context : tuple of str
+        W, the nodes that a point is known by. The inner mean runs over what they leave open.
+    whole_row : bool
+        Whether W is every column that was passed.
     n_points, n_interventions, n_draws : int
-        d, k, and the draws of the noise a point (1 where the points determine it).
+        d, k, and the draws of the noise per point (1 where the points determine it).
     model_based : bool
         Whether the structural causal model was estimated.
     """
 
     value: float
     interval: tuple[float, float]
+    relative: float
+    relative_interval: tuple[float, float]
+    flips: Flips | None
+    flips_at_equal_rate: Flips | None
     per_row: pd.DataFrame
     per_output: dict[str, float]
     overlap: Overlap
     protected: tuple[str, ...]
+    context: tuple[str, ...]
+    whole_row: bool
     n_points: int
     n_interventions: int
     n_draws: int
@@ -54,26 +74,45 @@ class VarianceOfCounterfactuals:
         who = as_list(self.protected)
         parts = [
             f"{whose(self.model_based)}, had {who} been different, predictions would have varied by "
-            f"VCF = {self.value:.3g} (95 % interval {low:.3g} to {high:.3g}; {self.n_points} points, "
-            f"{self.n_interventions} values of {who} each{self._draws()})."
+            f"VCF = {self.value:.3g} given {self._context()} (95 % interval {low:.3g} to {high:.3g}; {self.n_points} "
+            f"points, {self.n_interventions} values of {who} each{self._draws()})."
         ]
+        if not np.isnan(self.relative):
+            low, high = self.relative_interval
+            parts.append(f"That is {self.relative:.3g} of the variance of the predictions ({low:.3g} to {high:.3g}).")
         if len(self.per_output) > 1:
             each = ", ".join(f"{name} {value:.3g}" for name, value in self.per_output.items())
             parts.append(f"By output: {each}.")
+        parts += [f"Between two values of {who}, {flips}." for flips in self._flips()]
         parts.append(str(self.overlap))
         return " ".join(parts)
 
+    def _context(self) -> str:
+        if self.whole_row:
+            return "the whole row"
+        return as_list(self.context) if self.context else "no column"
+
     def _draws(self) -> str:
-        return "" if self.n_draws == 1 else f", {self.n_draws} draws of what the rows leave open"
+        return "" if self.n_draws == 1 else f", {self.n_draws} draws of what the points leave open"
+
+    def _flips(self) -> list[Flips]:
+        return [flips for flips in (self.flips, self.flips_at_equal_rate) if flips is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
+        known = not np.isnan(self.relative)
         return {
             "value": self.value,
             "interval": list(self.interval),
+            "relative": self.relative if known else None,
+            "relative_interval": list(self.relative_interval) if known else None,
+            "flips": None if self.flips is None else self.flips.to_dict(),
+            "flips_at_equal_rate": None if self.flips_at_equal_rate is None else self.flips_at_equal_rate.to_dict(),
             "per_output": dict(self.per_output),
             "overlap": self.overlap.to_dict(),
             "protected": list(self.protected),
+            "context": list(self.context),
+            "whole_row": self.whole_row,
             "n_points": self.n_points,
             "n_interventions": self.n_interventions,
             "n_draws": self.n_draws,

@@ -128,10 +128,7 @@ def run_demo(
     )
     chosen = _chosen(measured)
     say("Training the rivals, and measuring the chosen model against the known causal model.")
-    rivals = {
-        name: case.rival(kind(**settings, random_state=0))
-        for name, kind in tqdm(_RIVALS.items(), disable=not progress, unit="rival")
-    }
+    rivals = case.rivals({name: kind(**settings, random_state=0) for name, kind in _RIVALS.items()}, progress)
     model = CIPRegressor(**settings, gamma=chosen, random_state=SEEDS[0]).fit(case.train[_INPUTS], case.train["Y"])
     found = audit(model, case.scm, case.test, n_points=500, n_interventions=200, random_state=0)
     report = Report(
@@ -168,16 +165,23 @@ class _Case:
         return cls(scaling.model(scm), scaled.iloc[:first], scaled.iloc[first:second], scaled.iloc[second:])
 
     def vcf(self, model: Any) -> float:
-        found = variance_of_counterfactuals(
-            model, self.scm, self.test, protected=["A"], n_points=500, n_interventions=100, inputs=_INPUTS
-        )
-        return float(found.value)
+        return float(self._spread(model).value)
 
-    def rival(self, model: Any) -> tuple[float, float]:
-        """Train a rival on the same rows and judge it on the same rows: VCF and error."""
-        model.fit(self.train[_INPUTS], self.train["Y"])
-        error = np.mean((model.predict(self.validation[_INPUTS]) - self.validation["Y"]) ** 2)
-        return self.vcf(model), float(error)
+    def rivals(self, models: dict[str, Any], progress: bool) -> dict[str, tuple[float, float]]:
+        """Train rivals on the same rows and judge them on the same rows: VCF and error."""
+        for model in tqdm(models.values(), disable=not progress, unit="rival"):
+            model.fit(self.train[_INPUTS], self.train["Y"])
+        spreads = self._spread(models)
+        truth = self.validation["Y"]
+        return {
+            name: (spreads[name].value, float(np.mean((model.predict(self.validation[_INPUTS]) - truth) ** 2)))
+            for name, model in models.items()
+        }
+
+    def _spread(self, models: Any) -> Any:
+        return variance_of_counterfactuals(
+            models, self.scm, self.test, protected=["A"], n_points=500, n_interventions=100, inputs=_INPUTS
+        )
 
 
 def _chosen(measured: Frontier) -> float:

@@ -12,12 +12,12 @@ import pandas as pd
 
 from ciplearn.datasets import graphs, load_adult
 from ciplearn.experiments.reproduction.adult_claims import claims
-from ciplearn.experiments.reproduction.adult_counterfactuals import Imagining
 from ciplearn.experiments.reproduction.adult_figure import figure
 from ciplearn.experiments.reproduction.adult_models import (
     PAPER_HIDDEN,
     PATH_DRAWS,
     RIVALS,
+    Measurement,
     Split,
     Trial,
     draw_split,
@@ -137,7 +137,7 @@ def _trial(split: Split, settings: AdultSettings, conditions: Conditions) -> Tri
         estimated_model(split, VariationalLatent(epochs=settings.latent_epochs), conditions.seed),
         Training(settings.epochs, settings.batch_size, settings.learning_rate),
         Training(settings.default_epochs, settings.batch_size, settings.learning_rate),
-        Imagining(settings.points, settings.interventions, settings.draws),
+        Measurement(settings.points, settings.interventions, settings.draws),
         settings.slow_draws,
         conditions.seeds(settings.seeds),
         conditions,

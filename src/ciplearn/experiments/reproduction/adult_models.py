@@ -19,7 +19,7 @@ from ciplearn.datasets import graphs
 from ciplearn.estimators import CIPClassifier
 from ciplearn.estimators.prepared import Prepared
 from ciplearn.estimators.stacking import fit_stacked
-from ciplearn.experiments.reproduction.adult_counterfactuals import Imagining, vcf_of_each
+from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC
 from ciplearn.experiments.reproduction.methods import DEFAULT, Training
 from ciplearn.experiments.reproduction.study import Conditions
@@ -71,6 +71,15 @@ def estimated_model(split: Split, latent: VariationalLatent, seed: int) -> Estim
 
 
 @dataclass(frozen=True)
+class Measurement:
+    """What VCF is taken over: d points, k interventions each, m draws of what a row leaves open."""
+
+    points: int
+    interventions: int
+    draws: int
+
+
+@dataclass(frozen=True)
 class Trial:
     """What predictors are trained and measured on, and how.
 
@@ -83,7 +92,7 @@ class Trial:
         Of the paper's networks and the rivals'.
     default_training : Training
         Of the default's.
-    imagining : Imagining
+    measurement : Measurement
     slow_draws : int
         Draws of the latent nodes for rivals that are slow to ask.
     seeds : sequence of int
@@ -94,7 +103,7 @@ class Trial:
     scm: EstimatedModel
     training: Training
     default_training: Training
-    imagining: Imagining
+    measurement: Measurement
     slow_draws: int
     seeds: Sequence[int]
     conditions: Conditions
@@ -111,35 +120,36 @@ class Trial:
         for one in fitted:
             # Processes ask them next, and what lies on a device cannot travel.
             one.module_ = one.module_.cpu()
-        return self._measured(names, fitted, self.imagining)
+        return self._measured(names, fitted, self.measurement)
 
     def rivals(self) -> pd.DataFrame:
         """Train every rival with each seed; as `ours`, with gamma 0."""
         made = [(name, seed, model) for seed in self.seeds for name, model in _rivals(self.training, seed).items()]
         fitted = self._fitted([model for _, _, model in made])
-        fewer = replace(self.imagining, draws=self.slow_draws)
+        fewer = replace(self.measurement, draws=self.slow_draws)
         tables = []
-        for slow, asked in ((False, self.imagining), (True, fewer)):
+        for slow, asked in ((False, self.measurement), (True, fewer)):
             chosen = [place for place, (name, _, _) in enumerate(made) if (name in _SLOW) == slow]
             names = [{"method": made[place][0], "gamma": 0.0, "seed": made[place][1]} for place in chosen]
             tables.append(self._measured(names, [fitted[place] for place in chosen], asked))
         return pd.concat(tables, ignore_index=True)
 
-    def _measured(self, names: list[dict[str, Any]], models: list[Any], imagining: Imagining) -> pd.DataFrame:
-        variances = vcf_of_each(
-            models,
+    def _measured(self, names: list[dict[str, Any]], models: list[Any], measurement: Measurement) -> pd.DataFrame:
+        found = variance_of_counterfactuals(
+            {str(place): model for place, model in enumerate(models)},
             self.scm,
             self.split.test,
             PROTECTED,
-            imagining,
+            measurement.points,
+            measurement.interventions,
             self.conditions.seed,
-            device=self.conditions.device,
-            jobs=self.conditions.jobs,
-            progress=self.conditions.progress,
+            inputs=list(self.split.seen(self.split.test).columns),
+            n_draws=measurement.draws,
+            n_jobs=self.conditions.jobs,
         )
         rows = [
-            {**name, **scores(model, self.split), "vcf": float(variance.mean())}
-            for name, model, variance in zip(names, models, variances, strict=True)
+            {**name, **scores(model, self.split), "vcf": vcf.value}
+            for name, model, vcf in zip(names, models, found.values(), strict=True)
         ]
         return pd.DataFrame(rows)
 

@@ -14,6 +14,9 @@ from ciplearn._core.columns import TableEncoding
 from ciplearn.causal import Independence
 from ciplearn.datasets import MinMaxScaling
 from ciplearn.estimators import CIPRegressor
+from ciplearn.evaluation.counterfactual_rows import Points
+from ciplearn.evaluation.interventions import SeenLaw
+from ciplearn.evaluation.spread import squared_deviations
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, HSIC, Penalty
 from ciplearn.scm import StructuralCausalModel
@@ -90,7 +93,14 @@ class Judge:
         self.case = case
         self.device = device
         self.k = interventions
-        self.worlds = counterfactual_rows(case, points, interventions, seed)
+        # The outcome is left out: no predictor reads it, and where a hidden cause leaves it open, one draw of it would
+        # tell nothing.
+        generator, columns = np.random.default_rng(seed), case.scm.columns([PROTECTED])
+        self._points = Points.of(case.scm, case.test, [PROTECTED], case.inputs, generator, n_points=points, n_draws=1)
+        self._law = SeenLaw.of(case.test[columns])
+        values = self._law.draw(self._points.n, interventions, generator).values
+        size = self._law.size(interventions)
+        self.worlds = self._points.counterfactuals(values, size, generator).reset_index(drop=True)
         statement = independence or case.independence()
         criterion: Penalty = HSCIC.paper() if statement.given else PAPER_HSIC
         given = self._numbers(statement.given) if statement.given else None
@@ -106,10 +116,10 @@ class Judge:
         return float(self._criterion(torch.tensor(self._predicted(model))))
 
     def vcf(self, model: Any) -> float:
-        """Variance over the k values of A of the answer for one point, averaged over points."""
-        answers = self._answers(model).reshape(-1, self.k)
-        # Relative to the first: an answer that never changes has variance zero to the last bit.
-        return float((answers - answers[:, :1]).var(axis=1, ddof=1).mean())
+        """Variance over values of A of the answer for one point, averaged over points."""
+        answers = self._answers(model).reshape(self._points.n, -1, 1, 1)
+        weights, correction = self._law.weights(self.k), self._law.correction(self.k)
+        return float((squared_deviations(answers, weights, correction)[:, :, 0] @ weights).mean())
 
     def measures(self, model: Any) -> dict[str, float]:
         """All three."""
@@ -134,23 +144,3 @@ class Judge:
 
     def _numbers(self, columns: tuple[str, ...]) -> Tensor:
         return torch.tensor(self.case.test[list(columns)].to_numpy())
-
-
-def counterfactual_rows(case: Case, points: int, interventions: int, seed: int) -> pd.DataFrame:
-    """Return the rows of d test points had A been one of k values, the k rows of a point together.
-
-    The values are drawn from the test rows' own, anew for each point. The outcome is left out: no predictor reads it,
-    and where a hidden cause leaves it open, one draw of it would tell nothing.
-    """
-    generator = np.random.default_rng(seed)
-    test, scm = case.test, case.scm
-    chosen = np.sort(generator.choice(len(test), min(points, len(test)), replace=False))
-    changed = scm.graph.descendants([PROTECTED]) - {PROTECTED}
-    units = scm.abduct(test.iloc[chosen], nodes=changed, random_state=generator)
-    columns = list(scm.columns([PROTECTED]))
-    values = test[columns].iloc[generator.integers(len(test), size=len(chosen) * interventions)]
-    # As arrays: by place, not by the labels of the rows that the values come from.
-    setting = values.to_numpy()
-    action = scm.do({PROTECTED: setting if len(columns) > 1 else setting[:, 0]})
-    rows = action.predict(units.take(np.repeat(np.arange(len(chosen)), interventions)), generator)
-    return rows.drop(columns=OUTCOME)

@@ -25,7 +25,6 @@ _COMPUTATIONS = (
     "scm",
     "experiments/image_network.py",
     "experiments/speed.py",
-    "experiments/reproduction/adult_counterfactuals.py",
     "experiments/reproduction/adult_models.py",
     "experiments/reproduction/cases.py",
     "experiments/reproduction/dsprites_trainings.py",
