@@ -1,58 +1,67 @@
-"""A graph as SVG: roles by colour, latent nodes dashed, open paths in red; light and dark by the reader's setting."""
+"""A graph as SVG: roles by colour, latent nodes dashed, open paths in red; light and dark by the reader's setting.
+
+Wide graphs, of ten nodes and more, would drown in lines. There nodes with the same causes and effects share a frame,
+and an edge at the frame stands for one at each of them; what the predictor sees is marked by a dot instead of an edge.
+"""
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ciplearn.causal.drawing_boxes import Box, boxes, draw_frame, draw_node, node_size
+from ciplearn.causal.drawing_lines import Line, draw_lines
 from ciplearn.causal.drawing_style import LEGEND, STYLE
-from ciplearn.causal.layout import Layout, Point, layered
+from ciplearn.causal.layout import Layout, layered
 from ciplearn.causal.paths import Path, predictor_name
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
     from ciplearn.causal.verdict import Verdict
 
-_NODE_HEIGHT = 34.0
+_WIDE = 10  # nodes
 _MARGIN = 26.0
 _LEGEND_ROW = 24.0
-_ARROW = 7.0  # the tip of an arrow stops short of the node by the length of its head
 
 
-@dataclass(frozen=True)
-class _Line:
-    """An edge to draw: its ends, its kind, and whether it lies on an open path."""
-
-    a: str
-    b: str
-    kind: str  # "cause", "input", "common" (bidirected) or "loose" (undirected)
-    is_open: bool
-
-
-def draw(graph: CausalGraph, verdict: Verdict | None, paths: Sequence[Path]) -> str:
+def draw(graph: CausalGraph, verdict: Verdict | None, paths: Sequence[Path], prediction_edges: bool | None) -> str:
     """Return an SVG document of the graph; with a verdict, its roles, the predictor and its open paths."""
+    wide = len(graph.nodes) >= _WIDE
+    inputs_as_edges = not wide if prediction_edges is None else prediction_edges
     shown = (*paths, *(() if verdict is None else verdict.open_paths))
-    predictor = None if verdict is None else predictor_name(graph)
-    names = [*graph.nodes, *([predictor] if predictor else [])]
-    roles = {name: _role(graph, verdict, name, predictor) for name in names}
-    widths = {name: _width(name) for name in names}
+    predictor = predictor_name(graph)
     lines = _lines(graph, verdict, predictor, shown)
-    layout = _layout(graph, lines, widths, predictor)
+    if not inputs_as_edges:
+        lines = [line for line in lines if line.kind != "input" or line.is_open]
+    with_predictor = verdict is not None and (inputs_as_edges or any(line.kind == "input" for line in lines))
+    names = [*graph.nodes, *([predictor] if with_predictor else [])]
+    seen = () if verdict is None or inputs_as_edges else verdict.inputs
+    roles = {name: _role(graph, verdict, name, predictor) for name in names}
+    placed = bool(graph.nodes) and set(graph.nodes) <= set(graph.positions)
+    open_ends = {name for line in lines if line.is_open for name in (line.a, line.b)}
+    parts = boxes(graph, roles, open_ends if wide and not placed else set(names))
+    box_of = {name: box for box in parts for name in box.members}
+    lines = _bundled(lines, box_of)
+    layout = _placed(graph, lines, names) if placed else _laid_out(graph, lines, box_of)
+    centres = {
+        name: (layout.centres[box.name][0], layout.centres[box.name][1] + box.offsets[name])
+        for name, box in box_of.items()
+    }
     identity = f"cg{zlib.crc32(repr((names, lines, sorted(roles.items()))).encode()):08x}"
-    curves = [_curve(line, bends, layout, widths, identity) for line, bends in zip(lines, layout.bends, strict=True)]
-    boxes = [_box(name, layout.centres[name], widths[name], roles[name], name in graph.latent) for name in names]
     # Open paths last, so that no other line covers them.
-    ordered = [c for c, line in zip(curves, lines, strict=True) if not line.is_open]
-    ordered += [c for c, line in zip(curves, lines, strict=True) if line.is_open]
-    return _document(layout, widths, [*ordered, *boxes], _legend(lines, roles), identity)
+    curves = zip(lines, draw_lines(lines, box_of, layout, centres, identity, bowed=placed), strict=True)
+    body = [draw_frame(box, layout.centres[box.name]) for box in parts if box.framed]
+    body += [curve for _, curve in sorted(curves, key=lambda pair: pair[0].is_open)]
+    body += [draw_node(name, centres[name], roles[name], name in seen) for name in names]
+    present = {*roles.values(), *("open" if line.is_open else line.kind for line in lines)}
+    present |= {"block" for box in parts if box.framed} | {"seen" for _ in seen}
+    return _document(layout, parts, body, [(key, words) for key, words in LEGEND if key in present], identity)
 
 
-def _role(graph: CausalGraph, verdict: Verdict | None, name: str, predictor: str | None) -> str:
+def _role(graph: CausalGraph, verdict: Verdict | None, name: str, predictor: str) -> str:
     protected = graph.exposures if verdict is None else verdict.protected
     outcomes = graph.outcomes if verdict is None else (verdict.outcome,)
     adjusted = graph.adjusted if verdict is None else verdict.adjustment
@@ -66,105 +75,70 @@ def _role(graph: CausalGraph, verdict: Verdict | None, name: str, predictor: str
     return "context" if verdict is not None and name in verdict.context else "other"
 
 
-def _lines(graph: CausalGraph, verdict: Verdict | None, predictor: str | None, shown: Sequence[Path]) -> list[_Line]:
+def _lines(graph: CausalGraph, verdict: Verdict | None, predictor: str, shown: Sequence[Path]) -> list[Line]:
     hot = {frozenset((a, b)) | {"↔"} if arrow == "↔" else frozenset((a, b)) for p in shown for a, arrow, b in p.edges}
-    lines = [_Line(a, b, "cause", frozenset((a, b)) in hot) for a, b in graph.directed]
-    lines += [_Line(a, b, "loose", frozenset((a, b)) in hot) for a, b in graph.undirected]
-    if verdict is not None and predictor:
-        lines += [_Line(name, predictor, "input", frozenset((name, predictor)) in hot) for name in verdict.inputs]
-    return lines + [_Line(a, b, "common", frozenset((a, b)) | {"↔"} in hot) for a, b in graph.bidirected]
+    lines = [Line(a, b, "cause", frozenset((a, b)) in hot) for a, b in graph.directed]
+    lines += [Line(a, b, "loose", frozenset((a, b)) in hot) for a, b in graph.undirected]
+    if verdict is not None:
+        lines += [Line(name, predictor, "input", frozenset((name, predictor)) in hot) for name in verdict.inputs]
+    return lines + [Line(a, b, "common", frozenset((a, b)) | {"↔"} in hot) for a, b in graph.bidirected]
 
 
-def _layout(graph: CausalGraph, lines: Sequence[_Line], widths: dict[str, float], predictor: str | None) -> Layout:
-    """Take the positions of the source text if every node has one, else lay the graph out in columns."""
-    if graph.nodes and set(graph.nodes) <= set(graph.positions):
-        centres = _scaled(graph, widths)
-        if predictor:
-            rows = [y for _, y in centres.values()]
-            centres[predictor] = (max(x for x, _ in centres.values()) + 120.0, (min(rows) + max(rows)) / 2)
-        return Layout(centres, [[] for _ in lines])
-    member = next(graph.members(1), None) if graph.undirected else graph
-    order = [*(member.topological_order() if member else graph.nodes), *([predictor] if predictor else [])]
-    rank = {name: place for place, name in enumerate(order)}
-    ranked = [(line.a, line.b) if rank[line.a] < rank[line.b] else (line.b, line.a) for line in lines]
-    # A common cause asks for no column of its own: its two ends may well stand in one column.
-    led = [pair for pair, line in zip(ranked, lines, strict=True) if line.kind != "common"]
-    layout = layered(order, led, widths)
-    bends = iter(layout.bends)
-    return Layout(layout.centres, [[] if line.kind == "common" else next(bends) for line in lines])
+def _bundled(lines: Sequence[Line], box_of: Mapping[str, Box]) -> list[Line]:
+    """Draw the edges between two boxes once; bidirected edges stay between their nodes."""
+    between = (
+        line if line.kind == "common" else replace(line, a=box_of[line.a].name, b=box_of[line.b].name) for line in lines
+    )
+    return list(dict.fromkeys(between))
 
 
-def _scaled(graph: CausalGraph, widths: dict[str, float]) -> dict[str, Point]:
+def _placed(graph: CausalGraph, lines: Sequence[Line], names: Sequence[str]) -> Layout:
+    """Take the positions of the source text, and stand Ŷ to the right of them."""
     points = [graph.positions[name] for name in graph.nodes]
     distances = [math.dist(p, q) for i, p in enumerate(points[:200]) for q in points[:i] if p != q]
-    scale = (max(widths.values()) + 40.0) / min(distances) if distances else 1.0
+    scale = (max(node_size(name)[0] for name in graph.nodes) + 40.0) / min(distances) if distances else 1.0
     # One crowded pair must not blow up the whole drawing.
     spread = max((max(c) - min(c) for c in zip(*points, strict=True)), default=0.0)
     scale = min(scale, 1400.0 / spread) if spread else scale
-    return {name: (scale * x, scale * y) for name, (x, y) in zip(graph.nodes, points, strict=True)}
+    centres = {name: (scale * x, scale * y) for name, (x, y) in zip(graph.nodes, points, strict=True)}
+    rows, right = [y for _, y in centres.values()], max(x for x, _ in centres.values())
+    centres |= {name: (right + 120.0, (min(rows) + max(rows)) / 2) for name in names if name not in centres}
+    return Layout(centres, {name: (x, x) for name, (x, _) in centres.items()}, [()] * len(lines))
 
 
-def _curve(line: _Line, bends: Sequence[Point], layout: Layout, widths: dict[str, float], identity: str) -> str:
-    start, end = layout.centres[line.a], layout.centres[line.b]
-    forward = end[0] - widths[line.b] / 2 > start[0] + widths[line.a] / 2
-    if line.kind == "common" or not forward:
-        data = _arc(line, start, end, widths)
-    else:
-        stops = [(start[0] + widths[line.a] / 2, start[1]), *bends, (end[0] - widths[line.b] / 2, end[1])]
-        if line.kind != "loose":
-            stops[-1] = (stops[-1][0] - _ARROW, stops[-1][1])
-        data = f"M{_xy(stops[0])}"
-        for p, q in pairwise(stops):
-            pull = (q[0] - p[0]) / 2
-            data += f" C{_xy((p[0] + pull, p[1]))} {_xy((q[0] - pull, q[1]))} {_xy(q)}"
-    mark = "red" if line.is_open else "pale" if line.kind == "input" else "ink"
-    ends = "" if line.kind == "loose" else f' marker-end="url(#{identity}-{mark})"'
-    if line.kind == "common":
-        ends += f' marker-start="url(#{identity}-{mark})"'
-    return f'<path class="{line.kind}{" open" if line.is_open else ""}" d="{data}"{ends}/>'
+def _laid_out(graph: CausalGraph, lines: Sequence[Line], box_of: Mapping[str, Box]) -> Layout:
+    """Lay the boxes out in columns, Ŷ in the last; bidirected edges ask for no column but are led around boxes too."""
+    member = next(graph.members(1), None) if graph.undirected else graph
+    rank = {name: place for place, name in enumerate(member.topological_order() if member else graph.nodes)}
+    order = sorted({box.name for box in box_of.values()}, key=lambda name: rank.get(name, len(rank)))
+    place = {name: number for number, name in enumerate(order)}
+    edges = [(a, b) if place[a] < place[b] else (b, a) for a, b in _ends(lines, box_of, common=False)]
+    sizes = {box.name: box.size for box in box_of.values()}
+    last = next((name for name in order if name not in rank), None)
+    layout = layered(order, edges, sizes, _ends(lines, box_of, common=True), last)
+    of_edges, of_common = iter(layout.runs[: len(edges)]), iter(layout.runs[len(edges) :])
+    return replace(layout, runs=[next(of_common if line.kind == "common" else of_edges) for line in lines])
 
 
-def _arc(line: _Line, start: Point, end: Point, widths: dict[str, float]) -> str:
-    """A bow between two nodes, to the side, so that it does not lie on a directed edge between the same two."""
-    length = math.dist(start, end) or 1.0
-    bow = 0.0 if line.kind != "common" else 22.0 + 0.22 * length
-    across = ((end[1] - start[1]) / length, -(end[0] - start[0]) / length)
-    middle = ((start[0] + end[0]) / 2 + bow * across[0], (start[1] + end[1]) / 2 + bow * across[1])
-    tail = _ARROW if line.kind == "common" else 0.0
-    head = 0.0 if line.kind == "loose" else _ARROW
-    p, q = _rim(start, middle, widths[line.a], tail), _rim(end, middle, widths[line.b], head)
-    return f"M{_xy(p)} Q{_xy(middle)} {_xy(q)}"
-
-
-def _rim(centre: Point, towards: Point, width: float, gap: float) -> Point:
-    """The point where the line from a node's centre leaves its box, and `gap` further."""
-    dx, dy = towards[0] - centre[0], towards[1] - centre[1]
-    length = math.hypot(dx, dy) or 1.0
-    reach = min(width / 2 / abs(dx) if dx else math.inf, _NODE_HEIGHT / 2 / abs(dy) if dy else math.inf)
-    reach = (reach if reach < math.inf else 0.0) + gap / length
-    return centre[0] + reach * dx, centre[1] + reach * dy
-
-
-def _box(name: str, centre: Point, width: float, role: str, latent: bool) -> str:
-    x, y = centre[0] - width / 2, centre[1] - _NODE_HEIGHT / 2
-    shape = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_NODE_HEIGHT}" rx="{_NODE_HEIGHT / 2}"'
-    text = f'<text x="{centre[0]:.1f}" y="{centre[1]:.1f}" dy=".35em">{escape(name)}</text>'
-    return f'<g class="node {"latent" if latent else role}"><rect {shape}/>{text}</g>'
-
-
-def _legend(lines: Sequence[_Line], roles: dict[str, str]) -> list[tuple[str, str]]:
-    present = {*roles.values(), *(line.kind for line in lines)} | {"open" for line in lines if line.is_open}
-    return [(key, words) for key, words in LEGEND if key in present]
+def _ends(lines: Sequence[Line], box_of: Mapping[str, Box], common: bool) -> list[tuple[str, str]]:
+    return [(box_of[line.a].name, box_of[line.b].name) for line in lines if (line.kind == "common") == common]
 
 
 def _document(
-    layout: Layout, widths: dict[str, float], body: Sequence[str], legend: Sequence[tuple[str, str]], identity: str
+    layout: Layout, parts: Sequence[Box], body: Sequence[str], legend: Sequence[tuple[str, str]], identity: str
 ) -> str:
-    xs = [x + side * widths[name] / 2 for name, (x, _) in layout.centres.items() for side in (-1, 1)] or [0.0]
-    ys = [y for _, y in layout.centres.values()] + [y for bends in layout.bends for _, y in bends] or [0.0]
-    left, top = min(xs) - _MARGIN, min(ys) - _NODE_HEIGHT / 2 - _MARGIN - 8
-    width = max(max(xs) + _MARGIN - left, 320.0)
-    bottom = max(ys) + _NODE_HEIGHT / 2 + _MARGIN
+    corners = [
+        (x + side * box.size[0] / 2, y + side * box.size[1] / 2)
+        for box in parts
+        for x, y in [layout.centres[box.name]]
+        for side in (-1, 1)
+    ]
+    xs = [x for x, _ in corners] or [0.0]
+    ys = [y for _, y in corners] + [run.y for runs in layout.runs for run in runs] or [0.0]
+    # A bidirected edge within the first column bends out to the left.
+    left, top = min(xs) - 2 * _MARGIN, min(ys) - _MARGIN
+    width = max(max(xs) + 2 * _MARGIN - left, 320.0)
+    bottom = max(ys) + _MARGIN
     keys, rows = _legend_keys(legend, left + _MARGIN, bottom + 6, width - 2 * _MARGIN)
     height = bottom - top + rows * _LEGEND_ROW + (14 if rows else 0)
     markers = "".join(
@@ -192,18 +166,12 @@ def _legend_keys(legend: Sequence[tuple[str, str]], x0: float, y0: float, room: 
         if key in ("input", "common", "loose", "open", "cause"):
             kind = "cause open" if key == "open" else key
             sample = f'<path class="{kind}" d="M{x:.1f},{y:.1f} h18"/>'
+        elif key == "seen":
+            sample = f'<circle class="seen" cx="{x + 9:.1f}" cy="{y:.1f}" r="4"/>'
+        elif key == "block":
+            sample = f'<rect class="block" x="{x:.1f}" y="{y - 7:.1f}" width="18" height="14" rx="4"/>'
         else:
             sample = f'<g class="node {key}"><rect x="{x:.1f}" y="{y - 6:.1f}" width="18" height="12" rx="6"/></g>'
         parts.append(f'{sample}<text class="key" x="{x + 25:.1f}" y="{y:.1f}" dy=".35em">{words}</text>')
         x += width
     return "".join(parts), row + 1 if legend else 0
-
-
-def _width(name: str) -> float:
-    # No font is measured: wide scripts take two columns, combining marks none.
-    columns = sum(0.0 if 0x300 <= ord(c) < 0x370 else 1.75 if ord(c) > 0x2E80 else 1.0 for c in name)
-    return max(_NODE_HEIGHT + 6, 24.0 + 8.2 * columns)
-
-
-def _xy(point: Point) -> str:
-    return f"{point[0]:.1f},{point[1]:.1f}"

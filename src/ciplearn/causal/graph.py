@@ -307,9 +307,28 @@ class CausalGraph(Notations):
         lists = {name: list(value) for name, value in kept.items() if name not in ("latent", "positions")}
         return GraphParts(**lists, latent=list(in_order(self.latent)), positions=dict(self.positions))
 
-    def to_svg(self, verdict: Verdict | None = None, *, paths: Iterable[Path] = ()) -> str:
-        """Draw the graph; a verdict colours the roles, adds Ŷ and shows its open paths in red, as do `paths`."""
-        return draw(self, verdict, tuple(paths))
+    def to_svg(
+        self,
+        verdict: Verdict | None = None,
+        *,
+        paths: Iterable[Path] = (),
+        prediction_edges: bool | None = None,
+    ) -> str:
+        """Draw the graph.
+
+        In graphs of ten nodes and more, nodes with the same causes and effects share a frame.
+
+        Parameters
+        ----------
+        verdict
+            Colours the roles, adds Ŷ and shows its open paths in red.
+        paths
+            More paths to show in red.
+        prediction_edges
+            Whether to draw the edges from the inputs into Ŷ, or else a dot at each input. Default: edges in graphs of
+            fewer than ten nodes; edges on open paths are always drawn.
+        """
+        return draw(self, verdict, tuple(paths), prediction_edges)
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

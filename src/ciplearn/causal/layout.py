@@ -1,7 +1,7 @@
-"""Where to draw the nodes: causes left of effects, few crossings, long edges led around the nodes between.
+"""Where to draw the boxes: causes left of effects, few crossings, long edges led around the boxes between.
 
-The layered method [sugiyama1981]: columns by longest path, a stand-in node in every column that an edge
-passes, orders improved by medians of neighbours, heights by least squares under a smallest distance.
+The layered method [sugiyama1981]: columns by longest path, a stand-in in every column that an edge passes, orders
+improved by means of neighbours and by swaps, heights by least squares under a smallest distance.
 """
 
 from __future__ import annotations
@@ -10,39 +10,64 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-# A node of the drawing: a name, or a stand-in (edge number, column).
+# A thing with a place in a column: a box, or a stand-in (edge number, column).
 Slot = str | tuple[int, int]
 Point = tuple[float, float]
+Size = tuple[float, float]  # width, height
 
-COLUMN_GAP = 64.0
-ROW_GAP = 62.0
+COLUMN_GAP = 72.0
+ROW_GAP = 28.0
 _STAND_IN_GAP = 18.0
 _SWEEPS = 12
 # Past this the stand-ins cost more than the picture gains.
 _MOST_STAND_INS = 4000
+# Swaps try every pair of neighbours: worth it where a person still reads every line.
+_MOST_SWAPPED = 600
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stretch on which an edge crosses a column without touching a box: from (left, y) to (right, y)."""
+
+    left: float
+    right: float
+    y: float
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Centres of the nodes, and for each edge the points that it passes between its two ends."""
+    """Centres of the boxes, left and right borders of their columns, and what each edge crosses between its ends."""
 
     centres: Mapping[str, Point]
-    bends: Sequence[Sequence[Point]]
+    borders: Mapping[str, tuple[float, float]]
+    runs: Sequence[Sequence[Run]]
 
 
-def layered(order: Sequence[str], edges: Sequence[tuple[str, str]], widths: Mapping[str, float]) -> Layout:
-    """Lay out nodes given in topological order; every edge runs from an earlier to a later node."""
+def layered(
+    order: Sequence[str],
+    edges: Sequence[tuple[str, str]],
+    sizes: Mapping[str, Size],
+    others: Sequence[tuple[str, str]] = (),
+    last: str | None = None,
+) -> Layout:
+    """Lay out boxes given in topological order; every edge runs from an earlier to a later box.
+
+    The pairs in `others` are led like edges but ask for no columns of their own; `runs` holds first those of the edges.
+    The box `last`, which has no effects, stands in the last column.
+    """
     columns = _columns(order, edges)
-    chains = _chains(columns, edges)
+    if last is not None:
+        columns[last] = max(columns.values())
+    chains = _chains(columns, [*edges, *others])
     rows = _rows(order, columns, chains)
     _improve_order(rows, chains)
-    heights = _heights(rows, chains)
-    places = _column_places(rows, widths)
-    centres = {name: (places[columns[name]], heights[name]) for name in order}
-    bends = [
-        [(places[slot[1]], heights[slot]) for slot in chain[1:-1] if not isinstance(slot, str)] for chain in chains
+    heights = _heights(rows, chains, sizes)
+    spans = _column_spans(rows, sizes)
+    centres = {name: (sum(spans[columns[name]]) / 2, heights[name]) for name in order}
+    runs = [
+        [Run(*spans[slot[1]], heights[slot]) for slot in chain[1:-1] if not isinstance(slot, str)] for chain in chains
     ]
-    return Layout(centres, bends)
+    return Layout(centres, {name: spans[columns[name]] for name in order}, runs)
 
 
 def _columns(order: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
@@ -65,7 +90,8 @@ def _chains(columns: Mapping[str, int], edges: Sequence[tuple[str, str]]) -> lis
     spare = _MOST_STAND_INS
     chains: list[list[Slot]] = []
     for number, (a, b) in enumerate(edges):
-        between: list[Slot] = [(number, column) for column in range(columns[a] + 1, columns[b])]
+        step = 1 if columns[b] >= columns[a] else -1
+        between: list[Slot] = [(number, column) for column in range(columns[a] + step, columns[b], step)]
         spare -= len(between)
         chains.append([a, *(between if spare >= 0 else []), b])
     return chains
@@ -82,19 +108,24 @@ def _rows(order: Sequence[str], columns: Mapping[str, int], chains: Sequence[Seq
     return rows
 
 
-def _neighbours(chains: Sequence[Sequence[Slot]]) -> tuple[dict[Slot, list[Slot]], dict[Slot, list[Slot]]]:
-    left: dict[Slot, list[Slot]] = {}
-    right: dict[Slot, list[Slot]] = {}
+def _neighbours(
+    rows: Sequence[Sequence[Slot]], chains: Sequence[Sequence[Slot]]
+) -> tuple[dict[Slot, list[Slot]], dict[Slot, list[Slot]]]:
+    column = {slot: place for place, row in enumerate(rows) for slot in row}
+    left: dict[Slot, list[Slot]] = {slot: [] for slot in column}
+    right: dict[Slot, list[Slot]] = {slot: [] for slot in column}
     for chain in chains:
-        for a, b in pairwise(chain):
-            right.setdefault(a, []).append(b)
-            left.setdefault(b, []).append(a)
+        for pair in pairwise(chain):
+            a, b = sorted(pair, key=column.__getitem__)
+            if column[a] < column[b]:
+                right[a].append(b)
+                left[b].append(a)
     return left, right
 
 
 def _improve_order(rows: list[list[Slot]], chains: Sequence[Sequence[Slot]]) -> None:
-    """Order columns by the mean place of the neighbours, back and forth; keep the order with fewest crossings."""
-    left, right = _neighbours(chains)
+    """Order columns by the mean place of the neighbours, back and forth, then by swaps; keep what crosses least."""
+    left, right = _neighbours(rows, chains)
     best, fewest = [list(row) for row in rows], _crossings(rows, right)
     for sweep in range(_SWEEPS):
         if fewest == 0:
@@ -102,13 +133,37 @@ def _improve_order(rows: list[list[Slot]], chains: Sequence[Sequence[Slot]]) -> 
         beside = left if sweep % 2 == 0 else right
         spot = {slot: float(place) for row in rows for place, slot in enumerate(row)}
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            means = {s: sum(spot[n] for n in beside[s]) / len(beside[s]) if s in beside else spot[s] for s in row}
+            means = {s: sum(spot[n] for n in beside[s]) / len(beside[s]) if beside[s] else spot[s] for s in row}
             row.sort(key=means.__getitem__)
             spot.update({slot: float(place) for place, slot in enumerate(row)})
         crossings = _crossings(rows, right)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
     rows[:] = best
+    if fewest and sum(map(len, rows)) <= _MOST_SWAPPED:
+        _swap_neighbours(rows, left, right)
+
+
+def _swap_neighbours(
+    rows: list[list[Slot]], left: Mapping[Slot, Sequence[Slot]], right: Mapping[Slot, Sequence[Slot]]
+) -> None:
+    """Swap slots that stand beside each other while that removes crossings."""
+    spot = {slot: place for row in rows for place, slot in enumerate(row)}
+
+    def crossed(upper: Slot, lower: Slot) -> int:
+        return sum(spot[a] > spot[b] for side in (left, right) for a in side[upper] for b in side[lower])
+
+    for _ in range(_SWEEPS):
+        swapped = False
+        for row in rows:
+            for place in range(len(row) - 1):
+                upper, lower = row[place], row[place + 1]
+                if crossed(lower, upper) < crossed(upper, lower):
+                    row[place], row[place + 1] = lower, upper
+                    spot[lower], spot[upper] = place, place + 1
+                    swapped = True
+        if not swapped:
+            return
 
 
 def _crossings(rows: Sequence[Sequence[Slot]], right: Mapping[Slot, Sequence[Slot]]) -> int:
@@ -117,31 +172,33 @@ def _crossings(rows: Sequence[Sequence[Slot]], right: Mapping[Slot, Sequence[Slo
     for row in rows:
         ends: list[int] = []
         for slot in row:
-            targets = sorted(spot[other] for other in right.get(slot, ()))
+            targets = sorted(spot[other] for other in right[slot])
             total += sum(end > target for target in targets for end in ends)
             ends += targets
     return total
 
 
-def _heights(rows: Sequence[Sequence[Slot]], chains: Sequence[Sequence[Slot]]) -> dict[Slot, float]:
-    left, right = _neighbours(chains)
+def _heights(
+    rows: Sequence[Sequence[Slot]], chains: Sequence[Sequence[Slot]], sizes: Mapping[str, Size]
+) -> dict[Slot, float]:
+    left, right = _neighbours(rows, chains)
     height: dict[Slot, float] = {}
     for row in rows:
-        height |= dict(zip(row, _spread([0.0] * len(row), _gaps(row)), strict=True))
+        height |= dict(zip(row, _spread([0.0] * len(row), _gaps(row, sizes)), strict=True))
     for sweep in range(_SWEEPS):
         for row in rows if sweep % 2 == 0 else reversed(rows):
             wanted = []
             for slot in row:
-                around = [*left.get(slot, ()), *right.get(slot, ())]
+                around = [*left[slot], *right[slot]]
                 wanted.append(sum(height[other] for other in around) / len(around) if around else height[slot])
-            height |= dict(zip(row, _spread(wanted, _gaps(row)), strict=True))
+            height |= dict(zip(row, _spread(wanted, _gaps(row, sizes)), strict=True))
     return height
 
 
-def _gaps(row: Sequence[Slot]) -> list[float]:
+def _gaps(row: Sequence[Slot], sizes: Mapping[str, Size]) -> list[float]:
     """Smallest distance of each slot from the one before it."""
-    size = [ROW_GAP if isinstance(slot, str) else _STAND_IN_GAP for slot in row]
-    return [0.0, *((a + b) / 2 for a, b in pairwise(size))]
+    room = [sizes[slot][1] + ROW_GAP if isinstance(slot, str) else _STAND_IN_GAP for slot in row]
+    return [0.0, *((a + b) / 2 for a, b in pairwise(room))]
 
 
 def _spread(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
@@ -161,11 +218,12 @@ def _spread(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
     return [base + extra for base, extra in zip(offsets, slack, strict=True)]
 
 
-def _column_places(rows: Sequence[Sequence[Slot]], widths: Mapping[str, float]) -> list[float]:
-    widest = [max((widths[slot] for slot in row if isinstance(slot, str)), default=0.0) for row in rows]
-    places: list[float] = []
-    edge = 0.0
-    for width in widest:
-        places.append(edge + width / 2)
-        edge += width + COLUMN_GAP
-    return places
+def _column_spans(rows: Sequence[Sequence[Slot]], sizes: Mapping[str, Size]) -> list[tuple[float, float]]:
+    """Left and right border of each column: as wide as its widest box."""
+    spans: list[tuple[float, float]] = []
+    left = 0.0
+    for row in rows:
+        right = left + max((sizes[slot][0] for slot in row if isinstance(slot, str)), default=0.0)
+        spans.append((left, right))
+        left = right + COLUMN_GAP
+    return spans
