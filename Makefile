@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit slow bench format clean
+.PHONY: help demo workbench test lint types unit slow bench format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -23,6 +23,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 demo: $(VENV)/.ready  ## the idea at work, with a report
 	$(BIN)/ciplearn demo --out demo-output
+
+workbench: $(VENV)/.ready  ## the page that draws, judges, trains and walks
+	$(BIN)/python workbench/build.py
+	$(BIN)/ciplearn workbench --demo
 
 test: lint types unit  ## what continuous integration runs
 
@@ -47,4 +51,4 @@ format: $(VENV)/.ready  ## let ruff fix what it can
 	$(BIN)/ruff format .
 
 clean:  ## remove all that was made here
-	rm -rf $(VENV) build dist demo-output
+	rm -rf $(VENV) build dist demo-output workbench/node_modules workbench/.node src/ciplearn/workbench/page

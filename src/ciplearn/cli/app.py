@@ -24,6 +24,7 @@ from ciplearn.cli.fit import fit
 from ciplearn.cli.output import complain, note, prepare_streams, say
 from ciplearn.cli.predict import predict
 from ciplearn.cli.reproduce import reproduce
+from ciplearn.cli.workbench import workbench
 
 # Name on the command line -> function. A function returns its exit code, or None for 0.
 _COMMANDS: dict[str, Callable[..., int | None]] = {
@@ -34,6 +35,7 @@ _COMMANDS: dict[str, Callable[..., int | None]] = {
     "audit": audit,
     "bench": bench,
     "reproduce": reproduce,
+    "workbench": workbench,
 }
 
 # Small matrices on several threads of a busy machine are many times slower than on one. Set these to overrule.

@@ -1,0 +1,109 @@
+"""``ciplearn workbench``: draw, judge, train and look, on a page of one's own machine."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn.cli import options
+from ciplearn.cli.output import complain, say
+
+
+def workbench(
+    table: Annotated[Path | None, typer.Argument(help="A CSV, TSV or Parquet file.", metavar="[TABLE]")] = None,
+    graph: Annotated[
+        str | None, typer.Option(help="A graph file, or the graph itself: 'S -> A, A -> Y'.", metavar="GRAPH")
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="A model folder of ciplearn fit, to look at.", metavar="FOLDER")
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Start with the demo's graph and table.")] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where the work is kept. Default: a folder of your own for each TABLE, GRAPH and FOLDER."),
+    ] = None,
+    port: Annotated[int, typer.Option(help="0 takes the last one, or a free one.", min=0, max=65535)] = 0,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; any but 127.0.0.1 opens the page to others.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
+    largest_table: Annotated[int, typer.Option(help="Megabytes of a table that the page may send.", min=1)] = 100,
+) -> None:
+    """Draw a causal graph, see the verdict, train and walk along the frontier, in the browser.
+
+    Example:
+
+      ciplearn workbench people.csv --graph graph.txt
+    """
+    try:
+        import uvicorn
+
+        from ciplearn.workbench.server import application
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"The workbench needs {error.name}, which is not installed; pip install 'ciplearn[workbench]'."
+        ) from error
+    from ciplearn.workbench.bundle import bundle_file
+    from ciplearn.workbench.guard import is_loopback
+    from ciplearn.workbench.opening import opened
+    from ciplearn.workbench.store import Store, default_folder
+
+    bundle_file("index.html")
+    about = [str(path.resolve()) if path is not None else "" for path in (table, model)]
+    store = Store(folder or default_folder(*about, graph or "", "demo" if demo else ""))
+    drawn = None if graph is None else options.read_graph(graph)
+    desk = opened(store, table=table, graph=drawn, model=model, demo=demo)
+    secret = store.secret()
+    listening = _listen(host, port or store.read("server.json").get("port", 0), fixed=bool(port))
+    store.remember(port=listening.getsockname()[1])
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}/?token={secret}"
+    say(f"Workbench: {address}")
+    say(f"Work is kept in {store.folder}. Ctrl-C stops the server; what was saved stays.")
+    if not is_loopback(host):
+        complain("ciplearn: note: others who reach this machine and know the address can use this page.")
+    if browser:
+        _open(address)
+    settings = uvicorn.Config(
+        application(desk, secret, host, largest_table * 1_000_000),
+        log_level="warning",
+        timeout_graceful_shutdown=1,
+        server_header=False,
+    )
+    try:
+        uvicorn.Server(settings).run(sockets=[listening])
+    except KeyboardInterrupt:
+        say("Stopped.")
+    finally:
+        desk.close()
+
+
+def _listen(host: str, port: Any, *, fixed: bool) -> socket.socket:
+    """Take the port; where it is only the last one and taken, a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for wanted in (port, 0):
+        taken = socket.socket(family, socket.SOCK_STREAM)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind((host, wanted if isinstance(wanted, int) else 0))
+            taken.listen(128)
+            return taken
+        except OSError as error:
+            taken.close()
+            if fixed or wanted == 0:
+                raise InputError(
+                    f"{host}:{wanted} cannot be listened on: {error.strerror or error}; pass another --port or --host."
+                ) from error
+    raise InputError(f"{host} has no free port; pass --port.")
+
+
+def _open(address: str) -> None:
+    import threading
+    import webbrowser
+
+    # Not before the server answers, and never in its way.
+    threading.Timer(0.3, webbrowser.open, (address,)).start()

@@ -1,0 +1,299 @@
+"""`Desk`: takes a message of the page, returns the answer. Server and notebook hand messages through unchanged.
+
+A message is an object with a key ``do``; an answer is an object, with a key ``error`` where something was wrong. What
+happens without being asked, a training that goes on or a second page that saves, is told to whoever subscribes.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ciplearn
+from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn.causal import CausalGraph
+from ciplearn.workbench.document import Document
+from ciplearn.workbench.examples import EXAMPLES, example
+from ciplearn.workbench.judging import advised, judged
+from ciplearn.workbench.recipes import Recipe
+from ciplearn.workbench.store import Store
+
+if TYPE_CHECKING:
+    from ciplearn.workbench.imagining import Imagination
+    from ciplearn.workbench.runs import Runs
+    from ciplearn.workbench.tables import Table
+
+Message = Mapping[str, Any]
+Answer = dict[str, Any]
+Listener = Callable[[Answer], None]
+
+# A drawing of a thousand nodes is a tenth of this.
+_LARGEST_DOCUMENT = 2_000_000
+
+_WRITERS = {"dagitty": "txt", "dot": "dot", "gml": "gml", "json": "json", "edges": "txt"}
+
+
+class Desk:
+    """One piece of work: a drawing, perhaps a table, and what was trained.
+
+    Parameters
+    ----------
+    store : Store
+    document : Document, optional
+        To begin with, where the store has no drawing yet.
+    """
+
+    def __init__(self, store: Store, document: Document | None = None) -> None:
+        self.store = store
+        # Differs after a restart, so that a page can say that there was one.
+        self.instance = secrets.token_hex(4)
+        self._lock = threading.RLock()
+        self._listeners: list[Listener] = []
+        self._saved = store.read("document.json")
+        self.found_saved = bool(self._saved)
+        if not self._saved:
+            self._saved = {"version": 0, "document": (document or Document()).to_dict()}
+        self._table: Table | None = None
+        self._runs: Runs | None = None
+        self._imagination: tuple[tuple[str, str, str], Imagination] | None = None
+        self._imagining = threading.Lock()
+        self._actions: dict[str, Callable[[Message], Answer]] = {
+            "hello": self._hello,
+            "judge": lambda message: judged(_document(message)),
+            "advise": lambda message: advised(_document(message)),
+            "read": self._read,
+            "write": self._write,
+            "save": self._save,
+            "example": self._example,
+            "table": self._upload,
+            "demo-table": lambda message: {"table": self.take_demo_table()},
+            "describe": self._describe,
+            "falsify": self._falsify,
+            "train": self._train,
+            "cancel": self._cancel,
+            "forget": self._forget,
+            "keep": lambda message: {"run": self.runs.keep(message.get("run"), message.get("stop"))},
+            "download": lambda message: self.runs.download(*(message.get(key) for key in ("run", "stop", "what"))),
+            "rows": lambda message: self._imagine(message).choices(),
+            "imagine": lambda message: self._imagine(message).imagine(message.get("row"), message.get("values")),
+        }
+
+    # ---------------------------------------------------------------- in and out
+
+    def answer(self, message: Any) -> Answer:
+        """Answer one message; a mistake in it is an answer too, one sentence under ``error``."""
+        try:
+            if not isinstance(message, Mapping) or message.get("do") not in self._actions:
+                known = ", ".join(self._actions)
+                raise InputError(f"A message is an object whose 'do' is one of {known}; reload the page.")
+            return self._actions[message["do"]](message)
+        except CiplearnError as problem:
+            return {"error": str(problem)}
+        except RecursionError:
+            return {"error": "This message is nested too deeply; reload the page."}
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Tell `listener` what happens; returns how to stop that."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def stop() -> None:
+            with self._lock:
+                self._listeners.remove(listener)
+
+        return stop
+
+    def tell(self, event: Answer) -> None:
+        """Tell everybody who listens."""
+        with self._lock:
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener(event)
+
+    @property
+    def document(self) -> Document:
+        """The drawing as it was last saved."""
+        return Document.read(self._saved["document"])
+
+    def close(self) -> None:
+        """End what is at work; what was saved stays."""
+        self.runs.close()
+
+    # ---------------------------------------------------------------- the drawing
+
+    def _hello(self, message: Message) -> Answer:
+        from ciplearn.workbench.runs import public
+
+        with self._lock:
+            return {
+                "instance": self.instance,
+                "version": self._saved["version"],
+                "document": self._saved["document"],
+                "found_saved": self.found_saved,
+                "examples": [entry.to_dict() for entry in EXAMPLES],
+                "ciplearn": ciplearn.__version__,
+                "table": {"name": self._saved["table"]["name"]} if self._saved.get("table") else None,
+                "runs": [public(run) for run in self.runs.known.values()],
+                "interrupted": self.runs.interrupted,
+            }
+
+    def _read(self, message: Message) -> Answer:
+        text = message.get("text")
+        if not isinstance(text, str) or len(text) > _LARGEST_DOCUMENT:
+            raise InputError("A graph to read must be text of at most 2 MB; paste less.")
+        return {"document": Document(CausalGraph.from_text(text)).to_dict()}
+
+    def _write(self, message: Message) -> Answer:
+        notation = message.get("format")
+        if notation not in _WRITERS:
+            raise InputError(f"{notation!r} is no notation; choose one of {', '.join(_WRITERS)}.")
+        graph = _document(message).graph
+        return {"text": getattr(graph, f"to_{notation}")(), "name": f"graph.{_WRITERS[notation]}"}
+
+    def _example(self, message: Message) -> Answer:
+        chosen = example(message.get("name"))
+        return {
+            "document": Document(chosen.graph()).to_dict(),
+            "title": chosen.title,
+            "has_table": chosen.has_table,
+        }
+
+    def _save(self, message: Message) -> Answer:
+        """Keep the drawing, unless another page has saved since the sender last looked."""
+        content = message.get("document")
+        # A drawing with a cycle is no graph yet, and its drawer's work all the same.
+        if not isinstance(content, Mapping) or len(json.dumps(content)) > _LARGEST_DOCUMENT:
+            raise InputError("A drawing to save must be an object of at most 2 MB; draw less.")
+        with self._lock:
+            if message.get("version") != self._saved["version"] and not message.get("anyway"):
+                return {"conflict": True, "version": self._saved["version"], "document": self._saved["document"]}
+            if content == self._saved["document"]:
+                return {"version": self._saved["version"]}
+            self._saved = {**self._saved, "version": self._saved["version"] + 1, "document": dict(content)}
+            self._keep()
+            event = {"event": "document", "client": message.get("client"), **self._saved}
+        self.tell(event)
+        return {"version": event["version"]}
+
+    def _keep(self) -> None:
+        self.store.write("document.json", self._saved)
+
+    # ---------------------------------------------------------------- the table
+
+    def take_table(self, path: Path, shown: str, stored: str | None = None) -> Answer:
+        """Let a file be the table; `stored` is its name in the store where it lies there."""
+        from ciplearn.workbench.tables import Table
+
+        table = Table(path, shown)
+        if table.text.empty:
+            raise InputError(f"{shown} has no rows; drop a table with some.")
+        with self._lock:
+            self._table = table
+            self._saved = {
+                **self._saved,
+                "table": {"name": shown, "stored": stored, "path": None if stored else str(path)},
+            }
+            self._keep()
+        said = {"name": shown}
+        self.tell({"event": "table", "table": said})
+        return said
+
+    def take_demo_table(self) -> Answer:
+        """Draw the demo's table, and let it be the table."""
+        from ciplearn import datasets
+
+        rows = datasets.first_synthetic().sample(4000, random_state=0)
+        stored = self.store.add_table("demo.csv", rows.to_csv(index=False).encode())
+        return self.take_table(self.store.table_path(stored), "demo.csv", stored)
+
+    @property
+    def has_table(self) -> bool:
+        """Whether there is one."""
+        return bool(self._saved.get("table"))
+
+    @property
+    def table(self) -> Table:
+        """The table, read when first asked for."""
+        from ciplearn.workbench.tables import Table
+
+        with self._lock:
+            if self._table is None:
+                known = self._saved.get("table")
+                if not known:
+                    raise InputError("There is no table yet; drop one on the page.")
+                stored = known.get("stored")
+                path = self.store.table_path(stored) if stored else Path(known["path"])
+                self._table = Table(path, known["name"])
+            return self._table
+
+    def _upload(self, message: Message) -> Answer:
+        content, shown = message.get("content"), message.get("name")
+        if not isinstance(content, bytes) or not isinstance(shown, str) or not shown.strip():
+            raise InputError("A table comes as a file with a name; drop one on the page.")
+        shown = Path(shown.replace("\\", "/")).name[:120]
+        stored = self.store.add_table(shown, content)
+        try:
+            return {"table": self.take_table(self.store.table_path(stored), shown, stored)}
+        except CiplearnError as problem:
+            path = self.store.tables / stored
+            words = str(problem).replace(str(path), shown)
+            path.unlink(missing_ok=True)
+            raise InputError(words) from problem
+
+    def _describe(self, message: Message) -> Answer:
+        return self.table.describe(_document(message))
+
+    def _falsify(self, message: Message) -> Answer:
+        from ciplearn.workbench.falsifying import falsified
+
+        return falsified(_document(message), self.table)
+
+    # ---------------------------------------------------------------- training, and what if
+
+    @property
+    def runs(self) -> Runs:
+        """The trainings."""
+        with self._lock:
+            if self._runs is None:
+                from ciplearn.workbench.runs import Runs
+
+                self._runs = Runs(self.store, self.tell)
+            return self._runs
+
+    def measure(self, models: list[dict[str, Any]]) -> None:
+        """Let models that exist be the stops of a run: only measured, on all rows of the table."""
+        recipe = Recipe(("independence",), 0.1, anyway=True)
+        self.runs.start(self.document, self.table, recipe, models)
+
+    def _train(self, message: Message) -> Answer:
+        return {"run": self.runs.start(_document(message), self.table, Recipe.read(message))}
+
+    def _cancel(self, message: Message) -> Answer:
+        self.runs.cancel(message.get("run"))
+        return {"cancelled": message.get("run")}
+
+    def _forget(self, message: Message) -> Answer:
+        self.runs.forget(message.get("run"))
+        return {"forgotten": message.get("run")}
+
+    def _imagine(self, message: Message) -> Imagination:
+        """Return what a stop imagines with; the last one is kept, for the next slider."""
+        from ciplearn.workbench.imagining import Imagination
+
+        name, key = message.get("run"), message.get("stop")
+        kept = self.runs.model_folder(name, key)
+        with self._imagining:
+            wanted = (str(name), str(key), str(kept))
+            if self._imagination is None or self._imagination[0] != wanted:
+                self._imagination = None
+                made = Imagination.of(self.runs.known[str(name)], kept, self.runs.free_model(name))
+                self._imagination = (wanted, made)
+            return self._imagination[1]
+
+
+def _document(message: Message) -> Document:
+    return Document.read(message.get("document"))

@@ -1,0 +1,154 @@
+"""`Document`: what is drawn on the page, as the page sends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from ciplearn._core.errors import InputError
+from ciplearn.causal import CausalGraph, Verdict
+from ciplearn.causal.verdict import Change
+
+_KEYS = ("graph", "context", "inputs", "kinds")
+
+# Kinds of columns that a person can choose on the page.
+KINDS = ("number", "category")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A graph with its roles, and what was said about the table's columns.
+
+    The graph itself carries three roles: its exposures are protected, its outcome is the outcome, its adjusted nodes
+    are the set to condition on.
+
+    Attributes
+    ----------
+    graph : CausalGraph
+    context, inputs : tuple of str or None
+        None leaves the choice to the criterion: every observed node but the outcome.
+    kinds : mapping from column to ``"number"`` or ``"category"``
+        Only what a person has changed.
+    """
+
+    graph: CausalGraph = field(default_factory=CausalGraph)
+    context: tuple[str, ...] | None = None
+    inputs: tuple[str, ...] | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, content: Any) -> Self:
+        """Read a document from JSON data.
+
+        Raises
+        ------
+        InputError, GraphError
+            If it is no document, or its graph cannot be.
+        """
+        if not isinstance(content, Mapping):
+            raise InputError(f"A document is an object with a graph, got {type(content).__name__}; send one.")
+        strange = [key for key in content if key not in _KEYS]
+        if strange:
+            raise InputError(f"A document has no key {strange[0]!r}; send {', '.join(_KEYS)}.")
+        # By way of text: the reader of graphs in JSON says what is wrong with them.
+        graph = CausalGraph.from_json(json.dumps(content.get("graph", {}), ensure_ascii=False))
+        return cls(
+            graph,
+            _names(graph, content.get("context"), "context"),
+            _names(graph, content.get("inputs"), "inputs"),
+            _kinds(content.get("kinds") or {}),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document as JSON data, the reverse of `read`."""
+        return {
+            "graph": json.loads(self.graph.to_json()),
+            "context": None if self.context is None else list(self.context),
+            "inputs": None if self.inputs is None else list(self.inputs),
+            "kinds": dict(self.kinds),
+        }
+
+    def missing_roles(self) -> list[str]:
+        """The roles that a verdict waits for."""
+        return [
+            *(() if self.graph.outcomes else ("outcome",)),
+            *(() if self.graph.exposures else ("protected",)),
+        ]
+
+    def verdict(self) -> Verdict:
+        """Ask the criterion."""
+        return self.graph.criterion(context=self.context, inputs=self.inputs)
+
+    def repaired(self, verdict: Verdict, changes: tuple[Change, ...]) -> Document:
+        """Apply the changes of a repair that `verdict` proposes."""
+        # The repair was judged for these roles and without an adjustment set of the user's.
+        changed = replace(self, graph=replace(self.graph, adjusted=()), context=verdict.context, inputs=verdict.inputs)
+        for change in changes:
+            changed = _applied(changed, change)
+        return changed._with_defaults()
+
+    def _with_defaults(self) -> Document:
+        """Write roles that are the default as the default."""
+        others = tuple(name for name in self.graph.observed if name not in self.graph.outcomes)
+        return replace(
+            self,
+            context=None if self.context == others else self.context,
+            inputs=None if self.inputs == others else self.inputs,
+        )
+
+
+def _applied(document: Document, change: Change) -> Document:
+    graph, context, inputs = document.graph, document.context or (), document.inputs or ()
+    nodes = change.nodes
+    if change.kind == "measure" and len(nodes) == 1:
+        graph = replace(graph, latent=graph.latent - set(nodes))
+    elif change.kind == "measure":
+        graph = _with_cause(graph, (nodes[0], nodes[1]))
+    elif change.kind == "drop edge":
+        # The sentence tells the two kinds of edges between the same nodes apart.
+        if "↔" in change.sentence:
+            graph = replace(graph, bidirected=tuple(edge for edge in graph.bidirected if edge != nodes))
+        else:
+            graph = replace(graph, directed=tuple(edge for edge in graph.directed if edge != nodes))
+    elif change.kind == "direct edge":
+        kept = tuple(edge for edge in graph.undirected if set(edge) != set(nodes))
+        graph = replace(graph, undirected=kept, directed=(*graph.directed, (nodes[0], nodes[1])))
+    elif change.kind == "adjust for":
+        graph = replace(graph, adjusted=nodes)
+    elif change.kind == "add to context":
+        context = tuple(name for name in graph.observed if name in {*context, *nodes})
+    elif change.kind == "drop from context":
+        context = tuple(name for name in context if name not in nodes)
+    elif change.kind == "drop from inputs":
+        inputs = tuple(name for name in inputs if name not in nodes)
+    else:
+        raise InputError(f"The workbench cannot apply {change.kind!r}; change the drawing by hand.")
+    return replace(document, graph=graph, context=context, inputs=inputs)
+
+
+def _with_cause(graph: CausalGraph, pair: tuple[str, str]) -> CausalGraph:
+    cause = f"common cause of {pair[0]} and {pair[1]}"
+    while cause in graph.index:
+        cause += "′"
+    return replace(
+        graph,
+        bidirected=tuple(edge for edge in graph.bidirected if edge != pair),
+        directed=(*graph.directed, (cause, pair[0]), (cause, pair[1])),
+    )
+
+
+def _names(graph: CausalGraph, content: Any, role: str) -> tuple[str, ...] | None:
+    if content is None:
+        return None
+    if not isinstance(content, list):
+        raise InputError(f"{role} must be a list of names or null, got {content!r}; send one of these.")
+    chosen = set(graph.known_observed(content, role))
+    return tuple(name for name in graph.nodes if name in chosen)
+
+
+def _kinds(content: Any) -> dict[str, str]:
+    if not isinstance(content, Mapping) or any(kind not in KINDS for kind in content.values()):
+        raise InputError(f"kinds must say {' or '.join(KINDS)} for a column, got {content!r}; send one of these.")
+    return {str(column): str(kind) for column, kind in content.items()}

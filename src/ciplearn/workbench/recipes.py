@@ -1,0 +1,148 @@
+"""`Recipe`: what is trained, as settings, as a command line and as a script."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ciplearn._core.errors import InputError
+from ciplearn.cli.names import join_names
+from ciplearn.workbench.document import Document
+
+# Least epochs, least steps, and gammas beside 0.
+PRESETS: dict[str, tuple[int, int, tuple[float, ...]]] = {
+    "quick": (20, 300, (0.03, 0.1, 0.3, 1.0, 3.0)),
+    "standard": (60, 1200, (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)),
+    "thorough": (200, 4000, (0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.7, 1.0, 3.0, 10.0)),
+}
+_BATCH = 256
+
+ROUTES = ("independence", "counterfactual", "line", "cf1", "cf2")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train.
+
+    Attributes
+    ----------
+    routes : tuple of str
+    tolerance : float
+        What may be lost of R² or of the accuracy.
+    preset : str
+    anyway : bool
+        Enforce a statement that the graph does not certify.
+    seed : int
+    """
+
+    routes: tuple[str, ...]
+    tolerance: float
+    preset: str = "quick"
+    anyway: bool = False
+    seed: int = 0
+
+    @classmethod
+    def read(cls, message: Mapping[str, Any]) -> Self:
+        """Read what the page asks for, or say what cannot be."""
+        routes = message.get("routes")
+        if not isinstance(routes, list) or not routes or any(route not in ROUTES for route in routes):
+            raise InputError(f"Routes must be some of {', '.join(ROUTES)}, got {routes!r}; choose at least one.")
+        if not {"independence", "counterfactual"} & set(routes):
+            raise InputError("No route with stops was chosen; choose the independence or the counterfactual penalty.")
+        tolerance, preset, seed = message.get("tolerance"), message.get("preset", "quick"), message.get("seed", 0)
+        if not isinstance(tolerance, int | float) or not 0 <= tolerance <= 100 or isinstance(tolerance, bool):
+            raise InputError(f"The tolerance must be a number of at least 0, got {tolerance!r}; pass for example 0.1.")
+        if preset not in PRESETS:
+            raise InputError(f"The effort must be one of {', '.join(PRESETS)}, got {preset!r}; choose one.")
+        if not isinstance(seed, int) or not 0 <= seed < 2**31:
+            raise InputError(f"The seed must be a whole number, got {seed!r}; pass for example 0.")
+        return cls(tuple(routes), float(tolerance), preset, bool(message.get("anyway")), seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recipe as JSON data, which `read` reads back."""
+        return {**asdict(self), "routes": list(self.routes)}
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """The stops of a route, the unconstrained one first."""
+        return (0.0, *PRESETS[self.preset][2])
+
+    def epochs(self, rows: int) -> int:
+        """At least so many epochs and so many steps: a small table has few steps per epoch."""
+        epochs, steps, _ = PRESETS[self.preset]
+        return max(epochs, math.ceil(steps / math.ceil(rows / _BATCH)))
+
+
+def command_line(document: Document, recipe: Recipe, gamma: float, epochs: int, table: str, folder: str) -> list[str]:
+    """Return the words of ``ciplearn fit`` that train one stop of the independence route."""
+    verdict = document.verdict()
+    words = ["ciplearn", "fit", table, f"--graph={document.graph.to_dagitty()}", f"--outcome={verdict.outcome}"]
+    for role in ("protected", "context", "inputs", "adjustment"):
+        names = getattr(verdict, role)
+        if names:
+            words.append(f"--{role}={join_names(names)}")
+    codes = [name for name, kind in document.kinds.items() if kind == "category" and name in document.graph.index]
+    if codes:
+        words.append(f"--categories={join_names(codes)}")
+    if not verdict.holds:
+        words.append("--on-violation=warn")
+    return [*words, f"--gamma={gamma:g}", f"--epochs={epochs}", f"--seed={recipe.seed}", f"--out={folder}"]
+
+
+def audit_line(recipe: Recipe, table: str) -> list[str]:
+    """Return the words of ``ciplearn audit`` for the model that `command_line` has written."""
+    return ["ciplearn", "audit", "model", table, f"--preset={recipe.preset}", "--out=report.html"]
+
+
+def shown(words: list[str]) -> str:
+    """Return words as a person types them into a shell."""
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def script(document: Document, recipe: Recipe, stop: Mapping[str, Any], epochs: int, table: str, task: str) -> str:
+    """Return a Python script that trains, saves and audits one stop with public names."""
+    verdict = document.verdict()
+    kind = "CIPClassifier" if task == "classification" else "CIPRegressor"
+    labels = sorted(
+        {name for name, chosen in document.kinds.items() if chosen == "category"} & set(document.graph.index)
+    )
+    by_model = stop["route"] == "counterfactual"
+    roles = "".join(
+        f"    {role}={list(getattr(verdict, role))!r},\n" for role in ("protected", "context", "inputs", "adjustment")
+    )
+    read = (
+        f"pd.read_parquet({table!r})" if Path(table).suffix == ".parquet" else f"pd.read_csv({table!r}, na_values='?')"
+    )
+    columns = list(document.graph.observed)
+    return f'''"""Train the stop that was kept on the workbench, save it and audit it."""
+
+import pandas as pd
+
+from ciplearn import CausalGraph, {kind}, audit, fit_scm
+from ciplearn.estimators import save_model
+
+graph = CausalGraph.from_dagitty({document.graph.to_dagitty()!r})
+columns = {columns!r}
+table = {read}[columns].dropna()
+{"".join(f"table[{name!r}] = table[{name!r}].astype(str)" + chr(10) for name in labels)}
+# A fifth of the rows is kept for the audit.
+rows = table.sample(frac=1, random_state={recipe.seed})
+held, training = rows.iloc[: len(rows) // 5], rows.iloc[len(rows) // 5 :]
+model = {kind}(
+    graph=graph,
+    outcome={verdict.outcome!r},
+{roles}    gamma={stop["gamma"]!r},
+{"    counterfactuals=fit_scm(graph, training, random_state=0)," + chr(10) if by_model else ""}\
+    on_violation={"raise" if verdict.holds else "warn"!r},
+    epochs={epochs},
+    random_state={recipe.seed},
+)
+model.fit(training.drop(columns={verdict.outcome!r}), training[{verdict.outcome!r}])
+save_model(model, "model")
+# The model that judges is estimated on rows that training did not see.
+print(audit(model, fit_scm(graph, held, random_state=1), held))
+'''

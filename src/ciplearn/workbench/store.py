@@ -1,0 +1,148 @@
+"""`Store`: the folder in which a workbench keeps its work.
+
+    document.json    the drawing, its version, and which table it is about
+    server.json      secret and port, so that an open page finds the server again after a restart
+    tables/          tables that came through the page
+    runs/            one folder per training
+
+Every file appears whole or not at all. Nothing outside the folder is written, and no name from a message becomes a
+path: what is stored gets a name of our own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.files import whole_file, write_text
+
+# A run's or table's own name: what `new_name` makes, and nothing that could leave the folder.
+_NAME = re.compile(r"[0-9a-f]{16}")
+
+# Ends of file names that the reader of tables understands.
+TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz")
+
+
+def default_folder(*about: str) -> Path:
+    """Return the folder for what was asked on the command line: the same words find the same work again."""
+    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    words = hashlib.sha256("\0".join(about).encode()).hexdigest()[:12]
+    return Path(home) / "ciplearn" / "workbench" / (words if any(about) else "untitled")
+
+
+def new_name() -> str:
+    """Return a fresh name for a run or a table."""
+    return secrets.token_hex(8)
+
+
+class Store:
+    """The folder and what is in it.
+
+    Parameters
+    ----------
+    folder : Path
+        Made where it is missing, readable by its owner alone.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.expanduser().resolve()
+        try:
+            for place in (self.folder, self.tables, self.runs):
+                place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise InputError(
+                f"{self.folder} cannot be used: {error.strerror or error}; pass another --folder."
+            ) from error
+
+    @property
+    def tables(self) -> Path:
+        """Where tables that came through the page are."""
+        return self.folder / "tables"
+
+    @property
+    def runs(self) -> Path:
+        """Where trainings are."""
+        return self.folder / "runs"
+
+    # ---------------------------------------------------------------- small files
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Return a JSON file of the folder, empty where it is missing or damaged."""
+        return read_json(self.folder / name)
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Write a JSON file of the folder."""
+        write_json(self.folder / name, content)
+
+    def secret(self) -> str:
+        """Return the secret of the address: drawn once per folder."""
+        known = self.read("server.json").get("secret")
+        if isinstance(known, str) and len(known) >= 32:
+            return known
+        drawn = secrets.token_urlsafe(32)
+        self.remember(secret=drawn)
+        return drawn
+
+    def remember(self, **values: Any) -> None:
+        """Keep facts about the server."""
+        self.write("server.json", {**self.read("server.json"), **values})
+        os.chmod(self.folder / "server.json", 0o600)
+
+    # ---------------------------------------------------------------- tables
+
+    def add_table(self, shown: str, content: bytes) -> str:
+        """Store a table under a name of our own, and return it with its ending."""
+        ending = next((end for end in sorted(TABLE_ENDINGS, key=len, reverse=True) if shown.lower().endswith(end)), "")
+        if not ending:
+            raise InputError(f"{shown[:80]!r} is no table; drop a file that ends in {', '.join(TABLE_ENDINGS)}.")
+        name = f"{new_name()}{ending}"
+        with whole_file(self.tables / name) as stream:
+            stream.write(content)
+        return name
+
+    def table_path(self, name: str) -> Path:
+        """Return the path of a stored table; any other name is refused."""
+        stem, dot, ending = name.partition(".")
+        path = self.tables / name
+        if not _NAME.fullmatch(stem) or f"{dot}{ending}" not in TABLE_ENDINGS or not path.is_file():
+            raise InputError(f"There is no table {name[:80]!r} here; drop it on the page again.")
+        return path
+
+    # ---------------------------------------------------------------- runs
+
+    def run_folder(self, name: Any) -> Path:
+        """Return the folder of a run; any name that is not one of ours is refused."""
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise InputError(f"There is no run {str(name)[:80]!r} here; reload the page.")
+        return self.runs / name
+
+    def run_names(self) -> Iterator[str]:
+        """Iterate over the runs, the oldest first."""
+        found = [place for place in self.runs.iterdir() if place.is_dir() and _NAME.fullmatch(place.name)]
+        yield from (place.name for place in sorted(found, key=lambda place: (place.stat().st_mtime, place.name)))
+
+    def remove_run(self, name: str) -> None:
+        """Leave nothing of a run."""
+        shutil.rmtree(self.run_folder(name), ignore_errors=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return an object from a JSON file, empty where there is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write an object as a JSON file, whole."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False))

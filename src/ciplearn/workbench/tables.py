@@ -1,0 +1,118 @@
+"""`Table`: the table of a desk, its columns matched with the nodes of the drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
+from ciplearn._core.errors import InputError
+from ciplearn.cli.tables import TableFile
+from ciplearn.workbench.document import Document
+
+# A column of so few different numbers may be one of codes; the page points it out.
+_FEW_VALUES = 10
+
+# Fewer complete rows cannot be split into those that train, judge and are kept.
+_LEAST_ROWS = 60
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file with rows.
+
+    Attributes
+    ----------
+    path : Path
+    shown : str
+        The name that a person knows it by.
+    """
+
+    path: Path
+    shown: str
+
+    @cached_property
+    def text(self) -> pd.DataFrame:
+        """The cells as they stand in the file."""
+        return TableFile(self.path).read()
+
+    @cached_property
+    def _numbers(self) -> dict[str, pd.Series]:
+        # The text of each column as numbers, for those columns that read as such.
+        found = {str(name): text_as_numbers(self.text[name]) for name in self.text.columns}
+        return {name: numbers for name, numbers in found.items() if numbers is not None}
+
+    def kind(self, column: str, kinds: Mapping[str, str]) -> str:
+        """Return ``"number"`` or ``"category"``: what a person said, or what the cells read as."""
+        return kinds.get(column, NUMBER if column in self._numbers else CATEGORY)
+
+    def describe(self, document: Document) -> dict[str, Any]:
+        """Return what the page shows: each column with its kind, and which nodes have none."""
+        nodes, columns = set(document.graph.observed), [str(name) for name in self.text.columns]
+        return {
+            "name": self.shown,
+            "rows": len(self.text),
+            "complete": int(self.text[[name for name in columns if name in nodes]].notna().all(axis=1).sum()),
+            "columns": [self._column(name, name in nodes, document.kinds) for name in columns],
+            "without_column": [name for name in document.graph.observed if name not in columns],
+            "latent_with_column": [name for name in columns if name in document.graph.latent],
+        }
+
+    def _column(self, name: str, is_node: bool, kinds: Mapping[str, str]) -> dict[str, Any]:
+        cells = self.text[name]
+        kind = self.kind(name, kinds)
+        distinct = int(cells.nunique())
+        if kind == NUMBER and name in self._numbers:
+            numbers = self._numbers[name]
+            values = f"{numbers.min():.4g} to {numbers.max():.4g}"
+        else:
+            levels = [str(level) for level in cells.value_counts().index[:3]]
+            values = ", ".join(levels) + (f" and {distinct - 3} more" if distinct > 3 else "")
+        return {
+            "name": name,
+            "node": is_node,
+            "kind": kind,
+            "can_be_number": name in self._numbers,
+            "few_values": name in self._numbers and distinct <= _FEW_VALUES,
+            "values": values,
+            "missing": int(cells.isna().sum()),
+        }
+
+    def typed(self, document: Document) -> pd.DataFrame:
+        """Return the complete rows of the drawing's columns, in their kinds.
+
+        Raises
+        ------
+        InputError
+            If an observed node has no column, a number does not read as one, or too few rows are complete.
+        """
+        absent = [name for name in document.graph.observed if name not in self.text.columns]
+        if absent:
+            raise InputError(
+                f"{self.shown} has no column {absent[0]!r}; rename the node, make it latent, or drop another table."
+            )
+        columns = {}
+        for name in document.graph.observed:
+            if self.kind(name, document.kinds) == CATEGORY:
+                columns[name] = self.text[name].astype("category")
+            elif name in self._numbers:
+                columns[name] = self._numbers[name]
+            else:
+                raise InputError(f"The column {name!r} holds text that is no number; let it be a category.")
+        rows = pd.DataFrame(columns).dropna()
+        if len(rows) < _LEAST_ROWS:
+            raise InputError(
+                f"{self.shown} has {len(rows)} rows without a missing value; training needs at least {_LEAST_ROWS}."
+            )
+        return rows
+
+
+def task_of(outcome: pd.Series) -> str:
+    """Classification for labels and for two values, as on the command line; else regression."""
+    labels = isinstance(outcome.dtype, pd.CategoricalDtype)
+    return "classification" if labels or outcome.nunique() == 2 else "regression"

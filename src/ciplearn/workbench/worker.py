@@ -1,0 +1,229 @@
+"""The process that trains: ``python -m ciplearn.workbench.worker FOLDER``.
+
+It reads ``request.json``, writes model folders beside it, and says on standard output, one JSON object per line, what
+is done. It ends with whoever started it: when standard input closes, it and all that it has started are gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from ciplearn import CIPClassifier, CIPRegressor, baselines, fit_scm
+from ciplearn._core.errors import CiplearnError
+from ciplearn.cli.problem import held_out_rows
+from ciplearn.estimators import load_model, save_model
+from ciplearn.scm import StructuralCausalModel
+from ciplearn.workbench.document import Document
+from ciplearn.workbench.measures import Judge
+from ciplearn.workbench.recipes import Recipe
+from ciplearn.workbench.store import read_json
+from ciplearn.workbench.tables import Table, task_of
+
+# The share of rows that ``ciplearn fit`` keeps from training, by default.
+HELD_OUT = 0.2
+
+_RIVALS = {"cf1": "CF1", "cf2": "CF2"}
+
+
+def tell(**said: Any) -> None:
+    """Say one thing to the server."""
+    sys.stdout.write(json.dumps(said, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+class Walk:
+    """A training along the routes: rows that train, rows that judge, rows that are kept for the report."""
+
+    def __init__(self, folder: Path, request: dict[str, Any]) -> None:
+        self.folder = folder
+        self.document = Document.read(request["document"])
+        self.recipe = Recipe.read(request["recipe"])
+        self.verdict = self.document.verdict()
+        self.models = request.get("models", [])
+        table = Table(Path(request["table"]), request["shown"])
+        rows = table.typed(self.document)
+        self.outcome = self.verdict.outcome
+        self.task = task_of(rows[self.outcome])
+        if self.task == "classification":
+            rows = rows.assign(**{self.outcome: labels(rows[self.outcome]).astype("category")})
+        self.training, self.judging = split(rows, len(table.text), self.recipe.seed)
+        if self.models:
+            self.training = self.judging = rows
+        self.epochs = self.recipe.epochs(len(self.training))
+
+    def run(self) -> None:
+        """Train and measure, stop by stop."""
+        walks: list[str] = [route for route in ("independence", "counterfactual") if route in self.recipe.routes]
+        rivals = [route for route in self.recipe.routes if route in _RIVALS]
+        steps = len(walks) * len(self.recipe.gammas) if not self.models else len(self.models)
+        tell(
+            task=self.task,
+            rows={"training": len(self.training), "judging": len(self.judging)},
+            epochs=self.epochs,
+            phase="Estimating a causal model on the rows that judge",
+            done=0,
+            total=1 + steps + len(rivals) + ("line" in self.recipe.routes),
+        )
+        judge = self._judge()
+        free = None
+        for stop, model in self._stops(walks):
+            found = judge.measured(model)
+            save_model(model, self.folder / "stops" / stop["key"], {"score": found["score"]["value"]})
+            tell(stop={**stop, **found}, step=True)
+            if stop["gamma"] == 0 and free is None:
+                free = model
+        trained = {}
+        for route in rivals:
+            tell(phase=f"Training {_RIVALS[route]}")
+            with told_apart(_RIVALS[route]):
+                trained[route] = self._rival(route)
+                tell(rival={"route": route, "name": _RIVALS[route], **judge.measured(trained[route])})
+            tell(step=True)
+        if "line" in self.recipe.routes and free is not None:
+            tell(phase="Drawing the straight line")
+            with told_apart("The straight line"):
+                tell(line=judge.line(free, trained.get("cf1") or self._rival("cf1")))
+            tell(step=True)
+
+    def _stops(self, walks: list[str]) -> Iterator[tuple[dict[str, Any], Any]]:
+        for place, entry in enumerate(self.models):
+            tell(phase=f"Measuring the model of gamma {entry['gamma']:g}")
+            model = load_model(entry["folder"])
+            yield {"key": f"m{place:02d}", "route": "independence", "gamma": entry["gamma"]}, model
+        for route in walks if not self.models else ():
+            extra = self._imagined(route)
+            if extra is None:
+                continue
+            for place, gamma in enumerate(self.recipe.gammas):
+                title = "without a penalty" if gamma == 0 else f"with gamma {gamma:g}"
+                tell(phase=f"Training {title} ({route} route)")
+                model = self._estimator(gamma=gamma, **extra).fit(
+                    self.training.drop(columns=self.outcome), self.training[self.outcome].to_numpy()
+                )
+                yield {"key": f"{route[0]}{place:02d}", "route": route, "gamma": gamma}, model
+
+    def _imagined(self, route: str) -> dict[str, Any] | None:
+        """What a route needs beside gamma; None where this ciplearn or this table has no such route."""
+        if route == "independence":
+            return {}
+        if "counterfactuals" not in signature(CIPRegressor).parameters:
+            tell(note="This version of ciplearn has no counterfactual route; it was left out.")
+            return None
+        tell(phase="Estimating a causal model on the rows that train")
+        try:
+            return {"counterfactuals": fit_scm(self.document.graph, self.training, random_state=self.recipe.seed)}
+        except CiplearnError as problem:
+            tell(note=f"The counterfactual route was left out: {problem}")
+            return None
+
+    def _estimator(self, **settings: Any) -> Any:
+        kind = CIPClassifier if self.task == "classification" else CIPRegressor
+        adjustment, violation = list(self.verdict.adjustment), "warn" if self.recipe.anyway else "raise"
+        return kind(**self._roles(), adjustment=adjustment, on_violation=violation, **settings)
+
+    def _roles(self) -> dict[str, Any]:
+        return {
+            "graph": self.document.graph,
+            "outcome": self.outcome,
+            "protected": list(self.verdict.protected),
+            "context": list(self.verdict.context),
+            "inputs": list(self.verdict.inputs),
+            "epochs": self.epochs,
+            "random_state": self.recipe.seed,
+        }
+
+    def _rival(self, route: str) -> Any:
+        made = getattr(baselines, _RIVALS[route])(**self._roles(), task=self.task)
+        return made.fit(self.training.drop(columns=self.outcome), self.training[self.outcome].to_numpy())
+
+    def _judge(self) -> Judge:
+        classes = np.unique(self.training[self.outcome].to_numpy()) if self.task == "classification" else None
+        judging = self.judging
+        if classes is not None:
+            # No probability was learnt for a label that training has not seen.
+            judging = judging[judging[self.outcome].isin(list(classes))]
+        scm: StructuralCausalModel | None = None
+        try:
+            scm = fit_scm(self.document.graph, judging, random_state=self.recipe.seed + 1)
+        except CiplearnError as problem:
+            tell(note=f"There are no counterfactuals here: {problem}")
+        tell(step=True)
+        return Judge(judging, self.outcome, self.verdict.protected, scm, classes, self.recipe.seed)
+
+
+@contextlib.contextmanager
+def told_apart(what: str) -> Iterator[None]:
+    """Let one comparison fail without the others."""
+    try:
+        yield
+    except CiplearnError as problem:
+        tell(note=f"{what} was left out: {problem}")
+
+
+def split(rows: pd.DataFrame, n_rows: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Three fifths train and a fifth judges; the fifth that ``ciplearn fit`` keeps for its audit is seen by neither."""
+    seen = rows[~rows.index.isin(held_out_rows(n_rows, HELD_OUT, seed))]
+    order = np.random.default_rng(seed).permutation(len(seen))
+    first = int(0.75 * len(seen))
+    return seen.iloc[np.sort(order[:first])], seen.iloc[np.sort(order[first:])]
+
+
+def labels(column: pd.Series) -> pd.Series:
+    """Return labels as the command line has them: whole numbers where they are, text where not."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.astype(str)
+    return column.astype("int64") if (column == column.round()).all() else column.astype(str)
+
+
+def keep(request: dict[str, Any]) -> None:
+    """Run the very commands that the page shows, in the folder of the stop that is kept."""
+    tell(phase="Training the model to keep", done=0, total=2)
+    for words, phase in zip(request["commands"], ("Auditing it on rows that nobody has seen", "Done"), strict=True):
+        command = [sys.executable, "-c", "from ciplearn.cli import main; main()", *words[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=request["folder"])
+        if done.returncode not in (0, 1):
+            tell(failed=(done.stderr.strip().splitlines() or ["It ended without a word."])[-1])
+            return
+        tell(phase=phase, step=True, said=done.stdout[-200_000:])
+
+
+def end_with_parent() -> None:
+    """End, with all that was started here, when standard input closes."""
+    sys.stdin.read()
+    if hasattr(os, "killpg"):
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+    os._exit(1)
+
+
+def main(folder: Path) -> None:
+    """Do what the folder's request says."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    # Two threads on two busy cores are many times slower than one.
+    torch.set_num_threads(1)
+    request = read_json(folder / "request.json")
+    try:
+        if request["kind"] == "keep":
+            keep(request)
+        else:
+            Walk(folder, request).run()
+        tell(finished=True)
+    except CiplearnError as problem:
+        tell(failed=str(problem))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,38 @@
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ciplearn.workbench.desk import Desk
+from ciplearn.workbench.store import Store
+
+BUILD = Path(__file__).parents[2] / "workbench" / "build.py"
+
+
+@pytest.fixture
+def desk(tmp_path):
+    made = Desk(Store(tmp_path / "work"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def page():
+    """The built page; built once where it is missing or old, for all workers of a test run."""
+    from filelock import FileLock
+
+    from ciplearn.workbench.bundle import BUNDLE
+
+    if not BUILD.exists():
+        if not (BUNDLE / "index.html").exists():
+            pytest.skip("the sources of the page are not beside the tests")
+        return BUNDLE
+    spec = importlib.util.spec_from_file_location("build_page", BUILD)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        with FileLock(BUILD.parent / ".building.lock", timeout=300):
+            return module.build(timeout=150)
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"the page cannot be built here: {error}")

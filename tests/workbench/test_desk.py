@@ -1,0 +1,127 @@
+"""Messages and answers."""
+
+import random
+
+import pytest
+
+from ciplearn import CausalGraph
+from ciplearn.workbench.desk import Desk
+from ciplearn.workbench.document import Document
+from ciplearn.workbench.store import Store
+from tests.workbench.graphs import twenty
+
+DEMO = {"do": "example", "name": "demo"}
+
+
+def test_hello_has_the_drawing_the_examples_and_no_path(desk):
+    hello = desk.answer({"do": "hello"})
+    assert hello["document"]["graph"]["nodes"] == []
+    assert hello["examples"][0]["name"] == "demo"
+    assert str(desk.store.folder) not in str(hello)
+
+
+def test_example_is_judged_to_hold_with_its_reasons(desk):
+    answer = desk.answer({"do": "judge", "document": desk.answer(DEMO)["document"]})
+    assert answer["holds"]
+    assert answer["statement"] == "Ŷ ⊥ {A, L} | {Z}"
+    assert answer["adjustment_sets"]["minimal"] == [["Z"]]
+    assert {route["name"]: route["allowed"] for route in answer["routes"]} == {
+        "independence": True, "counterfactual": True, "line": True, "cf1": True, "cf2": True,
+    }  # fmt: skip
+
+
+def test_verdict_names_the_roles_that_are_missing(desk):
+    graph = CausalGraph.from_edges("A -> Y")
+    answer = desk.answer({"do": "judge", "document": Document(graph).to_dict()})
+    assert answer == {"state": "roles", "missing": ["outcome", "protected"]}
+
+
+def test_failing_drawing_comes_with_paths_to_light_up_and_repairs_that_hold(desk):
+    document = Document(twenty()["M-bias"]).to_dict()
+    assert desk.answer({"do": "judge", "document": document})["holds"] in (True, False)
+    failing = {"graph": {"directed": [["L", "Y"], ["A", "L"]], "bidirected": [["A", "L"]], "exposures": ["A"],
+                         "outcomes": ["Y"]}, "context": ["A"], "inputs": ["A", "L"]}  # fmt: skip
+    answer = desk.answer({"do": "judge", "document": failing})
+    against = [reason for reason in answer["reasons"] if not reason["holds"] and reason["condition"] != "paper"]
+    assert not answer["holds"]
+    assert any(path["edges"] for reason in against for path in reason["paths"])
+    advice = desk.answer({"do": "advise", "document": failing})
+    assert advice["repairs"]
+    for repair in advice["repairs"]:
+        assert desk.answer({"do": "judge", "document": repair["document"]})["holds"]
+
+
+@pytest.mark.parametrize("notation", ["dagitty", "dot", "gml", "json", "edges"])
+def test_graph_is_written_and_read_in_every_notation(desk, notation):
+    graph = twenty()["figure d"]
+    written = desk.answer({"do": "write", "format": notation, "document": Document(graph).to_dict()})
+    again = Document.read(desk.answer({"do": "read", "text": written["text"]})["document"]).graph
+    assert (again.nodes, again.directed, again.bidirected) == (graph.nodes, graph.directed, graph.bidirected)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None,
+        [],
+        {"do": "fly"},
+        {"do": "judge"},
+        {"do": "read", "text": "A ->"},
+        {"do": "read", "text": 3},
+        {"do": "write", "format": "../../x", "document": {"graph": {}}},
+        {"do": "example", "name": "none"},
+        {"do": "save", "document": 3, "version": 0},
+        {"do": "describe", "document": {"graph": {}}},
+        {"do": "train", "document": {"graph": {}}, "routes": ["cf1"], "tolerance": 0.1},
+        {"do": "cancel", "run": "../.."},
+        {"do": "download", "run": "../..", "stop": "x", "what": "model"},
+        {"do": "keep", "run": ["a"], "stop": None},
+        {"do": "rows", "run": {}, "stop": {}},
+        {"do": "table", "name": "x.csv", "content": "text"},
+    ],
+)
+def test_mistake_is_answered_with_one_sentence(desk, message):
+    answer = desk.answer(message)
+    assert list(answer) == ["error"]
+    assert "\n" not in answer["error"]
+
+
+def test_saved_drawing_is_there_after_a_restart(desk):
+    document = Document(twenty()["figure d"]).to_dict()
+    assert desk.answer({"do": "save", "document": document, "version": 0}) == {"version": 1}
+    again = Desk(Store(desk.store.folder)).answer({"do": "hello"})
+    assert (again["document"], again["version"], again["found_saved"]) == (document, 1, True)
+    assert again["instance"] != desk.instance
+
+
+def test_second_page_learns_of_a_save_and_does_not_overwrite_it(desk):
+    told = []
+    desk.subscribe(told.append)
+    first, second = (Document(twenty()[name]).to_dict() for name in ("figure a", "figure d"))
+    desk.answer({"do": "save", "document": first, "version": 0, "client": "one"})
+    assert told[-1]["event"] == "document"
+    assert told[-1]["client"] == "one"
+    clash = desk.answer({"do": "save", "document": second, "version": 0, "client": "two"})
+    assert clash["conflict"]
+    assert clash["document"] == first
+    assert desk.document.graph == twenty()["figure a"]
+    assert desk.answer({"do": "save", "document": second, "version": 0, "anyway": True}) == {"version": 2}
+    assert desk.document.graph == twenty()["figure d"]
+
+
+def test_drawing_with_a_cycle_is_kept_although_it_cannot_be_judged(desk):
+    cycle = {"graph": {"directed": [["A", "B"], ["B", "A"]]}, "context": None, "inputs": None, "kinds": {}}
+    assert desk.answer({"do": "save", "document": cycle, "version": 0}) == {"version": 1}
+    assert "cycle" in desk.answer({"do": "judge", "document": cycle})["error"]
+    assert Desk(Store(desk.store.folder)).answer({"do": "hello"})["document"] == cycle
+
+
+def test_verdict_at_fifty_nodes_has_all_its_parts(desk):
+    chance = random.Random(0)
+    names = [f"v{place}" for place in range(50)]
+    edges = {tuple(sorted(chance.sample(range(50), 2))) for _ in range(130)}
+    graph = {"nodes": names, "directed": [[names[a], names[b]] for a, b in sorted(edges)][:120],
+             "exposures": ["v5"], "outcomes": ["v49"]}  # fmt: skip
+    answer = desk.answer({"do": "judge", "document": {"graph": graph}})
+    assert answer["state"] == "judged"
+    assert len(answer["routes"]) == 5

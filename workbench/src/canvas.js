@@ -1,0 +1,267 @@
+// The drawing on screen: shows a document, and turns what hands do into edits.
+import cytoscape from "cytoscape";
+import dagre from "cytoscape-dagre";
+import edgehandles from "cytoscape-edgehandles";
+import { addEdge, ARROWS, edgesOf, moveNodes, rolesOf } from "./document.js";
+import { look, palette } from "./look.js";
+
+cytoscape.use(dagre);
+cytoscape.use(edgehandles);
+
+const CLASSES = ["latent", "exposures", "outcomes", "adjusted"];
+const pen = document.createElement("canvas").getContext("2d");
+
+export class Canvas {
+  /**
+   * @param holder the element to draw in
+   * @param editor holds the document
+   * @param calls { selected(), addAt(position), rename(name) }
+   */
+  constructor(holder, editor, calls) {
+    this.holder = holder;
+    this.editor = editor;
+    this.mode = "select";
+    this.ids = new Map();
+    this.count = 0;
+    this.cy = cytoscape({ container: holder, style: look(palette(holder)), minZoom: 0.15, maxZoom: 3, boxSelectionEnabled: true, selectionType: "single" });
+    this.handles = this.cy.edgehandles({
+      canConnect: (from, to) => !from.same(to) && !to.hasClass("ghost"),
+      edgeParams: () => ({ classes: this.mode === "bidirected" ? "bidirected" : "" }),
+      hoverDelay: 0, snap: true, snapThreshold: 30, noEdgeEventsInDraw: true,
+    });
+    this.#watch(calls);
+    editor.listen(({ origin }) => this.show(origin));
+  }
+
+  #watch(calls) {
+    const { cy } = this;
+    let last = 0;
+    cy.on("select unselect", () => calls.selected());
+    cy.on("ehcomplete", (event, from, to, edge) => {
+      edge.remove();
+      this.connect(this.mode === "bidirected" ? "bidirected" : "directed", from.data("name"), to.data("name"));
+    });
+    cy.on("dragfree", "node", () => this.#moved());
+    cy.on("tap", (event) => {
+      const twice = event.timeStamp - last < 350;
+      last = event.timeStamp;
+      if (!twice || this.mode !== "select") return;
+      last = 0;
+      if (event.target === cy) calls.addAt(this.#unscaled(event.position));
+      else if (event.target.isNode()) calls.rename(event.target.data("name"));
+    });
+  }
+
+  #moved() {
+    const { doc } = this.editor;
+    const places = new Map();
+    for (const node of this.cy.nodes().not(".ghost")) {
+      const [x, y] = this.#unscaled(node.position());
+      const [a, b] = doc.positions.get(node.data("name")) ?? [];
+      if (Math.abs(x - a) * doc.unit > 0.5 || Math.abs(y - b) * doc.unit > 0.5 || a === undefined) places.set(node.data("name"), [x, y]);
+    }
+    if (places.size) this.editor.apply(moveNodes(doc, places), places.size === 1 ? `moved ${[...places.keys()][0]}` : `moved ${places.size} nodes`, "move");
+  }
+
+  #unscaled({ x, y }) {
+    const { unit } = this.editor.doc;
+    return [x, y].map((value) => Number((value / unit).toPrecision(6)));
+  }
+
+  connect(kind, from, to) {
+    this.editor.apply(addEdge(this.editor.doc, kind, from, to), `connected ${from} ${ARROWS[kind]} ${to}`);
+  }
+
+  /** Draw the document as it is now. */
+  show(origin = "edit") {
+    const { cy } = this;
+    if (origin !== "move") this.unlight();
+    const { doc } = this.editor;
+    if (doc.nodes.some((name) => !doc.positions.has(name))) this.#place();
+    const now = this.editor.doc;
+    cy.batch(() => {
+      this.#showNodes(now);
+      this.#showEdges(now);
+    });
+    if (origin === "begin" || origin === "load") this.fit();
+  }
+
+  #showNodes(doc) {
+    const { cy } = this;
+    for (const [name, id] of this.ids) {
+      if (doc.nodes.includes(name)) continue;
+      cy.getElementById(id).remove();
+      this.ids.delete(name);
+    }
+    for (const name of doc.nodes) {
+      if (!this.ids.has(name)) {
+        // An id of our own: a name can be anything.
+        const id = `n${(this.count += 1)}`;
+        this.ids.set(name, id);
+        pen.font = "15px system-ui, sans-serif";
+        const label = name.length > 40 ? `${name.slice(0, 39)}…` : name;
+        cy.add({ data: { id, name, label, width: Math.max(46, pen.measureText(label).width + 30) } });
+      }
+      const node = cy.getElementById(this.ids.get(name));
+      const [x, y] = doc.positions.get(name);
+      node.position({ x: x * doc.unit, y: y * doc.unit });
+      for (const role of CLASSES) node.toggleClass(role, doc[role].includes(name));
+    }
+  }
+
+  #showEdges(doc) {
+    const { cy } = this;
+    const wanted = new Map(edgesOf(doc).map((edge) => [JSON.stringify([edge.kind, edge.from, edge.to]), edge]));
+    for (const shown of cy.edges().not(".ghost, .mark")) if (!wanted.delete(shown.data("key"))) shown.remove();
+    for (const [key, { kind, from, to }] of wanted) {
+      cy.add({ data: { id: `e${(this.count += 1)}`, key, kind, from, to, source: this.ids.get(from), target: this.ids.get(to) }, classes: kind });
+    }
+  }
+
+  /** Give every node without a place one: all by layout where none has any, else in a row below. */
+  #place() {
+    const { doc } = this.editor;
+    const missing = doc.nodes.filter((name) => !doc.positions.has(name));
+    if (missing.length === doc.nodes.length) {
+      this.editor.settle({ ...doc, positions: this.#layered(doc), unit: 1 });
+      return;
+    }
+    const spots = [...doc.positions.values()];
+    const left = Math.min(...spots.map(([x]) => x));
+    const below = Math.max(...spots.map(([, y]) => y)) + 110 / doc.unit;
+    const row = missing.map((name, place) => [name, [left + (place * 130) / doc.unit, below]]);
+    this.editor.settle({ ...doc, positions: new Map([...doc.positions, ...row]) });
+  }
+
+  #layered(doc) {
+    const scratch = cytoscape({ headless: true, styleEnabled: true });
+    const ids = new Map(doc.nodes.map((name, place) => [name, `s${place}`]));
+    for (const [name, id] of ids) scratch.add({ data: { id, name }, style: { width: 40 + 9 * Math.min(name.length, 40), height: 38 } });
+    for (const { kind, from, to } of edgesOf(doc)) if (kind === "directed") scratch.add({ data: { source: ids.get(from), target: ids.get(to) } });
+    scratch.layout({ name: "dagre", rankDir: "LR", nodeSep: 46, rankSep: 84, fit: false }).run();
+    const places = new Map(doc.nodes.map((name) => [name, Object.values(scratch.getElementById(ids.get(name)).position()).map(Math.round)]));
+    scratch.destroy();
+    return places;
+  }
+
+  layout() {
+    const { doc } = this.editor;
+    this.editor.apply({ ...doc, positions: this.#layered(doc), unit: 1 }, "laid out the graph", "load");
+  }
+
+  fit() {
+    this.cy.resize();
+    this.cy.fit(this.cy.elements(), 48);
+    if (this.cy.zoom() > 1.4) {
+      this.cy.zoom(1.4);
+      this.cy.center();
+    }
+  }
+
+  zoom(factor) {
+    const middle = { x: this.cy.width() / 2, y: this.cy.height() / 2 };
+    this.cy.zoom({ level: this.cy.zoom() * factor, renderedPosition: middle });
+  }
+
+  pan(x, y) {
+    this.cy.panBy({ x, y });
+  }
+
+  setMode(mode) {
+    this.mode = mode;
+    if (mode === "select") this.handles.disableDrawMode();
+    else this.handles.enableDrawMode();
+    this.cy.elements().unselect();
+  }
+
+  /** What is selected: names of nodes and edges as data. */
+  get selection() {
+    return {
+      nodes: this.cy.nodes(":selected").not(".ghost").map((node) => node.data("name")),
+      edges: this.cy.edges(":selected").not(".ghost, .mark").map((edge) => edge.data()),
+    };
+  }
+
+  select(name) {
+    this.cy.elements().unselect();
+    const id = this.ids.get(name);
+    if (id) this.cy.getElementById(id).select();
+  }
+
+  selectEdge({ kind, from, to }) {
+    this.cy.elements().unselect();
+    this.cy.edges().filter((edge) => edge.data("kind") === kind && edge.data("from") === from && edge.data("to") === to).select();
+  }
+
+  /** Where a node is on the screen, for an input that covers it. */
+  boxOf(name) {
+    return this.cy.getElementById(this.ids.get(name)).renderedBoundingBox();
+  }
+
+  /** The middle of what is seen, where a node from the keyboard goes; moved aside where one stands already. */
+  freeSpot() {
+    const { x1, x2, y1, y2 } = this.cy.extent();
+    const spot = { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
+    while (this.cy.nodes().some((node) => Math.abs(node.position("x") - spot.x) < 60 && Math.abs(node.position("y") - spot.y) < 50)) spot.y += 70;
+    return this.#unscaled(spot);
+  }
+
+  /** Light up paths: [{ edges: [[from, arrow, to]], nodes }]; Ŷ and its edges are drawn for the while. */
+  light(paths) {
+    const { cy } = this;
+    this.unlight();
+    const names = new Set(paths.flatMap((path) => path.nodes));
+    cy.elements().addClass("dim");
+    for (const name of names) if (!this.ids.has(name)) this.#ghost(name);
+    for (const name of names) cy.getElementById(this.ids.get(name) ?? `ghost-${name}`).removeClass("dim").addClass("lit");
+    for (const [from, arrow, to] of paths.flatMap((path) => path.edges)) this.#lightEdge(from, arrow, to);
+  }
+
+  #ghost(name) {
+    const { x2, y1, y2 } = this.cy.nodes().boundingBox();
+    this.cy.add({ data: { id: `ghost-${name}`, label: name, width: 46 }, position: { x: x2 + 70, y: (y1 + y2) / 2 }, classes: "ghost" });
+  }
+
+  #lightEdge(from, arrow, to) {
+    const { cy } = this;
+    const [a, b] = arrow === "←" ? [to, from] : [from, to];
+    const ends = [a, b].map((name) => this.ids.get(name) ?? `ghost-${name}`);
+    const kind = Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) ?? "directed";
+    let found = cy.edges(`.${kind}`).filter((edge) => {
+      const [source, target] = [edge.data("source"), edge.data("target")];
+      return (source === ends[0] && target === ends[1]) || (kind !== "directed" && source === ends[1] && target === ends[0]);
+    });
+    if (found.empty()) found = cy.add({ data: { source: ends[0], target: ends[1] }, classes: `ghost ${kind}` });
+    found.removeClass("dim").addClass("lit");
+  }
+
+  unlight() {
+    this.cy.elements(".ghost").remove();
+    this.cy.elements().removeClass("dim lit");
+  }
+
+  /** Mark pairs whose implied independence data refutes. */
+  markRefuted(pairs) {
+    const { cy } = this;
+    cy.edges(".ghost-refuted").remove();
+    cy.elements().removeClass("refuted");
+    for (const [a, b] of pairs) {
+      const ends = [this.ids.get(a), this.ids.get(b)];
+      if (!ends[0] || !ends[1]) continue;
+      cy.add({ data: { source: ends[0], target: ends[1] }, classes: "mark ghost-refuted" });
+      for (const id of ends) cy.getElementById(id).addClass("refuted");
+    }
+  }
+
+  /** Take the colours of the theme anew. */
+  repaint() {
+    this.cy.style(look(palette(this.holder)));
+  }
+
+  describe() {
+    const { doc } = this.editor;
+    if (!doc.nodes.length) return "An empty drawing.";
+    const roles = doc.nodes.map((name) => [name, rolesOf(doc, name)]).filter(([, said]) => said.length);
+    return `A causal graph of ${doc.nodes.length} nodes and ${edgesOf(doc).length} edges. ${roles.map(([name, said]) => `${name}: ${said.join(", ")}`).join("; ")}. The tab Outline lists everything.`;
+  }
+}

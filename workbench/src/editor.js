@@ -1,0 +1,58 @@
+// The drawing over time: what it is now, what it was, and who wants to know.
+import { EMPTY } from "./document.js";
+
+const LONGEST_PAST = 200;
+
+export class Editor {
+  constructor() {
+    this.doc = EMPTY;
+    this.past = [];
+    this.future = [];
+    this.listeners = [];
+  }
+
+  /** Call back after every change with what changed: { said, origin }. */
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** Take a changed drawing; `said` names the change for the undo button and for screen readers. */
+  apply(doc, said, origin = "edit") {
+    if (doc === this.doc) return;
+    this.past.push({ doc: this.doc, said });
+    if (this.past.length > LONGEST_PAST) this.past.shift();
+    this.future = [];
+    this.#become(doc, said, origin);
+  }
+
+  /** Begin with a drawing: nothing to go back to. */
+  begin(doc) {
+    this.past = [];
+    this.future = [];
+    this.#become(doc, "", "begin");
+  }
+
+  /** Fill in where nodes stand, without a step in the past: a drawing without places is the same drawing. */
+  settle(doc) {
+    this.doc = doc;
+  }
+
+  undo() {
+    const last = this.past.pop();
+    if (!last) return;
+    this.future.push({ doc: this.doc, said: last.said });
+    this.#become(last.doc, `Undone: ${last.said}`, "undo");
+  }
+
+  redo() {
+    const next = this.future.pop();
+    if (!next) return;
+    this.past.push({ doc: this.doc, said: next.said });
+    this.#become(next.doc, `Done again: ${next.said}`, "redo");
+  }
+
+  #become(doc, said, origin) {
+    this.doc = doc;
+    for (const listener of this.listeners) listener({ said, origin });
+  }
+}

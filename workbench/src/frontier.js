@@ -1,0 +1,62 @@
+// The frontier as a drawing: accuracy against variance of counterfactuals, one stop per gamma, rivals and the line beside.
+import { svg } from "./dom.js";
+import { said, ticks } from "./figures.js";
+
+const WIDE = 560;
+const HIGH = 380;
+const EDGE = { left: 62, right: 18, top: 16, bottom: 46 };
+const SHAPES = { independence: "circle", counterfactual: "diamond" };
+
+/** Draw a run; `chosen(key)` is called when a stop is clicked. */
+export function frontier(run, current, scoreName, pick) {
+  const stops = run.stops.filter((stop) => stop.vcf);
+  if (!stops.length) return null;
+  const points = [...stops, ...run.rivals.filter((rival) => rival.vcf)];
+  const line = run.line.filter((point) => point.vcf !== undefined);
+  const xs = [0, ...points.flatMap((point) => [point.vcf.high, point.vcf.value]), ...line.map((point) => point.vcf)];
+  const ys = [...points.flatMap((point) => [point.score.low, point.score.high]), ...line.map((point) => point.score)];
+  const [left, right] = [0, Math.max(...xs) * 1.05 || 1];
+  const room = (Math.max(...ys) - Math.min(...ys)) * 0.08 || 0.05;
+  const [low, high] = [Math.min(...ys) - room, Math.max(...ys) + room];
+  const x = (value) => EDGE.left + ((value - left) / (right - left)) * (WIDE - EDGE.left - EDGE.right);
+  const y = (value) => HIGH - EDGE.bottom - ((value - low) / (high - low)) * (HIGH - EDGE.top - EDGE.bottom);
+  const routes = [...new Set(stops.map((stop) => stop.route))];
+  const path = (entries) => entries.map(([a, b], place) => `${place ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
+  return svg("svg.frontier", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "group", "aria-label": `Frontier: ${scoreName} against variance of counterfactuals` },
+    ticks(left, right).map((at) => [svg("line.grid", { x1: x(at), x2: x(at), y1: EDGE.top, y2: HIGH - EDGE.bottom }), svg("text.tick", { x: x(at), y: HIGH - EDGE.bottom + 18, "text-anchor": "middle" }, said(at))]),
+    ticks(low, high).map((at) => [svg("line.grid", { x1: EDGE.left, x2: WIDE - EDGE.right, y1: y(at), y2: y(at) }), svg("text.tick", { x: EDGE.left - 8, y: y(at) + 4, "text-anchor": "end" }, said(at))]),
+    svg("text.axis", { x: (EDGE.left + WIDE - EDGE.right) / 2, y: HIGH - 8, "text-anchor": "middle" }, "variance of counterfactuals: less is more invariant"),
+    svg("text.axis", { x: 0, y: 0, transform: `translate(14 ${(EDGE.top + HIGH - EDGE.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, scoreName),
+    line.length ? svg("path.mixed", { d: path(line.map((point) => [point.vcf, point.score])) }) : null,
+    routes.map((route) => svg(`path.route.${route}`, { d: path(stops.filter((stop) => stop.route === route).map((stop) => [stop.vcf.value, stop.score.value])) })),
+    stops.filter((stop) => stop.key === current).map((stop) => cross(stop, x, y)),
+    run.rivals.filter((rival) => rival.vcf).map((rival) => mark(rival, x, y)),
+    stops.map((stop) => dot(stop, stop.key === current, stop.key === run.chosen, x, y, pick)),
+  );
+}
+
+function cross(stop, x, y) {
+  return [
+    svg("line.error", { x1: x(stop.vcf.low), x2: x(stop.vcf.high), y1: y(stop.score.value), y2: y(stop.score.value) }),
+    svg("line.error", { x1: x(stop.vcf.value), x2: x(stop.vcf.value), y1: y(stop.score.low), y2: y(stop.score.high) }),
+  ];
+}
+
+function dot(stop, isCurrent, isChosen, x, y, pick) {
+  const [a, b] = [x(stop.vcf.value), y(stop.score.value)];
+  const size = isCurrent ? 9 : 6;
+  const shape = SHAPES[stop.route] === "diamond"
+    ? svg("path.dot", { d: `M${a} ${b - size - 1}L${a + size + 1} ${b}L${a} ${b + size + 1}L${a - size - 1} ${b}Z` })
+    : svg("circle.dot", { cx: a, cy: b, r: size });
+  const name = stop.gamma === 0 ? "no penalty" : `gamma ${said(stop.gamma)}`;
+  return svg(`g.stop.${stop.route}${isCurrent ? ".current" : ""}`, {
+    tabindex: 0, role: "button", "aria-pressed": String(isCurrent), "aria-label": `Stop at ${name}, ${stop.route} route: score ${said(stop.score.value)}, VCF ${said(stop.vcf.value)}${isChosen ? "; chosen by the tolerance" : ""}`,
+    "data-stop": stop.key, onclick: () => pick(stop.key), onkeydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick(stop.key)),
+  },
+    isChosen ? svg("circle.halo", { cx: a, cy: b, r: size + 5 }) : null, shape, svg("title", {}, name));
+}
+
+function mark(rival, x, y) {
+  const [a, b] = [x(rival.vcf.value), y(rival.score.value)];
+  return svg("g.rival", {}, svg("path", { d: `M${a - 6} ${b - 6}L${a + 6} ${b + 6}M${a - 6} ${b + 6}L${a + 6} ${b - 6}` }), svg("text", { x: a + 10, y: b + 4 }, rival.name));
+}

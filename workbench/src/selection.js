@@ -1,0 +1,77 @@
+// What can be done with what is selected: roles, renaming, edges; in reach of one click, below the drawing.
+import { el, fill } from "./dom.js";
+import { ARROWS, changeEdge, isIn, removeEdge, removeNodes, rolesOf, toggleIn, toggleRole } from "./document.js";
+
+export const ROLE_BUTTONS = [
+  ["outcomes", "Outcome", "What is predicted (Y)"],
+  ["exposures", "Protected", "What the prediction should not follow (A)"],
+  ["adjusted", "Adjust for", "Condition on it; the best set is chosen where nothing is (S)"],
+  ["latent", "Latent", "Nobody can measure it (L)"],
+];
+export const SET_BUTTONS = [
+  ["context", "In context", "A person is known by it (C)"],
+  ["inputs", "Input", "The predictor sees it (I)"],
+];
+
+export class SelectionBar {
+  constructor(app) {
+    this.app = app;
+    this.element = el("div.selection", { role: "toolbar", "aria-label": "What is selected", hidden: true });
+  }
+
+  show() {
+    const { nodes, edges } = this.app.canvas.selection;
+    this.element.hidden = !nodes.length && !edges.length;
+    if (nodes.length === 1 && !edges.length) fill(this.element, this.#node(nodes[0]));
+    else if (edges.length === 1 && !nodes.length) fill(this.element, this.#edge(edges[0]));
+    else fill(this.element, el("strong", {}, `${nodes.length + edges.length} selected`), el("button", { "data-key": "delete", onclick: () => this.remove() }, "Delete"));
+  }
+
+  #node(name) {
+    const { editor } = this.app;
+    const { doc } = editor;
+    const button = (label, title, key, pressed, onclick, disabled = false) => el("button", { title, "data-key": key, "aria-pressed": pressed === null ? null : String(pressed), onclick, disabled }, label);
+    return [
+      el("strong", {}, name),
+      ...ROLE_BUTTONS.map(([role, label, title]) => button(label, title, role, doc[role].includes(name), () => this.toggle(role))),
+      ...SET_BUTTONS.map(([key, label, title]) => button(label, title, key, isIn(doc, key, name), () => this.toggle(key), doc.latent.includes(name) || doc.outcomes.includes(name))),
+      button("Connect", "Draw an edge from here (E)", "connect", null, () => this.app.connect(name, "directed")),
+      button("Rename", "Another name (F2)", "rename", null, () => this.app.rename.start(name)),
+      button("Delete", "Delete", "delete", null, () => this.remove()),
+    ];
+  }
+
+  #edge(edge) {
+    const { editor } = this.app;
+    const become = (kind, from = edge.from, to = edge.to) => {
+      editor.apply(changeEdge(editor.doc, edge, kind, from, to), `changed to ${from} ${ARROWS[kind]} ${to}`);
+      this.app.canvas.selectEdge({ kind, from, to });
+    };
+    const kinds = [["directed", "Cause →"], ["bidirected", "Hidden cause ↔"], ["undirected", "Unknown −"]];
+    return [
+      el("strong", {}, `${edge.from} ${ARROWS[edge.kind]} ${edge.to}`),
+      ...kinds.map(([kind, label]) => el("button", { "data-key": kind, "aria-pressed": String(edge.kind === kind), onclick: () => become(kind) }, label)),
+      el("button", { "data-key": "reverse", disabled: edge.kind !== "directed", onclick: () => become("directed", edge.to, edge.from) }, "Reverse"),
+      el("button", { "data-key": "delete", onclick: () => this.remove() }, "Delete"),
+    ];
+  }
+
+  /** Toggle a role or a set for the one node that is selected. */
+  toggle(role) {
+    const { nodes } = this.app.canvas.selection;
+    const { editor } = this.app;
+    if (nodes.length !== 1) return;
+    const changed = role === "context" || role === "inputs" ? toggleIn(editor.doc, role, nodes[0]) : toggleRole(editor.doc, nodes[0], role);
+    const set = role === "context" || role === "inputs" ? ` ${isIn(changed, role, nodes[0]) ? "in" : "not in"} ${role}` : "";
+    editor.apply(changed, `${nodes[0]}: ${rolesOf(changed, nodes[0]).join(", ") || "no role"}${set}`);
+  }
+
+  remove() {
+    const { nodes, edges } = this.app.canvas.selection;
+    const { editor } = this.app;
+    if (!nodes.length && !edges.length) return;
+    const without = edges.reduce((doc, edge) => removeEdge(doc, edge), removeNodes(editor.doc, nodes));
+    const what = [...nodes, ...edges.map((edge) => `${edge.from} ${ARROWS[edge.kind]} ${edge.to}`)];
+    editor.apply(without, `deleted ${what.join(", ")}`);
+  }
+}

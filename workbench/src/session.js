@@ -1,0 +1,168 @@
+// The page and Python in step: what is loaded, saved, judged, and said when the two lose each other.
+import { debounced, el, fill } from "./dom.js";
+import { fromJson, toJson } from "./document.js";
+import { fromFragment, toFragment } from "./share.js";
+
+export function startSession(app, empty, holder) {
+  const { editor } = app;
+  const client = Math.random().toString(36).slice(2);
+  let version = null;
+  let instance = null;
+  let dirty = false;
+  let asked = 0;
+
+  const status = (text) => app.status.replaceChildren(text);
+
+  async function save(anyway = false) {
+    if (version === null) return;
+    const sent = editor.doc;
+    status("Saving…");
+    const answer = await app.ask({ do: "save", document: toJson(sent), version, client, anyway });
+    if (answer.conflict) return clash(answer);
+    if (answer.error) return status(answer.offline ? "Not saved: no server" : "Not saved");
+    version = answer.version;
+    app.notices.clear("conflict");
+    if (sent === editor.doc) {
+      dirty = false;
+      status("Saved");
+    }
+  }
+
+  function clash({ version: theirs, document }) {
+    status("Not saved");
+    app.notices.show("conflict", "Another page has changed this drawing.", "warn", [
+      ["Take theirs", () => adopt(document, theirs)],
+      ["Keep mine", () => save(true)],
+    ]);
+  }
+
+  function adopt(document, theirs) {
+    version = theirs;
+    app.notices.clear("conflict");
+    editor.apply(fromJson(document), "took the drawing of another page", "adopt");
+  }
+
+  async function judge() {
+    const mine = (asked += 1);
+    const started = performance.now();
+    const answer = await app.ask({ do: "judge", document: toJson(editor.doc) });
+    if (mine !== asked) return;
+    app.verdict = answer;
+    app.verdictMilliseconds = performance.now() - started;
+    app.panels.verdict.show(answer);
+    app.panels.train.show();
+    app.panels.data.show();
+    if (answer.state === "judged" && !answer.holds) advise(mine);
+  }
+
+  const advise = debounced(async (mine) => {
+    if (mine !== asked) return;
+    const advice = await app.ask({ do: "advise", document: toJson(editor.doc) });
+    if (mine === asked) app.panels.verdict.showAdvice(advice);
+  }, 150);
+
+  const saveSoon = debounced(save, 300);
+  const address = debounced(async () => {
+    if (app.page) history.replaceState(null, "", `${location.pathname}${location.search}#${await toFragment(editor.doc)}`);
+  }, 300);
+
+  editor.listen(({ said, origin }) => {
+    if (said) app.say(said);
+    app.toolbar.show();
+    app.selection.show();
+    app.panels.outline.show();
+    holder.setAttribute("aria-description", app.canvas.describe());
+    showEmpty(app, empty);
+    if (origin !== "move") judge();
+    address();
+    if (origin === "begin" || origin === "adopt") return;
+    dirty = true;
+    saveSoon();
+  });
+
+  async function greet() {
+    const hello = await app.ask({ do: "hello" });
+    if (hello.error) {
+      app.notices.show("server", hello.error, "warn");
+      return;
+    }
+    const restarted = instance !== null && instance !== hello.instance;
+    instance = hello.instance;
+    app.hello = hello;
+    app.examples = hello.examples;
+    app.table = hello.table ?? null;
+    app.runs = hello.runs ?? [];
+    if (version === null) await begin(hello);
+    else if (restarted) again(hello);
+    app.panels.data.show();
+    app.panels.train.show();
+    app.panels.whatif.show();
+  }
+
+  async function begin(hello) {
+    version = hello.version;
+    const shared = app.page ? await fromFragment(location.hash) : null;
+    const saved = fromJson(hello.document);
+    editor.begin(saved);
+    const differs = shared && JSON.stringify(toJson(shared)) !== JSON.stringify(toJson(saved));
+    if (differs) editor.apply(shared, "opened the drawing of the address", "load");
+    else if (hello.found_saved && saved.nodes.length) app.notices.show("saved", "Your saved drawing is back.", "info", [], 5000);
+    status(differs ? "" : "Saved");
+    if (hello.interrupted) app.notices.show("runs", hello.interrupted, "warn");
+  }
+
+  function again(hello) {
+    const runs = hello.interrupted ? ` ${hello.interrupted}` : "";
+    app.notices.show("server", `The server was started again. What was saved is here.${runs}`, "info", [], 12_000);
+    if (dirty) {
+      version = hello.version;
+      save();
+    } else if (hello.version !== version) adopt(hello.document, hello.version);
+    judge();
+  }
+
+  function told(event) {
+    if (event.event === "server" && event.instance !== instance) greet();
+    else if (event.event === "document" && event.client !== client) {
+      if (dirty) clash(event);
+      else {
+        adopt(event.document, event.version);
+        app.notices.show("adopted", "Another page has changed the drawing; undo brings yours back.", "info", [], 6000);
+      }
+    } else if (event.event === "run" || event.event === "run-gone") app.panels.train.told(event);
+    else if (event.event === "table") app.tookTable(event.table);
+  }
+
+  function connection(alive) {
+    if (alive) {
+      app.notices.clear("offline");
+      if (dirty) save();
+    } else app.notices.show("offline", "The server does not answer. Your drawing stays on this page and is saved once it is back.", "warn");
+  }
+
+  app.tookTable = (table) => {
+    app.table = table;
+    app.panels.data.tests = null;
+    app.panels.data.show();
+    app.panels.train.show();
+  };
+  greet();
+  return app.transport.listen(told, connection);
+}
+
+/** What to do with an empty drawing, said in its place. */
+function showEmpty(app, empty) {
+  const none = app.editor.doc.nodes.length === 0;
+  empty.hidden = !none;
+  if (!none) return;
+  fill(
+    empty,
+    el("h2", {}, "Draw what causes what"),
+    el("p", {}, "Double-click to add a node, or press N. Then say what is predicted and what the prediction should not follow, and see what makes a predictor invariant."),
+    el("p.buttons", {},
+      el("button.primary", { onclick: () => app.openExample("demo") }, "Start with an example"),
+      el("button", { onclick: () => app.open("examples") }, "More examples"),
+      el("button", { onclick: () => app.open("paste") }, "Paste a graph"),
+    ),
+  );
+}

@@ -1,0 +1,24 @@
+// The whole drawing in the address, behind the #: a browser never sends that part to any server.
+import { fromJson, toJson } from "./document.js";
+
+/** Write a drawing as the text behind the #. */
+export async function toFragment(doc) {
+  const text = new Blob([JSON.stringify(toJson(doc))]);
+  const packed = await new Response(text.stream().pipeThrough(new CompressionStream("deflate-raw"))).arrayBuffer();
+  const letters = Array.from(new Uint8Array(packed), (byte) => String.fromCharCode(byte)).join("");
+  return `g=${btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+}
+
+/** Read a drawing from an address or its fragment; null where there is none, or none that can be read. */
+export async function fromFragment(address) {
+  const found = /(?:^|[#&])g=([A-Za-z0-9_-]+)/.exec(address);
+  if (!found) return null;
+  try {
+    const letters = atob(found[1].replaceAll("-", "+").replaceAll("_", "/"));
+    const packed = new Blob([Uint8Array.from(letters, (letter) => letter.charCodeAt(0))]);
+    const text = await new Response(packed.stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
+    return fromJson(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,85 @@
+// The workbench: one module, mounted by the server's page and by a notebook's cell alike.
+import { Canvas } from "./canvas.js";
+import { connectDialog, openDialog, openExample } from "./dialogs.js";
+import { el } from "./dom.js";
+import { Editor } from "./editor.js";
+import { listenToKeys } from "./keys.js";
+import { Notices } from "./notices.js";
+import { DataPanel } from "./panels/data.js";
+import { OutlinePanel } from "./panels/outline.js";
+import { TrainPanel } from "./panels/train.js";
+import { VerdictPanel } from "./panels/verdict.js";
+import { WhatIfPanel } from "./panels/whatif.js";
+import { Rename } from "./rename.js";
+import { SelectionBar } from "./selection.js";
+import { startSession } from "./session.js";
+import { Tabs } from "./tabs.js";
+import { applyTheme } from "./theme.js";
+import { header, Toolbar } from "./toolbar.js";
+import { widgetTransport } from "./transport.js";
+
+export { httpTransport } from "./transport.js";
+
+/** Build the workbench in an element; returns how to take it down. */
+export function mount(root, transport, { page = false } = {}) {
+  root.classList.add("cw");
+  const app = { root, transport, page, editor: new Editor(), busy: 0, table: null, runs: [], examples: [] };
+  const holder = el("div.drawing", { tabindex: 0, role: "application", "aria-label": "Drawing of the causal graph. Press ? for keys." });
+  const empty = el("div.empty");
+  const stage = el("section.stage", { "aria-label": "Drawing" }, holder, empty);
+  const side = el("section.side", { "aria-label": "Verdict, data and training" });
+  app.live = el("div.unseen", { "aria-live": "polite" });
+  app.notices = new Notices();
+  app.say = (text) => {
+    app.live.textContent = text;
+  };
+  app.ask = (message) => transport.ask(message);
+  app.open = (dialog) => openDialog(app, dialog);
+  app.openExample = (name) => openExample(app, name);
+  root.replaceChildren(header(app), app.notices.element, el("main", {}, stage, side), app.live);
+
+  app.rename = new Rename(app, stage);
+  app.canvas = new Canvas(holder, app.editor, {
+    selected: () => app.selection.show(),
+    addAt: (position) => app.rename.add(position),
+    rename: (name) => app.rename.start(name),
+  });
+  app.connect = (name, kind) => connectDialog(app, name, kind);
+  app.toolbar = new Toolbar(app);
+  app.selection = new SelectionBar(app);
+  stage.append(app.toolbar.element, app.selection.element);
+  app.panels = {
+    verdict: new VerdictPanel(app),
+    outline: new OutlinePanel(app),
+    data: new DataPanel(app),
+    train: new TrainPanel(app),
+    whatif: new WhatIfPanel(app),
+  };
+  app.tabs = new Tabs(side, [
+    ["verdict", "Verdict"],
+    ["outline", "Outline"],
+    ["data", "Data"],
+    ["train", "Train"],
+    ["whatif", "What if"],
+  ], app.panels);
+  applyTheme(app);
+  const keys = listenToKeys(app, holder);
+  const stop = startSession(app, empty, holder);
+  const sized = new ResizeObserver(() => app.canvas.cy.resize());
+  sized.observe(stage);
+  return () => {
+    keys();
+    stop();
+    sized.disconnect();
+    app.canvas.cy.destroy();
+  };
+}
+
+export default {
+  /** What anywidget calls. */
+  render({ model, el: root }) {
+    const place = el("div");
+    root.append(place);
+    return mount(place, widgetTransport(model));
+  },
+};
