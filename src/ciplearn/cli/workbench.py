@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn.cli import options
-from ciplearn.cli.output import complain, say
+from ciplearn.cli.output import complain, say, say_json
 
 
 def workbench(
@@ -32,6 +33,7 @@ def workbench(
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
     largest_table: Annotated[int, typer.Option(help="Megabytes of a table that the page may send.", min=1)] = 100,
+    as_json: options.Json = False,
 ) -> None:
     """Draw a causal graph, see the verdict, train and walk along the frontier, in the browser.
 
@@ -62,8 +64,12 @@ def workbench(
     store.remember(port=listening.getsockname()[1])
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}/?token={secret}"
-    say(f"Workbench: {address}")
-    say(f"Work is kept in {store.folder}. Ctrl-C stops the server; what was saved stays.")
+    if as_json:
+        say_json({"address": address, "folder": str(store.folder)})
+    else:
+        say(f"Workbench: {address}")
+        say(f"Work is kept in {store.folder}. Ctrl-C stops the server; what was saved stays.")
+    sys.stdout.flush()
     if not is_loopback(host):
         complain("ciplearn: note: others who reach this machine and know the address can use this page.")
     if browser:
@@ -77,7 +83,7 @@ def workbench(
     try:
         uvicorn.Server(settings).run(sockets=[listening])
     except KeyboardInterrupt:
-        say("Stopped.")
+        complain("ciplearn: stopped; what was saved stays.")
     finally:
         desk.close()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ciplearn._core.wording import as_set
 from ciplearn.causal import Verdict
-from ciplearn.causal.conditions import Finding
+from ciplearn.causal.findings import Finding
 from ciplearn.causal.paths import predictor_name
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.routes import routes

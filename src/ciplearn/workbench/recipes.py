@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ciplearn._core.errors import InputError
-from ciplearn.cli.names import join_names
+from ciplearn.cli.options import join_names
 from ciplearn.workbench.document import Document
 
 # Least epochs, least steps, and gammas beside 0.

@@ -39,7 +39,8 @@ class Table:
     @cached_property
     def text(self) -> pd.DataFrame:
         """The cells as they stand in the file."""
-        return TableFile(self.path).read()
+        with TableFile(self.path).opened() as table:
+            return table.read(table.names)
 
     @cached_property
     def _numbers(self) -> dict[str, pd.Series]:

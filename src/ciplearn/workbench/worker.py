@@ -24,7 +24,7 @@ import torch
 
 from ciplearn import CIPClassifier, CIPRegressor, baselines, fit_scm
 from ciplearn._core.errors import CiplearnError
-from ciplearn.cli.problem import held_out_rows
+from ciplearn.cli.training_table import held_out_rows
 from ciplearn.estimators import load_model, save_model
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.workbench.document import Document
