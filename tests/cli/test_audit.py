@@ -8,7 +8,6 @@ import pytest
 from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import _run
-from ciplearn.cli.audit import _some
 from ciplearn.cli.scm_file import read_scm
 from ciplearn.datasets import first_synthetic
 from tests.cli.people import people
@@ -96,14 +95,6 @@ def test_file_that_is_no_causal_model_is_refused(content, message, tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(CiplearnError, match=message):
         read_scm(path, CausalGraph.from_edges("A -> Y"), run_code=False)
-
-
-def test_sample_for_the_causal_model_keeps_every_label():
-    rows = people(300).drop(columns="id")
-    rows.loc[7, "race"] = "once"
-    some = _some(rows, 40, seed=0)
-    assert 40 <= len(some) <= 45
-    assert "once" in set(some["race"])
 
 
 def test_audit_of_the_training_rows_themselves_says_so(tmp_path, capsys):

@@ -2,12 +2,16 @@ import dataclasses
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import audit, datasets
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import NaivePredictor
+from ciplearn.causal import CausalGraph
+from ciplearn.estimators import CIPRegressor
+from ciplearn.evaluation import auditing, counterfactual_rows
 from ciplearn.evaluation.encoding import Variable
 from tests.scm import models
 
@@ -198,3 +202,59 @@ def test_roles_that_a_model_was_trained_with_are_the_defaults():
     told = audit(Trained(), scm, table, **roles, n_points=20, n_interventions=10)
     assert found.verdict == told.verdict
     assert found.vcf.value == told.vcf.value > 0
+
+
+def counted(monkeypatch):
+    """Count the runs of the criterion."""
+    runs, criterion = [], CausalGraph.criterion
+    monkeypatch.setattr(CausalGraph, "criterion", lambda graph, *a, **b: runs.append(1) or criterion(graph, *a, **b))
+    return runs
+
+
+def test_the_verdict_that_a_model_carries_is_taken_without_asking_again(rows, monkeypatch):
+    model = CIPRegressor(graph=models.CHAIN, **ROLES, epochs=1, random_state=0).fit(rows[["A", "L", "S"]], rows["Y"])
+    runs = counted(monkeypatch)
+    for scm in (models.chain(), models.CHAIN):
+        assert audit(model, scm, rows, n_points=20, n_interventions=10).verdict is model.verdict_
+    assert runs == []
+    found = audit(model, models.chain(), rows, "Y", ["A"], context=["A", "S"], n_points=20, n_interventions=10)
+    assert found.verdict.context == ("A", "S")
+    assert len(runs) == 1
+
+
+def test_a_verdict_on_another_graph_is_not_taken(rows, monkeypatch):
+    other = CausalGraph.from_edges("S -> A, S -> L, A -> L, {S, A, L} -> Y, A <-> Y")
+    model = CIPRegressor(graph=other, **ROLES, epochs=1, random_state=0).fit(rows[["A", "L", "S"]], rows["Y"])
+    runs = counted(monkeypatch)
+    found = audit(model, models.chain(), rows, n_points=20, n_interventions=10)
+    assert len(runs) == 1
+    assert found.verdict == models.CHAIN.criterion(**ROLES)
+    told = audit(model, models.chain(), rows, verdict=model.verdict_, n_points=20, n_interventions=10)
+    assert told.verdict is model.verdict_
+    with pytest.raises(InputError, match="Both a verdict and roles were given"):
+        audit(model, models.chain(), rows, "Y", verdict=model.verdict_)
+
+
+def test_a_large_table_is_audited_in_blocks_and_samples(rows, monkeypatch):
+    monkeypatch.setattr(counterfactual_rows, "CHUNK_ROWS", 150)
+    monkeypatch.setattr(auditing, "_TESTED_ROWS", 100)
+    monkeypatch.setattr(auditing, "_MODEL_ROWS", 120)
+    most = []
+
+    def watched(frame):
+        most.append(len(frame))
+        return frame["L"]
+
+    found = settled(watched, models.CHAIN, rows)
+    assert max(most) <= 150
+    assert found.test.n_rows == 100
+    assert found.n_rows == 400
+    assert found.scores["mse"] == pytest.approx(np.square(rows["L"] - rows["Y"]).mean())
+
+
+def test_a_sample_holds_every_label():
+    rows = pd.DataFrame({"x": np.arange(500.0), "t": ["rare"] + ["common"] * 498 + [None]})
+    sample = counterfactual_rows.sample_with_every_label(rows, 20, np.random.default_rng(0))
+    assert set(sample["t"].dropna()) == {"rare", "common"}
+    assert len(sample) <= 22
+    assert sample["t"].isna().any()

@@ -162,8 +162,10 @@ def _report(
     """Measure a saved model on a table."""
     import torch
 
+    from ciplearn._core.random import as_generator
     from ciplearn.cli.scm_file import read_scm
     from ciplearn.evaluation import audit as measure
+    from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
     from ciplearn.report import Report
     from ciplearn.scm import fit_scm
 
@@ -174,7 +176,9 @@ def _report(
     judge, every = _labelled(folder, judge), _labelled(folder, every)
     with progress("causal model", "step", total=3) as bar:
         if scm_file is None:
-            scm: StructuralCausalModel = fit_scm(folder.model.graph, _some(every, effort.scm_rows, seed), None, seed)
+            learnt_from = sample_with_every_label(every, effort.scm_rows, as_generator(seed))
+            scm: StructuralCausalModel = fit_scm(folder.model.graph, learnt_from, None, seed)
+
         else:
             scm = read_scm(scm_file, folder.model.graph, run_code=run_code)
         bar.update()
@@ -183,6 +187,8 @@ def _report(
             folder.model,
             scm,
             judge,
+            # On the graph as it was drawn: an estimated model has its own version of latent nodes.
+            verdict=folder.model.verdict_,
             n_points=effort.n_points,
             n_interventions=effort.n_interventions,
             n_draws=effort.n_draws,
@@ -194,8 +200,7 @@ def _report(
         bar.update()
     training = folder.training
     return Report(
-        # The verdict on the graph as it was drawn: an estimated model has its own version of latent nodes.
-        audit=replace(found, verdict=folder.model.verdict_),
+        audit=found,
         model=folder.model,
         rows=judge,
         title=f"Predicting {folder.outcome}, and {as_list(found.verdict.protected)}",
@@ -214,23 +219,6 @@ def _labelled(folder: ModelFolder, rows: pd.DataFrame) -> pd.DataFrame:
     if folder.training["task"] != "classification":
         return rows
     return rows.assign(**{folder.outcome: rows[folder.outcome].astype("category")})
-
-
-def _some(rows: pd.DataFrame, wanted: int, seed: int) -> pd.DataFrame:
-    """Sample rows, and one more row for each label that the sample would lack."""
-    import numpy as np
-
-    from ciplearn._core.columns import holds_numbers
-
-    if len(rows) <= wanted:
-        return rows
-    picked = set(np.random.default_rng(seed).choice(len(rows), wanted, replace=False).tolist())
-    for name in rows.columns:
-        if not holds_numbers(rows[name]):
-            labels = rows[name].reset_index(drop=True)
-            known = set(labels.iloc[sorted(picked)])
-            picked |= {int(np.argmax(labels == label)) for label in labels.unique() if label not in known}
-    return rows.iloc[sorted(picked)]
 
 
 def _with_vcf(

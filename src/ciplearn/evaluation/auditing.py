@@ -16,19 +16,22 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names
-from ciplearn.evaluation.counterfactual_rows import known_columns
+from ciplearn.evaluation.carried_verdict import verdict_on
+from ciplearn.evaluation.counterfactual_rows import known_columns, sample_with_every_label
 from ciplearn.evaluation.encoding import Sides
 from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
 from ciplearn.evaluation.independence import IndependenceTest, judged
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
-from ciplearn.evaluation.trained_roles import trained_roles
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
 from ciplearn.penalties import HSCIC, HSIC
 from ciplearn.scm import StructuralCausalModel, fit_scm
+from ciplearn.scm.kinds import Array
 
-# Rows that the value of HSCIC is computed on.
+# Rows that a causal model is estimated from, that the test may use, and that the value of HSCIC is computed on.
+_MODEL_ROWS = 50_000
+_TESTED_ROWS = 50_000
 _HSCIC_ROWS = 1000
 
 
@@ -120,6 +123,7 @@ def audit(
     *,
     context: Names | None = None,
     adjustment: Names | None = None,
+    verdict: Verdict | None = None,
     n_points: int = 1000,
     n_interventions: int = 500,
     n_draws: int | None = None,
@@ -145,22 +149,28 @@ def audit(
         graph, or those written in the graph's text. VCF is measured given the context, as the criterion speaks of it.
         Where the causal model cannot say how likely a context's values are, a point is known by the observed ancestors
         of its context, too, which can only make VCF larger; ``vcf.context`` says so.
+    verdict : Verdict, optional
+        What the criterion said already. By default the verdict that the model carries for this graph; else the
+        criterion is asked.
     n_points, n_interventions, n_draws, random_state, interventions, inputs, method, reference, threshold
         See `variance_of_counterfactuals`. Decisions are also compared at the share of positives that the outcome has.
     """
     generator = as_generator(random_state)
     if not isinstance(data, pd.DataFrame):
         raise InputTypeError(f"data must be a pandas DataFrame, got {type(data).__name__}; pass the table.")
-    graph = scm if isinstance(scm, CausalGraph) else getattr(scm, "graph", None)
-    if not isinstance(graph, CausalGraph):
+    if not isinstance(scm, StructuralCausalModel | CausalGraph):
         raise InputTypeError(
             f"scm must be a StructuralCausalModel or a CausalGraph, got {type(scm).__name__}; pass one of them."
         )
+    graph = scm if isinstance(scm, CausalGraph) else scm.graph
     roles = {"outcome": outcome, "protected": protected, "context": context, "adjustment": adjustment}
-    verdict = _verdict(model, graph, roles)
+    if verdict is None:
+        verdict = verdict_on(model, graph, roles)
+    elif any(role is not None for role in roles.values()):
+        raise InputError("Both a verdict and roles were given; pass the verdict, or roles to judge anew.")
     if verdict.outcome not in data.columns:
         raise InputError(f"data lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
-    known = fit_scm(scm, data, random_state=generator) if isinstance(scm, CausalGraph) else scm
+    known = _model(scm, data, generator)
     table, ignored = known_columns(known, data)
     columns = [column for column in table.columns if column != verdict.outcome]
     predictor = Predictor.of(model, columns, inputs, method, ignored)
@@ -182,15 +192,17 @@ def audit(
         threshold=threshold,
         rate=_base_rate(predictor, table[verdict.outcome], threshold),
     )
-    answers = predictor(table[columns])
-    right = table[known.columns(verdict.independence.right)]
-    given = table[known.columns(verdict.independence.given)] if verdict.independence.given else None
-    sides = Sides.of(answers, right, given)
+    answers = predictor.in_blocks(table)
+    places = _some(len(table), _TESTED_ROWS, generator)
+    tested = table.iloc[places]
+    right = tested[known.columns(verdict.independence.right)]
+    given = tested[known.columns(verdict.independence.given)] if verdict.independence.given else None
+    sides = Sides.of(predictor.numbers(answers)[places], right, given)
     return Audit(
         vcf=vcf,
         test=judged(sides, generator),
         hscic=_hscic(sides.sampled(_HSCIC_ROWS, generator)),
-        scores=predictive_scores(predictor, table[columns], table[verdict.outcome]),
+        scores=predictive_scores(predictor, answers, table[verdict.outcome]),
         verdict=verdict,
         scm=known,
         n_rows=len(data),
@@ -199,10 +211,10 @@ def audit(
     )
 
 
-def _verdict(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
-    if all(role is None for role in roles.values()):
-        roles = trained_roles(model, graph) or roles
-    return graph.criterion(**roles)
+def _model(scm: Any, data: pd.DataFrame, generator: np.random.Generator) -> StructuralCausalModel:
+    if isinstance(scm, StructuralCausalModel):
+        return scm
+    return fit_scm(scm, sample_with_every_label(data, _MODEL_ROWS, generator), random_state=generator)
 
 
 def _known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
@@ -223,6 +235,10 @@ def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) 
     if threshold is not None and holds_numbers(truth):
         return float((truth > threshold).mean())
     return None
+
+
+def _some(n: int, most: int, generator: np.random.Generator) -> Array:
+    return np.arange(n) if n <= most else np.sort(generator.choice(n, most, replace=False))
 
 
 def _hscic(sides: Sides) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn.causal.names import Names, as_names
@@ -152,6 +153,20 @@ def known_columns(scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[pd.D
     """Split a table into the columns of the model's nodes and the names of all others, which nothing here reads."""
     known = table.columns.isin(scm.columns(scm.graph.observed))
     return table.loc[:, known], list(table.columns[~known])
+
+
+def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator) -> pd.DataFrame:
+    """Sample rows where there are more than ``most``, and one more row for each label that the sample would lack."""
+    if len(rows) <= most:
+        return rows
+    picked = set(generator.choice(len(rows), most, replace=False).tolist())
+    for name in rows.columns:
+        if not holds_numbers(rows[name]):
+            codes = pd.factorize(rows[name])[0]
+            _, first = np.unique(codes, return_index=True)
+            seen = np.unique(codes[list(picked)])
+            picked |= {int(place) for place in first if codes[place] not in seen}
+    return rows.iloc[sorted(picked)]
 
 
 def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.scm.kinds import Array
 
 METHODS = ("predict_proba", "predict")
@@ -108,12 +109,19 @@ class Predictor:
             )
         return array
 
+    def in_blocks(self, frame: pd.DataFrame) -> Array:  # (n,) or (n, q)
+        """What `raw` says, asked about so many rows at a time that a large table is never copied as a whole."""
+        return np.concatenate([self.raw(frame.iloc[places]) for places in row_chunks(len(frame))])
+
     def __call__(self, frame: pd.DataFrame) -> Array:  # (n, q)
-        """Return predictions as numbers, one column an output.
+        """Return predictions as numbers, one column per output."""
+        return self.numbers(self.raw(frame))
+
+    def numbers(self, array: Array) -> Array:  # (n,) or (n, q) -> (n, q)
+        """Read what `raw` said as numbers.
 
         The probabilities of two classes are one number: only that of the second class is kept.
         """
-        array = self.raw(frame)
         if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
             raise InputTypeError(
                 f"The predictor returned {array.dtype} values, which have no variance; pass a model with "
@@ -121,9 +129,9 @@ class Predictor:
             )
         array = array.astype(np.float64)
         if not np.isfinite(array).all():
-            bad = int((~np.isfinite(array.reshape(len(frame), -1))).any(axis=1).sum())
+            bad = int((~np.isfinite(array.reshape(len(array), -1))).any(axis=1).sum())
             raise InputError(
-                f"The predictor returned NaN or infinity in {bad} of {len(frame)} rows; it must be finite on every "
+                f"The predictor returned NaN or infinity in {bad} of {len(array)} rows; it must be finite on every "
                 "counterfactual row."
             )
         if array.ndim == 1:

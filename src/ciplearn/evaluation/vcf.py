@@ -16,7 +16,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal.names import Names
-from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, row_chunks, table_of
+from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.decisions import Flips, Thresholds, thresholds_of
 from ciplearn.evaluation.intervals import bootstrap_interval
 from ciplearn.evaluation.interventions import InterventionLaw, as_law
@@ -302,8 +302,7 @@ def _result(
 
 
 def _as_they_are(predictor: Predictor, points: Points) -> Array:  # (d draws, q)
-    rows = points.as_they_are()
-    return np.concatenate([predictor(rows.iloc[places]) for places in row_chunks(len(rows))])
+    return predictor.numbers(predictor.in_blocks(points.as_they_are()))
 
 
 def _relative(value: float, influence: Array, factual: Array, points: Points) -> tuple[float, Array]:

@@ -63,7 +63,8 @@ def scores_by_group(
     predictor: Predictor, rows: pd.DataFrame, outcome: str, columns: Sequence[str], vcf: VarianceOfCounterfactuals
 ) -> list[Group]:
     """Measure each group of each column with the code that measures all rows."""
-    answers = predictor(rows)
+    said = predictor.in_blocks(rows)
+    answers = predictor.numbers(said)
     truth = _as_number(predictor, rows[outcome])
     point_vcf = vcf.per_row["vcf"]
     found = []
@@ -81,16 +82,16 @@ def scores_by_group(
                     n_rows=int(inside.sum()),
                     prediction=float(answers[inside, 0].mean()) if answers.shape[1] == 1 else None,
                     observed=None if truth is None else float(truth[inside].mean()),
-                    scores=_scores(predictor, rows.loc[inside], rows.loc[inside, outcome]),
+                    scores=_scores(predictor, said[inside], rows.loc[inside, outcome]),
                     vcf=float(here.mean()) if len(here) else None,
                 )
             )
     return found
 
 
-def _scores(predictor: Predictor, rows: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
+def _scores(predictor: Predictor, said: np.ndarray[Any, Any], truth: pd.Series) -> dict[str, float]:
     # R² compares with the spread inside the group, which differs from group to group.
-    return {name: value for name, value in predictive_scores(predictor, rows, truth).items() if name != "r2"}
+    return {name: value for name, value in predictive_scores(predictor, said, truth).items() if name != "r2"}
 
 
 def most_affected(

@@ -1,4 +1,4 @@
-"""The roles that a finished model was trained with, where it still knows them."""
+"""The verdict that a finished model carries, or else the roles that it was trained with."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ from ciplearn.causal.vector_columns import nodes_of
 _ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
 
 
-def trained_roles(model: Any, graph: CausalGraph) -> dict[str, Any] | None:
-    """Return a model's roles as arguments of `CausalGraph.criterion`; None where it has none that fit this graph.
+def verdict_on(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
+    """Return the verdict for roles that were named, or else the one that the model carries for this graph.
 
-    A network trained with a graph keeps the verdict; rivals, and networks without a graph, the arguments that they were
-    made with.
+    Where the model carries none, or one on another graph, its roles are judged; where it has no roles that fit, those
+    written in the graph's text.
     """
+    if any(role is not None for role in roles.values()):
+        return graph.criterion(**roles)
     trained = getattr(model, "best_estimator_", model)
     verdict = getattr(trained, "verdict_", None)
     if isinstance(verdict, Verdict):
+        if _parts(verdict.graph) == _parts(graph):
+            return verdict
         roles = {role: getattr(verdict, role) for role in _ROLES}
     elif hasattr(trained, "graph") and hasattr(trained, "protected"):
         columns = tuple(str(name) for name in getattr(trained, "feature_names_in_", ()))
         roles = {role: _nodes(getattr(trained, role, None), columns, graph, role) for role in _ROLES[1:]}
         roles["outcome"] = trained.outcome
-    else:
-        return None
     named = {node for names in roles.values() for node in ([names] if isinstance(names, str) else names or ())}
-    return roles if named <= set(graph.nodes) else None
+    return graph.criterion(**roles if named <= set(graph.nodes) else {})
+
+
+def _parts(graph: CausalGraph) -> tuple[Any, ...]:
+    # Roles written in a source text do not count: an estimated model does not keep them.
+    return graph.nodes, graph.directed, graph.bidirected, graph.undirected, graph.latent
 
 
 def _nodes(named: Any, columns: tuple[str, ...], graph: CausalGraph, role: str) -> tuple[str, ...] | None:
