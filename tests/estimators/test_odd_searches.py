@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from ciplearn import CIPClassifier, CIPRegressor, Frontier, GammaSearch, frontier
 from ciplearn._core.errors import InputError
-from ciplearn.estimators.trials import measures_of
+from ciplearn.estimators.criteria import Judged, loss
 
 MODEL = CIPRegressor(protected=["A"], epochs=1, random_state=0)
 
@@ -16,10 +16,10 @@ SEARCHES = {
     "trials as text": (lambda X, y: GammaSearch(MODEL, max_trials="a").fit(X, y), "max_trials must be a whole number"),
     "no table": (lambda X, y: GammaSearch(MODEL).fit(None, y), "cannot be split"),
     "few targets": (lambda X, y: GammaSearch(MODEL).fit(X, y[:5]), "X has 600 rows and y has 5"),
-    "few weights": (lambda X, y: GammaSearch(MODEL).fit(X, y, sample_weight=[1, 2]), "one weight a row"),
+    "few weights": (lambda X, y: GammaSearch(MODEL).fit(X, y, sample_weight=[1, 2]), "one weight per row"),
     "share of nothing": (lambda X, y: GammaSearch(MODEL, validation_fraction=0).fit(X, y), "must be above zero"),
     "share of all": (lambda X, y: GammaSearch(MODEL, validation_fraction=1).fit(X, y), "must be below 1"),
-    "seed as text": (lambda X, y: GammaSearch(MODEL, random_state="a").fit(X, y), "cannot be split"),
+    "seed as text": (lambda X, y: GammaSearch(MODEL, random_state="a").fit(X, y), "random_state must be"),
     "frontier of nothing": (lambda X, y: frontier(None, X, y), "got NoneType"),
     "one gamma": (lambda X, y: frontier(MODEL, X, y, gammas=5), "gammas must be several numbers"),
     "one seed": (lambda X, y: frontier(MODEL, X, y, seeds=None), "seeds must be several numbers"),
@@ -50,12 +50,12 @@ def test_mistake_gets_one_clear_sentence(mistake, X, y):
 def test_class_that_training_has_not_seen_has_no_probability(X):
     labels = np.array(["b", "c"] * 300)
     model = CIPClassifier(epochs=1, random_state=0).fit(X, labels)
-    known = measures_of(model, X[:10], labels[:10])["loss"]
+    known = loss(Judged.of(model, X[:10], labels[:10]))
     for strange in ("a", "bb", "d"):
         mixed = np.array([strange, *labels[1:10]])
         first = -np.log(model.predict_proba(X[:1])[0, 0])
         expected = known + (-np.log(1e-12) - first) / 10
-        assert measures_of(model, X[:10], mixed)["loss"] == pytest.approx(expected)
+        assert loss(Judged.of(model, X[:10], mixed)) == pytest.approx(expected)
 
 
 def test_bytes_that_are_no_table_are_refused(tmp_path):

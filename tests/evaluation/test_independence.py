@@ -174,5 +174,5 @@ def test_numbers_as_objects_are_numbers_and_times_are_refused():
     objects = independence_test(prediction, table[["A"]].astype(object), table[["S"]], random_state=0)
     assert objects.p_value == plain.p_value
     for odd in (pd.date_range("2020", periods=60), table["A"] + 1j):
-        with pytest.raises(InputError, match="dates or times|complex numbers"):
+        with pytest.raises(InputError, match=r"dates or times|complex numbers"):
             independence_test(prediction, table.assign(A=odd)[["A"]], table[["S"]], random_state=0)

@@ -8,9 +8,7 @@ import pytest
 import torch
 
 from ciplearn import HSCIC, CIPRegressor, Independence, datasets, frontier, variance_of_counterfactuals
-from ciplearn.estimators import sweep
-from ciplearn.estimators.prepared import Prepared
-from ciplearn.estimators.stacking import fit_stacked
+from ciplearn.estimators.preparation import Prepared
 from ciplearn.experiments.reproduction import Conditions, trainings
 from ciplearn.experiments.reproduction.cases import Case, Judge
 from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC, hscic_matrix
@@ -110,15 +108,14 @@ def test_stack_trains_like_one_network_with_the_papers_penalty(case):
     X, y = case.train[case.inputs], case.train["Y"]
     alone = CIPRegressor(**common, penalty=HSCIC.paper(), prepare_once=False, random_state=5).fit(X, y)
     in_batch = CIPRegressor(**common, penalty=InBatchHSCIC.paper(), device="cpu")
-    stacked = fit_stacked(Prepared(in_batch, X, y), [(10.0, 5)])[0]
+    stacked = Prepared.of(in_batch, X, y).stacked([(10.0, 5)])[0]
     free = CIPRegressor(**{**common, "gamma": 0.0}, random_state=5).fit(X, y)
     np.testing.assert_allclose(stacked.predict(X), alone.predict(X), atol=1e-4)
     assert np.abs(free.predict(X) - alone.predict(X)).max() > 1e-2
     assert stacked.penalty_value(X) == pytest.approx(alone.penalty_value(X), rel=1e-2)
 
 
-def test_frontier_of_a_stack_judges_its_networks(case, monkeypatch):
-    monkeypatch.setattr(sweep, "can_stack", lambda model: True)
+def test_frontier_of_a_stack_judges_its_networks(case):
     model = CIPRegressor(independence=case.independence(), epochs=1, penalty=InBatchHSCIC.paper(), device="cpu")
     judge = Judge(case, points=5, interventions=4, seed=0)
     measures = {"hscic": judge.hscic, "vcf": judge.vcf}

@@ -10,8 +10,7 @@ import torch
 
 from ciplearn import CIPRegressor
 from ciplearn.datasets import first_synthetic
-from ciplearn.estimators.prepared import Prepared
-from ciplearn.estimators.stacking import fit_stacked
+from ciplearn.estimators.preparation import Prepared
 from ciplearn.experiments.reproduction import registry
 from ciplearn.experiments.reproduction.cases import Case
 from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC
@@ -91,6 +90,6 @@ def test_recorded_steps_with_the_papers_penalty_equal_steps_on_the_cpu():
             penalty=InBatchHSCIC.paper(),
             device=device,
         )
-        trained.append([one.predict(X) for one in fit_stacked(Prepared(model, X, y), [(0.0, 1), (10.0, 2)])])
+        trained.append([one.predict(X) for one in Prepared.of(model, X, y).stacked([(0.0, 1), (10.0, 2)])])
     for on_cpu, on_gpu in zip(*trained, strict=True):
         np.testing.assert_allclose(on_gpu, on_cpu, atol=1e-3)

@@ -4,6 +4,11 @@ Each message is one sentence in three parts: what is wrong, what was received, w
 builtin that people already catch, so ``except ValueError`` keeps working.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CiplearnError(Exception):
     """Base of every error that ciplearn raises on purpose."""
@@ -46,3 +51,25 @@ class MissingDependencyError(CiplearnError, ImportError):
 
 class MissingDataError(CiplearnError, FileNotFoundError):
     """A data set is neither on this machine nor could it be fetched; the message says how to provide it."""
+
+
+@contextmanager
+def in_one_sentence(what: str, advice: str) -> Iterator[None]:
+    """Turn what scikit-learn and torch refuse in several lines into one sentence of ours.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong; what the library said follows.
+    advice : str
+        What to do.
+    """
+    try:
+        yield
+    except CiplearnError:
+        raise
+    except (ValueError, TypeError, RuntimeError) as error:
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        # Some quote the array in lines of their own.
+        lines = (line for line in str(error).splitlines() if not line.startswith(("array=", "[", " ")))
+        raise kind(f"{what}: {' '.join(lines).strip().rstrip('.')}; {advice}.") from error

@@ -64,7 +64,7 @@ class _Augmentation(Baseline):
 
     def _plain_network(self, model: CIPEstimator, n_inputs: int) -> nn.Module:
         if self.module is None:
-            return model._fresh_perceptron(n_inputs)
+            return model._fresh_perceptron(n_inputs, torch.Generator().manual_seed(self._seed()))
         return network_of(self.module)
 
     def _drawn(self, rows: Tensor, layout: Layout, columns: NodeColumns) -> DrawnProtected:

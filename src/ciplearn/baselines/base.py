@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 from torch import nn
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.regression import NetworkSettings
@@ -25,10 +25,8 @@ from ciplearn.baselines.task import CLASSIFICATION, REGRESSION, settled_task
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.complaints import one_sentence
-from ciplearn.estimators.missing import refuse_unpredictable, without_missing
 from ciplearn.estimators.roles import Columns
-from ciplearn.estimators.tables import read_table
+from ciplearn.estimators.tables import read_table, refuse_unpredictable, without_missing
 from ciplearn.learning import TrainingSettings
 from ciplearn.learning.settings import chosen_device
 
@@ -101,7 +99,7 @@ patience, device, verbose, random_state
         table = read_table(self, X, reset=True)
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        with one_sentence("The target cannot be used", "pass one value a row"):
+        with in_one_sentence("The target cannot be used", "pass one value a row"):
             n_targets = _num_samples(y)
         if len(table) != n_targets:
             raise InputError(

@@ -67,11 +67,10 @@ class NetworkSettings:
         objective: Objective = CrossEntropy() if is_category else SquaredError()
         learnt = target.argmax(dim=1) if is_category else target
         # The layers answer in units of a number's spread, as those of the predictor do.
-        scale = {} if is_category else {"centre": target.mean(0).tolist(), "spread": target.std(0).tolist()}
+        centre, spread = (None, None) if is_category else (target.mean(0).tolist(), target.std(0).tolist())
         settings = replace(self.training, seed=seed)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            module = Perceptron(inputs.shape[1], self.hidden, target.shape[1], **scale).to(self.device)
+        generator = torch.Generator().manual_seed(seed)
+        module = Perceptron(inputs.shape[1], self.hidden, target.shape[1], centre, spread, generator).to(self.device)
         rows = TrainingRows(inputs=(inputs,), target=learnt).to(self.device)
         trained = train(module, rows, objective, settings, progress=self.progress).module
         return NetworkRegression(trained.double(), objective)

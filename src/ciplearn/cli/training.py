@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import GraphError, InputError
@@ -19,17 +19,21 @@ from ciplearn.cli.output import note, progress
 from ciplearn.cli.training_table import TrainingTable
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.trials import Trials, measures_of
+from ciplearn.estimators.criteria import CRITERIA, Judged
+from ciplearn.estimators.gamma_search import GammaSearch
+from ciplearn.estimators.preparation import Prepared
+from ciplearn.estimators.tables import split_rows
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import Frontier
+from ciplearn.learning.frontier import Point
 from ciplearn.learning.settings import TrainingSettings, chosen_device
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Penalty, ResidualHSCIC
 
 # Ends of the search for gamma, and the share of the training rows that judge it.
 _LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
 
-# What may be lost where nothing was said: a tenth more loss, or two points of accuracy.
-_TOLERANCE = {"loss": 0.10, "score": 0.02}
+# What may be lost where nothing was said: a tenth of what an unconstrained predictor explains.
+_TOLERANCE = 0.10
 
 # Networks with more weights would fill the memory.
 _MOST_WEIGHTS = 100_000_000
@@ -59,9 +63,9 @@ class Plan:
     gamma : float, optional
         A weight that is fixed; None searches for the largest within the tolerance.
     tolerance : float, optional
-        What may be lost: a share of the loss, or a drop of the score.
+        The share of what an unconstrained predictor explains that may be lost.
     measure : str
-        ``"loss"`` or ``"score"``.
+        A key of `CRITERIA`.
     penalty : str, optional
         As it is called on the command line; by default the estimator chooses.
     compare : bool
@@ -89,7 +93,7 @@ class Plan:
         """What a search may lose; None where gamma is fixed."""
         if self.gamma is not None:
             return None
-        return _TOLERANCE[self.measure] if self.tolerance is None else self.tolerance
+        return _TOLERANCE if self.tolerance is None else self.tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +124,7 @@ def estimator(rows: TrainingTable, plan: Plan) -> CIPEstimator:
     """Return the estimator, not yet trained."""
     verdict = rows.verdict
     choice("--on-violation", plan.on_violation, ("raise", "warn"))
-    choice("--measure", plan.measure, _TOLERANCE)
+    choice("--measure", plan.measure, CRITERIA)
     if plan.penalty is not None:
         choice("--penalty", plan.penalty, _PENALTIES)
     if not verdict.holds and plan.on_violation == "raise":
@@ -200,23 +204,49 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     X, y = rows.training()
     planned = plan.trials + 1 if plan.gamma is None else 2 * plan.compare
     with warnings.catch_warnings(), progress("choosing gamma", "training", planned) as bar:
-        # Said once, before training, in one line.
-        warnings.filterwarnings("ignore", message="The graph does not certify")
-        trials = Trials(base, X, y, validation_fraction=_JUDGES, random_state=rows.request.seed, bar=bar)
+        # Said before training, or after it, in one line each.
+        warnings.filterwarnings("ignore", message="The graph does not certify|Even ")
         if plan.allowed is not None:
-            found = trials.search(plan.measure, plan.allowed, _LOW, _HIGH, plan.trials)
-            gamma, remark = found.gamma, found.remark
+            search = GammaSearch(
+                base,
+                plan.allowed,
+                plan.measure,
+                low=_LOW,
+                high=_HIGH,
+                max_trials=plan.trials,
+                validation_fraction=_JUDGES,
+                refit=plan.refit,
+                verbose=bar,
+                random_state=rows.request.seed,
+            ).fit(X, y)
+            model, models, trace, remark = search.best_estimator_, search.models_, search.frontier_, search.remark_
         else:
-            gamma, remark = float(plan.gamma or 0.0), ""
-            for other in sorted({0.0, gamma}) if plan.compare else ():
-                trials.measured(other)
-        model = trials.models.get(gamma)
-        if model is None or plan.refit:
-            model = clone(base).set_params(gamma=gamma).fit(X, y)
+            model, models, trace = _at_a_fixed_gamma(base, X, y, plan, rows.request.seed)
+            remark = ""
     held_X, held_y = rows.judging()
     if rows.task == "classification":
         # No probability was learnt for a class that training has not seen.
         seen = held_y.isin(list(model.classes_))
         held_X, held_y = held_X[seen], held_y[seen]
-    scores = measures_of(model, held_X, held_y) if len(held_X) >= _LEAST_SCORED else {}
-    return Trained(model, trials.models, trials.frontier, remark, scores)
+    scores = _measures(model, held_X, held_y) if len(held_X) >= _LEAST_SCORED else {}
+    return Trained(model, models, trace, remark, scores)
+
+
+def _at_a_fixed_gamma(
+    base: CIPEstimator, X: Any, y: Any, plan: Plan, seed: int
+) -> tuple[CIPEstimator, dict[float, CIPEstimator], Frontier]:
+    """Train at the gamma that was named and, to compare, without a penalty."""
+    gamma = float(plan.gamma or 0.0)
+    train_on, judge_on = split_rows(X, y, _JUDGES, seed, y if is_classifier(base) else None)
+    prepared = Prepared.of(base, X.iloc[train_on], y.iloc[train_on])
+    models = {other: prepared.trained(other) for other in (sorted({0.0, gamma}) if plan.compare else ())}
+    judging = X.iloc[judge_on], y.iloc[judge_on]
+    trace = Frontier(tuple(Point(other, 0, _measures(one, *judging)) for other, one in models.items()))
+    if plan.refit or gamma not in models:
+        return clone(base).set_params(gamma=gamma).fit(X, y), models, trace
+    return models[gamma], models, trace
+
+
+def _measures(model: CIPEstimator, X: Any, y: Any) -> dict[str, float]:
+    judged = Judged.of(model, X, y)
+    return {name: CRITERIA[name](judged) for name in ("loss", "score")} | {"penalty": model.penalty_value(X)}

@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.complaints import one_sentence
-from ciplearn.estimators.labels import plain_labels
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
+
+_OF_SEVERAL_KINDS = ("mixed", "mixed-integer")
 
 
 class CIPClassifier(ClassifierMixin, CIPEstimator):
@@ -44,8 +45,8 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
     def _read_target(self, y: Any) -> np.ndarray:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        with one_sentence("The target cannot be used", "pass one label a row, or use CIPRegressor for numbers"):
-            target = column_or_1d(plain_labels(y), warn=True)
+        with in_one_sentence("The target cannot be used", "pass one label per row, or use CIPRegressor for numbers"):
+            target = column_or_1d(_plain_labels(y), warn=True)
             check_classification_targets(target)
         return target
 
@@ -66,8 +67,9 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         certain = torch.nn.functional.one_hot(target, len(self.classes_)).float()
         return certain[:, 1:] if len(self.classes_) == 2 else certain, entropy
 
-    def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
-        return Perceptron(n_inputs, self.hidden, 1 if len(self.classes_) == 2 else len(self.classes_))
+    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
+        n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
+        return Perceptron(n_inputs, self.hidden, n_outputs, generator=generator)
 
     def _prediction_kernel(self) -> Gaussian:
         # Wider, and it sees little but means; much narrower, and it bars the way from the constant that training starts
@@ -76,3 +78,24 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
 
     def _objective(self) -> Objective:
         return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy(len(self.classes_))
+
+
+def _plain_labels(y: Any) -> Any:
+    """Return labels in a type that numpy compares: nullable and object columns of one kind as that kind."""
+    if not isinstance(y, list | tuple | pd.Series | pd.api.extensions.ExtensionArray):
+        y = np.asarray(y)
+    if np.ndim(y) != 1:
+        return y
+    labels = y if isinstance(y, pd.Series) else pd.Series(y)
+    if labels.isna().any():
+        raise InputError(
+            f"The target contains NaN, {int(labels.isna().sum())} of {len(labels)} labels are missing; drop those rows."
+        )
+    if labels.dtype == object:
+        if pd.api.types.infer_dtype(labels) in _OF_SEVERAL_KINDS:
+            kinds = sorted({type(label).__name__ for label in labels})
+            raise InputError(f"The target mixes labels of the kinds {', '.join(kinds)}; convert them to text.")
+        return labels.infer_objects()
+    if pd.api.types.is_extension_array_dtype(labels.dtype) and hasattr(labels.dtype, "numpy_dtype"):
+        return labels.to_numpy(dtype=labels.dtype.numpy_dtype)
+    return y

@@ -1,4 +1,4 @@
-"""The unit that gamma is counted in: how far the outcome itself is from the independence.
+"""The unit that gamma is counted in: how far the outcome itself is from the independence, or how much it would vary.
 
 What a penalty's values are depends on kernels, columns and rows: the outcome's own penalty is 1e-2 in the paper's first
 synthetic case and 3e-4 on Adult. Relative to it, and to the loss of a constant prediction, a gamma means the same
@@ -10,10 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from sklearn.ensemble import HistGradientBoostingRegressor
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive
+from ciplearn.learning import Rows
+from ciplearn.learning.invariance import CounterfactualVariance
 from ciplearn.penalties import Operator
 
 OUTCOME, AUTO = "outcome", "auto"
@@ -29,11 +32,13 @@ _LEAST_SHARE = 0.1
 _NOTHING = 1e-4
 
 
-def is_relative(scale: Any, penalty_is_default: bool) -> bool:
-    """Whether gamma is counted in the outcome's own penalty."""
+def is_relative(estimator: Any) -> bool:
+    """Whether gamma is counted in a unit of the table: by default for all but a penalty that was passed."""
+    scale = estimator.gamma_scale
     if isinstance(scale, str) and scale not in (OUTCOME, AUTO):
         raise InputError(f"gamma_scale must be 'auto', 'outcome' or a number, got {scale!r}; pass one of these.")
-    return scale == OUTCOME or (scale == AUTO and penalty_is_default)
+    own = estimator.penalty is not None and estimator.counterfactuals is None
+    return scale == OUTCOME or (scale == AUTO and not own)
 
 
 def fixed_scale(scale: Any) -> float:
@@ -78,3 +83,36 @@ def outcome_scale(operator: Operator, outcome: Tensor, right: Tensor, constant_l
         # The penalty sees nothing: a constant column, or a category of its own in each row.
         return constant_loss
     return constant_loss / max(found, _LEAST_SHARE * most)
+
+
+def counterfactual_scale(
+    invariance: CounterfactualVariance, rows: Rows, outcome: Tensor, constant_loss: float
+) -> float:
+    """Return the loss of the best constant prediction over the counterfactual variance of an unconstrained predictor.
+
+    The predictor is a quick one, boosted trees on some of the rows. Where the protected variables hardly move it, the
+    unit is at least a share of the variance of its predictions.
+
+    Parameters
+    ----------
+    invariance : CounterfactualVariance
+        Of the training rows.
+    rows : TrainingRows or DatasetRows
+    outcome : Tensor, shape (n, d)
+        The target as a prediction that is always right.
+    constant_loss : float
+        Of the best constant prediction.
+    """
+    generator = torch.Generator().manual_seed(0)
+    some = torch.randperm(len(outcome), generator=generator)[:_ROWS]
+    table = rows.inputs[0][some.to(rows.inputs[0].device)].cpu().numpy()
+    imagined = invariance.imagined_inputs(some)[0].cpu().numpy()
+    found = spread = 0.0
+    for column in outcome[some.to(outcome.device)].cpu().numpy().T:
+        quick = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0).fit(table, column)
+        own, other = (torch.from_numpy(quick.predict(part))[:, None] for part in (table, imagined))
+        found += float(invariance.penalty(own, other, some, rows))
+        spread += float(own.var())
+    if not spread > 0:
+        return constant_loss
+    return constant_loss / max(found, _LEAST_SHARE * spread)

@@ -7,43 +7,62 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing as take
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
+from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
+from ciplearn._core.numbers import non_negative, positive, whole
+from ciplearn._core.random import as_seed
 from ciplearn.causal import Verdict
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.trials import Trials
+from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
+from ciplearn.estimators.preparation import NO_ROUTE, Prepared
+from ciplearn.estimators.tables import split_rows
+from ciplearn.learning.frontier import Frontier, Point
+from ciplearn.learning.gamma import Choice, largest_allowed_gamma
+from ciplearn.learning.invariance import Invariance
 
-_MEASURES = ("loss", "score", "penalty")
+# A penalty has levelled off unless ten times the gamma lowers it to less than this share.
+_STILL_FALLS = 0.9
+
+# With fewer rows than this, a single split would leave too few to judge by.
+_ROWS_FOR_ONE_SPLIT, _FOLDS = 4000, 5
 
 
 class GammaSearch(MetaEstimatorMixin, BaseEstimator):
-    """The paper's procedure: train without a penalty, fix what may be lost, bisect for the largest gamma within that.
+    """Train without a penalty, fix what may be lost, and bisect for the largest gamma within that.
+
+    The paper's procedure, with a tolerance that holds on new rows: what is lost is compared row by row with the
+    unconstrained predictor, and an upper bound of it has to keep to the tolerance.
 
     Parameters
     ----------
     estimator : CIPRegressor or CIPClassifier
         With its roles; its gamma is replaced.
     tolerance : float
-        With ``measure="loss"`` the largest relative increase of the loss, with ``"score"`` the largest drop of R² or
-        accuracy; with ``"penalty"`` a bound on the penalty itself, and the smallest gamma that meets it is sought.
-    measure : "loss", "score" or "penalty", optional
-        By default the loss for regression and the accuracy for classification.
+        The share of what the unconstrained predictor explains that may be lost: 0.1 gives up at most a tenth of how
+        much better than a constant it is. With ``measure="penalty"`` a bound on the penalty itself, and the smallest
+        gamma that meets it is sought.
+    measure : "loss", "auc", "score", "balanced_accuracy" or "penalty", optional
+        What the tolerance is about; the loss by default: squared error, or log loss.
     low, high : float
         Ends of the search.
     max_trials : int
         The largest number of gammas to try.
     validation_fraction : float
-        Share of the rows that judge; training never sees them.
+        Share of the rows that judge where there is one split; training never sees them.
+    folds : int, optional
+        1 for a single split; with k every row judges once and each gamma is trained k times. By default 5 below 4 000
+        rows, and 1 from there on.
     refit : bool
         Train once more on all rows with the chosen gamma.
-    verbose : bool
-        Show a progress bar.
-    random_state : int or None
-        Of the split.
+    verbose : bool or progress bar
+        Show a progress bar, or count trainings on one that is passed.
+    random_state : int, Generator, RandomState or None
+        Of the splits.
 
     Attributes
     ----------
@@ -52,10 +71,12 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     best_estimator_ : estimator
     base_score_ : float
         The measure without a penalty.
+    explained_ : float
+        How much better than a constant the unconstrained predictor is.
     frontier_ : Frontier
-        Every gamma that was tried, 0 included: loss, score and penalty on the validation rows.
+        Every gamma that was tried, 0 included: loss, score, penalty and the measure on the rows that judge.
     models_ : mapping from gamma to estimator
-        The models of ``frontier_``, trained without the validation rows.
+        The models of ``frontier_``, trained without the rows that judge; of several folds the first.
     remark_ : str
         What to know about the ends of the interval; empty if nothing.
     """
@@ -69,8 +90,9 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         high: float = 1e4,
         max_trials: int = 12,
         validation_fraction: float = 0.2,
+        folds: int | None = None,
         refit: bool = True,
-        verbose: bool = False,
+        verbose: Any = False,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -80,37 +102,39 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         self.high = high
         self.max_trials = max_trials
         self.validation_fraction = validation_fraction
+        self.folds = folds
         self.refit = refit
         self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Search on a split of the rows, then train on all of them."""
+        """Search on splits of the rows, then train on all of them."""
         if not isinstance(self.estimator, CIPEstimator):
             kind = type(self.estimator).__name__
             advice = "put the search into the pipeline, as its last step" if kind == "Pipeline" else "pass one"
             raise InputTypeError(f"The search is over a CIPRegressor or CIPClassifier, got {kind}; {advice}.")
-        measure = self._settled_measure()
+        measure = checked_criterion(self.measure, classifier=is_classifier(self.estimator), further=("penalty",))
         whole(self.max_trials, "max_trials", minimum=2)
-        with tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="fit") as bar:
-            trials = Trials(
-                self.estimator,
-                X,
-                y,
-                sample_weight,
-                validation_fraction=self.validation_fraction,
-                random_state=self.random_state,
-                bar=bar,
-            )
-            choice = trials.search(measure, self.tolerance, self.low, self.high, self.max_trials)
+        own = hasattr(self.verbose, "update")
+        bar = self.verbose if own else tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="gamma")
+        try:
+            trials = _Trials(self, X, y, sample_weight, measure, bar)
+            choice = trials.within_bound() if measure == "penalty" else trials.within_tolerance()
+        finally:
+            if not own:
+                bar.close()
         if choice.remark:
             warnings.warn(choice.remark, UserWarning, stacklevel=2)
         self.best_gamma_, self.remark_ = choice.gamma, choice.remark
-        self.frontier_, self.models_ = trials.frontier, trials.models
+        self.frontier_, self.models_ = Frontier(tuple(trials.points)), trials.models
         self.base_score_ = trials.points[0].measures[measure]
+        self.explained_ = Allowance("loss" if measure == "penalty" else measure, 0.0, trials.judged[0.0]).explained
         self.best_estimator_ = self.models_[self.best_gamma_]
         if self.refit:
             self.best_estimator_ = clone(self.estimator).set_params(gamma=self.best_gamma_)
+            if self.best_gamma_ == 0:
+                # Without a penalty imagined rows would be ignored, which a fit refuses.
+                self.best_estimator_.set_params(counterfactuals=None)
             self.best_estimator_.fit(X, y, sample_weight)
         return self
 
@@ -157,13 +181,6 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         """Classes of the chosen model, in the order of its probabilities; only in classification."""
         return np.asarray(self._chosen.classes_)
 
-    def _settled_measure(self) -> str:
-        if self.measure is None:
-            return "score" if is_classifier(self.estimator) else "loss"
-        if self.measure not in _MEASURES:
-            raise InputError(f"measure must be one of {', '.join(_MEASURES)}, got {self.measure!r}; pass one of these.")
-        return self.measure
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
@@ -171,3 +188,110 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
         return tags
+
+
+class _Trials:
+    """Trainings at one gamma after the other, all on the same rows and judged on the same others."""
+
+    def __init__(self, search: GammaSearch, X: Any, y: Any, sample_weight: Any, measure: str, bar: Any) -> None:
+        self.search, self.measure, self.bar = search, measure, bar
+        self.models: dict[float, Any] = {}
+        self.points: list[Point] = []
+        self.judged: dict[float, Judged] = {}
+        self.folds: list[tuple[Prepared, tuple[Any, Any], Invariance | None]] = []
+        splits = _splits(search, X, y)
+        n = sum(len(judge) for _, judge in splits) if len(splits) > 1 else sum(map(len, splits[0]))
+        if sample_weight is not None and np.shape(sample_weight) != (n,):
+            raise InputError(
+                f"sample_weight must have one number per row, got shape {np.shape(sample_weight)} for {n} rows; pass "
+                f"one weight per row."
+            )
+        for rows, judge in splits:
+            weights = None if sample_weight is None else take(sample_weight, rows)
+            prepared = Prepared.of(search.estimator, *rows_of(X, y, rows), weights)
+            others = rows_of(X, y, judge)
+            self.folds.append((prepared, others, prepared.judge(*others)))
+
+    def measured(self, gamma: float) -> dict[str, float]:
+        """Train at a gamma and judge."""
+        judged, penalties = None, []
+        for prepared, (X, y), penalty in self.folds:
+            model = prepared.trained(gamma)
+            own = Judged.of(model, X, y)
+            judged = own if judged is None else judged.joined(own)
+            self.models.setdefault(gamma, model)
+            if penalty is not None:
+                penalties.append(model.penalty_value(X, penalty=penalty))
+        assert judged is not None
+        self.judged[gamma] = judged
+        wanted = dict.fromkeys(["loss", "score", *([self.measure] if self.measure in CRITERIA else [])])
+        measures = {name: CRITERIA[name](judged) for name in wanted}
+        if penalties:
+            measures["penalty"] = float(np.mean(penalties))
+        self.points.append(Point(gamma, 0, measures))
+        self.bar.update()
+        self.bar.set_postfix(gamma=f"{gamma:.3g}", **{name: f"{value:.3g}" for name, value in measures.items()})
+        return measures
+
+    def within_tolerance(self) -> Choice:
+        """Train without a penalty, then bisect for the largest gamma within a tolerance."""
+        search = self.search
+        tolerance = non_negative(search.tolerance, "tolerance")
+        self.measured(0.0)
+        allowance = Allowance(self.measure, tolerance, self.judged[0.0])
+        if not allowance.explains_something:
+            return Choice(
+                0.0,
+                f"Even without a penalty the predictor is no better than a constant ({self.measure} "
+                f"{self.points[0].measures[self.measure]:.3g}), so a tolerance has nothing to be a share of; gamma is "
+                f"0. Add inputs that tell the outcome, or rows.",
+            )
+
+        def lost(gamma: float) -> float:
+            self.measured(gamma)
+            return allowance.lost(self.judged[gamma])[1]
+
+        bound = tolerance * allowance.explained
+        return largest_allowed_gamma(lost, lambda value: value <= bound, search.low, search.high, search.max_trials)
+
+    def within_bound(self) -> Choice:
+        """Bisect for the smallest gamma whose penalty meets a bound."""
+        search = self.search
+        low, high, bound = search.low, search.high, positive(search.tolerance, "tolerance")
+        if self.folds[0][0].estimator.route_ == NO_ROUTE:
+            raise InputError(
+                "There is no penalty to bound where no independence is to be kept; name protected columns."
+            )
+        self.measured(0.0)
+        largest_allowed_gamma(
+            lambda gamma: self.measured(gamma)["penalty"], lambda value: value > bound, low, high, search.max_trials
+        )
+        penalties = {point.gamma: point.measures["penalty"] for point in self.points}
+        if min(penalties.values()) > bound:
+            # Does the penalty still fall where the interval ends?
+            near = max(low, high / 10)
+            penalties[near] = self.measured(near)["penalty"]
+        meeting = [gamma for gamma, penalty in penalties.items() if penalty <= bound]
+        if meeting:
+            return Choice(min(meeting), "")
+        falls = penalties[high] < _STILL_FALLS * penalties[near]
+        remark = (
+            f"Even gamma {high:g} does not meet the bound {bound:g}: the least penalty reached is "
+            f"{min(penalties.values()):.3g}, and a bound below what a constant prediction has cannot be met; "
+            f"{'raise high' if falls else 'the penalty no longer falls, so raise the bound'}."
+        )
+        return Choice(high, remark)
+
+
+def _splits(search: GammaSearch, X: Any, y: Any) -> list[tuple[np.ndarray, np.ndarray]]:  # positions
+    """Rows to train on and rows to judge on: one split, or one per fold."""
+    seed = as_seed(search.random_state)
+    labels = y if is_classifier(search.estimator) else None
+    train, judge = split_rows(X, y, search.validation_fraction, seed, labels)
+    n = len(train) + len(judge)
+    folds = search.folds if search.folds is not None else (_FOLDS if n < _ROWS_FOR_ONE_SPLIT else 1)
+    if whole(folds, "folds", minimum=1) == 1:
+        return [(train, judge)]
+    kind = KFold if labels is None else StratifiedKFold
+    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or folds=1"):
+        return list(kind(folds, shuffle=True, random_state=seed).split(np.zeros(n), labels))

@@ -1,16 +1,23 @@
-"""The default network, and networks of users' own."""
+"""The default network, the invariant path beside a network, and networks of users' own; and how they are asked."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ciplearn._core.errors import InputTypeError
+from ciplearn._core.columns import TableEncoding
+from ciplearn._core.errors import CiplearnError, InputTypeError
 from ciplearn._core.numbers import whole
+from ciplearn.estimators.tables import FurtherInputs
+
+# Rows predicted at a time.
+_ROWS_AT_ONCE, _ROWS_WITH_TENSORS_AT_ONCE = 65_536, 2048
 
 
 class Perceptron(nn.Module):
@@ -31,6 +38,8 @@ class Perceptron(nn.Module):
     n_outputs : int
     centre, spread : sequence of float, optional
         Mean and standard deviation of each output, where the target has such.
+    generator : torch.Generator, optional
+        Of the initial weights; torch's own where there is none.
     """
 
     centre: Tensor
@@ -43,6 +52,7 @@ class Perceptron(nn.Module):
         n_outputs: int,
         centre: Sequence[float] | None = None,
         spread: Sequence[float] | None = None,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.n_inputs = n_inputs
@@ -54,13 +64,41 @@ class Perceptron(nn.Module):
         self.register_buffer("spread", torch.ones(n_outputs) if spread is None else torch.tensor(list(spread)).float())
         layers: list[nn.Module] = []
         for width in self.hidden:
-            layers += [nn.Linear(n_inputs, width), nn.Tanh()]
+            layers += [_linear(n_inputs, width, generator), nn.Tanh()]
             n_inputs = width
-        self.layers = nn.Sequential(*layers, nn.Linear(n_inputs, n_outputs))
+        self.layers = nn.Sequential(*layers, _linear(n_inputs, n_outputs, generator))
 
     def forward(self, inputs: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
         """Evaluate the network."""
         return torch.addcmul(self.centre, self.layers(inputs), self.spread)
+
+
+class InvariantPath(nn.Module):
+    """Ŷ = c(inputs that do not descend from A) + r(all inputs).
+
+    No penalty can flatten c, which never changes with A: a strong penalty ends at the best predictor from
+    non-descendants and not at a constant.
+
+    Parameters
+    ----------
+    path : Perceptron
+        c.
+    rest : nn.Module
+        r: takes the encoded table, and whatever else there is.
+    places : sequence of int
+        Where the inputs of c stand among those of the table.
+    """
+
+    places: Tensor
+
+    def __init__(self, path: Perceptron, rest: nn.Module, places: Sequence[int]) -> None:
+        super().__init__()
+        self.path, self.rest = path, rest
+        self.register_buffer("places", torch.tensor(list(places)))
+
+    def forward(self, table: Tensor, *further: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
+        """Add both parts."""
+        return self.path(table[:, self.places]) + self.rest(table, *further)
 
 
 def network_of(module: Any) -> nn.Module:
@@ -79,3 +117,51 @@ def network_of(module: Any) -> nn.Module:
             f"module must be a torch.nn.Module, or a function that returns one, got {made!r}; pass an instance."
         )
     return made
+
+
+def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """Make a user's network from a seed; torch's own generator, from which its layers draw, is put back afterwards."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make()
+
+
+def outputs(module: nn.Module, features: Tensor, further: FurtherInputs) -> Tensor:  # (n, width) -> (n, k)
+    """Return what a network says of rows, a piece at a time."""
+    device = next(module.parameters()).device
+    at_once = _ROWS_AT_ONCE if further.is_empty else _ROWS_WITH_TENSORS_AT_ONCE
+    ours = Perceptron | InvariantPath
+    if isinstance(module, ours) and isinstance(getattr(module, "rest", module), ours):
+        # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
+        module, features = copy.deepcopy(module).double(), features.double()
+    pieces = []
+    with torch.no_grad():
+        for part in torch.arange(len(features)).split(at_once):
+            inputs = (features[part], *further.read(part))
+            pieces.append(module(*(one.to(device) for one in inputs)))
+    return torch.cat(pieces)
+
+
+@contextmanager
+def naming_inputs(encoding: TableEncoding, n_further: int) -> Iterator[None]:
+    """Add to an error from inside a network what the network was called with."""
+    try:
+        yield
+    except CiplearnError:
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        columns = ", ".join(f"{column.name} ({column.width})" for column in encoding.columns)
+        error.add_note(
+            f"The network was called with the encoded table, {encoding.width} columns wide: {columns}; and with "
+            f"{n_further} further inputs from tensors=."
+        )
+        raise
+
+
+def _linear(n_inputs: int, n_outputs: int, generator: torch.Generator | None) -> nn.Linear:
+    """A layer as torch initialises it, from a generator of one's own."""
+    layer = nn.utils.skip_init(nn.Linear, n_inputs, n_outputs)
+    nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5), generator=generator)
+    bound = 1 / math.sqrt(n_inputs) if n_inputs else 0.0
+    nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+    return layer

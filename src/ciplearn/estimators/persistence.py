@@ -9,6 +9,7 @@ import json
 import os
 import platform
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -24,24 +25,59 @@ from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
+from ciplearn import kernels, penalties
+from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import checksum, finish_folder, listed_folder, read_listed
-from ciplearn.causal import CausalGraph, Independence
+from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.card import model_card
 from ciplearn.estimators.classifier import CIPClassifier
-from ciplearn.estimators.networks import Perceptron, network_of
+from ciplearn.estimators.imagining import checked_models
+from ciplearn.estimators.networks import InvariantPath, Perceptron, network_of
+from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
-from ciplearn.estimators.specs import from_spec, to_spec
 from ciplearn.learning.settings import chosen_device
 
 # Raised when an older ciplearn could no longer read what this one writes.
-FORMAT = 1
+FORMAT = 2
 
 _CLASSES: dict[str, type[CIPEstimator]] = {"CIPClassifier": CIPClassifier, "CIPRegressor": CIPRegressor}
-_WEIGHTS, _DESCRIPTION, _CARD = "weights.safetensors", "model.json", "README.md"
-_NOT_SAVED = {"graph", "independence", "module", "penalty", "checkpoint", "random_state", "warm_start"}
+_WEIGHTS, _DESCRIPTION, _README = "weights.safetensors", "model.json", "README.md"
+_NOT_SAVED = {
+    "graph",
+    "independence",
+    "counterfactuals",
+    "module",
+    "penalty",
+    "checkpoint",
+    "random_state",
+    "warm_start",
+}
+
+
+_KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        kernels.Categorical,
+        kernels.Gaussian,
+        kernels.Laplace,
+        kernels.Linear,
+        kernels.Product,
+        kernels.Sum,
+        kernels.Nystroem,
+        kernels.OneHot,
+        kernels.RandomFourier,
+        penalties.CIRCE,
+        penalties.HSCIC,
+        penalties.HSIC,
+        penalties.MMD,
+        penalties.ResidualHSCIC,
+        CategoryColumn,
+        NumberColumn,
+        TableEncoding,
+    )
+}
 
 
 def save_model(
@@ -77,7 +113,7 @@ def save_model(
     with listed_folder(target, overwrite=overwrite) as fresh:
         (fresh / _WEIGHTS).write_bytes(weights)
         (fresh / _DESCRIPTION).write_text(description, encoding="utf-8")
-        (fresh / _CARD).write_text(model_card(json.loads(description)), encoding="utf-8")
+        (fresh / _README).write_text(_card(json.loads(description)), encoding="utf-8")
     return target
 
 
@@ -115,10 +151,12 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     model = _CLASSES[description["class"]](**parameters)
     model.penalty = from_spec(description["penalty"])
     model.graph = None if description["graph"] is None else CausalGraph.from_json(json.dumps(description["graph"]))
-    model.roles_ = _roles(model, description)
-    for name in ("encoding_", "right_encoding_", "given_encoding_"):
-        if name in description:
-            setattr(model, name, from_spec(description[name]))
+    model.roles_ = Roles.from_dict(description["roles"], model.graph)
+    model.route_ = description["route"]
+    if model.graph is None and model.protected is None and model.roles_.statements:
+        model.independence = model.roles_.independence
+    model.encoding_ = from_spec(description["encoding"])
+    model.statement_encodings_ = from_spec(description["statement_encodings"])
     _restore_target(model, description["target"])
     model.gamma_, model.gamma_scale_ = description["gamma"], description["gamma_scale"]
     model.n_iter_ = description["epochs"]
@@ -135,14 +173,11 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
 
 def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) -> dict[str, Any]:
     network: nn.Module = model.module_
-    own: dict[str, Any] = {"own": type(network).__name__}
-    if isinstance(network, Perceptron):
-        own = {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs]}
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_SAVED}
     if isinstance(model.random_state, Integral):
         # A generator has moved on since; a seed says how to train again.
         parameters["random_state"] = model.random_state
-    description: dict[str, Any] = {
+    return {
         "format": FORMAT,
         "class": type(model).__name__,
         "versions": {
@@ -154,8 +189,11 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "parameters": {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()},
         "penalty": to_spec(model.penalty),
         "graph": None if model.graph is None else json.loads(model.graph.to_json()),
-        "inputs": list(model.roles_.inputs),
-        "independence": None if model.roles_.independence is None else model.roles_.independence.to_dict(),
+        "roles": model.roles_.to_dict(),
+        "route": model.route_,
+        "counterfactuals": _said_of_models(model),
+        "encoding": to_spec(model.encoding_),
+        "statement_encodings": to_spec(model.statement_encodings_),
         "columns": [str(name) for name in getattr(model, "array_names_", getattr(model, "feature_names_in_", ()))],
         "array": hasattr(model, "array_names_"),
         "target": _target(model),
@@ -163,14 +201,28 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "gamma_scale": model.gamma_scale_,
         "epochs": model.n_iter_,
         "history": list(model.history_),
-        "network": own,
+        "network": _architecture(network),
         "scores": scores,
         "weights_sha256": checksum(weights),
     }
-    for name in ("encoding_", "right_encoding_", "given_encoding_"):
-        if hasattr(model, name):
-            description[name] = to_spec(getattr(model, name))
-    return description
+
+
+def _said_of_models(model: CIPEstimator) -> list[str]:
+    """What made the imagined rows, in words: a saved model predicts without them."""
+    if model.route_ != COUNTERFACTUAL:
+        return []
+    if model.counterfactuals is None:
+        return ["worlds that were passed to fit"]
+    return [str(one) for one in checked_models(model.counterfactuals)]
+
+
+def _architecture(network: nn.Module) -> dict[str, Any]:
+    if isinstance(network, InvariantPath):
+        parts = {"path": _architecture(network.path), "rest": _architecture(network.rest)}
+        return {"places": network.places.tolist(), **parts}
+    if isinstance(network, Perceptron):
+        return {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs]}
+    return {"own": type(network).__name__}
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
@@ -193,13 +245,6 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     if str(description.get("class")) not in _CLASSES:
         raise InputError(f"{folder} names an unknown model {description.get('class')!r}; it was changed or is too new.")
     return description, weights
-
-
-def _roles(model: CIPEstimator, description: dict[str, Any]) -> Roles:
-    said = description["independence"]
-    if model.graph is None and model.protected is None and said is not None:
-        model.independence = Independence(right=said["right"], given=said["given"])
-    return model._roles_of(pd.DataFrame(columns=[str(name) for name in description["columns"]]))
 
 
 def _target(model: CIPEstimator) -> dict[str, Any]:
@@ -227,17 +272,24 @@ def _restore_target(model: CIPEstimator, target: dict[str, Any]) -> None:
 
 
 def _network(said: dict[str, Any], module: nn.Module | None, weights: bytes, folder: Path) -> nn.Module:
-    if "perceptron" in said:
-        n_inputs, hidden, n_outputs = said["perceptron"]
-        module = Perceptron(n_inputs, hidden, n_outputs)
-    elif module is None:
-        raise InputError(f"{folder} was trained with its own network {said.get('own')}; pass one as module=.")
+    network = _built(said, module, folder)
     try:
-        module.load_state_dict(load_tensors(weights))
+        network.load_state_dict(load_tensors(weights))
     except (RuntimeError, SafetensorError) as error:
         raise InputError(
             f"The weights in {folder} do not fit the network; pass a module of the same architecture."
         ) from error
+    return network
+
+
+def _built(said: dict[str, Any], module: nn.Module | None, folder: Path) -> nn.Module:
+    if "places" in said:
+        path, rest = (_built(said[part], module, folder) for part in ("path", "rest"))
+        return InvariantPath(path, rest, said["places"])  # type: ignore[arg-type]
+    if "perceptron" in said:
+        return Perceptron(*said["perceptron"])
+    if module is None:
+        raise InputError(f"{folder} was trained with its own network {said.get('own')}; pass one as module=.")
     return module
 
 
@@ -245,7 +297,7 @@ def _dry_run(model: CIPEstimator) -> None:
     """Ask for one row of nothing: an entry of a wrong kind shows here and not in use."""
     empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
     features = torch.from_numpy(model.encoding_.features(empty))
-    if isinstance(model.module_, Perceptron):
+    if isinstance(model.module_, Perceptron | InvariantPath) and model.module is None:
         answer = model.module_(features.to(next(model.module_.parameters()).device))
         if not isinstance(model, CIPClassifier):
             answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
@@ -266,3 +318,64 @@ def _plain(value: Any) -> Any:
     if isinstance(value, torch.device):
         return str(value)
     raise InputTypeError(f"A model with {value!r} among its parameters or classes cannot be saved; use plain values.")
+
+
+def to_spec(value: Any) -> Any:
+    """Return a value as JSON-ready data."""
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = type(value).__name__
+        if kind not in _KINDS:
+            raise InputError(f"{value!r} cannot be saved, ciplearn does not know {kind}; save the weights yourself.")
+        return {"kind": kind, **{field.name: to_spec(getattr(value, field.name)) for field in fields(value)}}
+    if isinstance(value, tuple | list):
+        return [to_spec(entry) for entry in value]
+    return value
+
+
+def from_spec(spec: Any) -> Any:
+    """Return the value that `to_spec` has described."""
+    if isinstance(spec, list):
+        return tuple(from_spec(entry) for entry in spec)
+    if not isinstance(spec, dict):
+        return spec
+    arguments = {name: from_spec(entry) for name, entry in spec.items() if name != "kind"}
+    kind = _KINDS.get(str(spec.get("kind")))
+    if kind is None:
+        raise InputError(f"The model file names an unknown kind {spec.get('kind')!r}; it was changed or is too new.")
+    try:
+        # Products and sums take their parts one by one.
+        return kind(*arguments["parts"]) if "parts" in arguments else kind(**arguments)
+    except TypeError as error:
+        raise InputError(
+            f"The model file describes {spec['kind']} in a way that does not fit; it was changed."
+        ) from error
+
+
+def _card(description: dict[str, Any]) -> str:
+    """A short card that says what a saved model is, as Markdown."""
+    roles, gamma = description["roles"], description["gamma"]
+    lines = [f"# {description['class']}", "", f"Predicts from: {', '.join(roles['inputs'])}.", ""]
+    weight = f"at gamma = {gamma:g} (a plain weight of {gamma * description['gamma_scale']:.3g})"
+    if description["route"] == NO_ROUTE:
+        lines.append("Trained without a penalty: nothing was done for counterfactual invariance.")
+    elif description["route"] == COUNTERFACTUAL:
+        lines += [
+            f"Trained with a penalty on the variance of predictions had {', '.join(roles['protected'])} been "
+            f"different, {weight}, on rows imagined by {'; '.join(description['counterfactuals'])}.",
+            "",
+            "Such a predictor is as invariant as the causal model is right. Audit it before relying on it.",
+        ]
+    else:
+        stated = roles["statements"][0]
+        given = f" given {', '.join(stated['given'])}" if stated["given"] else ""
+        lines += [
+            f"Trained with a penalty on dependence of the prediction on {', '.join(stated['right'])}{given}, {weight}.",
+            "",
+            "A penalty makes dependence small, not zero, and the step from independence to counterfactual invariance "
+            "rests on the causal graph. Audit the model before relying on it.",
+        ]
+    if description["scores"]:
+        lines += ["", "| measure | value |", "|---|---|"]
+        lines += [f"| {name} | {value:.4g} |" for name, value in description["scores"].items()]
+    versions = ", ".join(f"{name} {version}" for name, version in description["versions"].items())
+    return "\n".join([*lines, "", f"Saved with {versions}. Load with `ciplearn.load_model(folder)`.", ""])

@@ -11,9 +11,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 from torch import Tensor
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.complaints import one_sentence
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import Objective, SquaredError
@@ -94,7 +93,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _read_target(self, y: Any) -> np.ndarray:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        with one_sentence("The target cannot be used", "pass a finite number a row, or use CIPClassifier for labels"):
+        with in_one_sentence("The target cannot be used", "pass finite numbers, or use CIPClassifier for labels"):
             if np.asarray(y).dtype.kind in "mM":
                 raise InputError("The target holds dates; convert it to numbers, days since a start for example.")
             target = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=self), dtype=float)
@@ -124,8 +123,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _outcome(self, target: Tensor) -> tuple[Tensor, float]:
         return target, float(target.var(dim=0, correction=0).mean())
 
-    def _fresh_perceptron(self, n_inputs: int) -> Perceptron:
-        return Perceptron(n_inputs, self.hidden, len(self.target_low_), self.target_centre_, self.target_spread_)
+    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
+        centre = self.target_centre_ if centred else None
+        return Perceptron(n_inputs, self.hidden, len(self.target_low_), centre, self.target_spread_, generator)
 
     def _prediction_kernel(self) -> Gaussian:
         # The frontier hardly depends on the length scale as long as it is of the order of the outcome's own spread;

@@ -5,42 +5,46 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence, Verdict
-from ciplearn.causal.vector_columns import columns_of, nodes_of
+from ciplearn.causal.vector_columns import columns_of, node_of, nodes_of
 
 Columns = Sequence[str | int] | str | int | None
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns the network sees, and which independence it shall keep.
+    """Which columns the network sees, which are protected, and which independence it shall keep.
 
     Attributes
     ----------
     inputs : tuple of str
-    independence : Independence or None
-        None trains without a penalty.
+    protected : tuple of str
+        Columns that the prediction shall not follow: of the graph's protected nodes, of those named, or of the
+        statement's right side.
+    statements : tuple of Independence
+        What a penalty on dependence enforces; of several the one that is violated most counts.
+    unchanged : tuple of str
+        Inputs that do not descend from the protected variables; none where no graph tells.
     verdict : Verdict or None
-        What the graph says about the independence, where there is a graph.
+        What the graph says about the statement, where there is a graph.
     """
 
     inputs: tuple[str, ...]
-    independence: Independence | None
+    protected: tuple[str, ...] = ()
+    statements: tuple[Independence, ...] = ()
+    unchanged: tuple[str, ...] = ()
     verdict: Verdict | None = None
 
     @property
-    def protected(self) -> tuple[str, ...]:
-        """What the prediction shall not follow: of the graph's protected nodes, or of the statement's right side."""
-        right = self.independence.right if self.independence else ()
-        if self.verdict is None:
-            return tuple(right)
-        return tuple(column for node in self.verdict.protected for column in columns_of(node, right))
+    def independence(self) -> Independence | None:
+        """The statement, the first of several; None where there is none."""
+        return self.statements[0] if self.statements else None
 
     def protects_nothing(self, table: pd.DataFrame) -> bool:
         """Whether no protected column varies in these rows."""
@@ -56,8 +60,29 @@ class Roles:
     @property
     def used(self) -> tuple[str, ...]:
         """Every column that training reads."""
-        statement = self.independence
-        return tuple(dict.fromkeys((*self.inputs, *((*statement.right, *statement.given) if statement else ()))))
+        stated = (name for statement in self.statements for name in (*statement.right, *statement.given))
+        return tuple(dict.fromkeys((*self.inputs, *stated, *self.protected)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the roles as JSON-ready data."""
+        return {
+            "inputs": list(self.inputs),
+            "protected": list(self.protected),
+            "statements": [statement.to_dict() for statement in self.statements],
+            "unchanged": list(self.unchanged),
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any], graph: CausalGraph | None) -> Self:
+        """Read what `to_dict` has written, without asking the criterion again."""
+        return cls(
+            tuple(said["inputs"]),
+            tuple(said["protected"]),
+            tuple(Independence(right=one["right"], given=one["given"]) for one in said["statements"]),
+            tuple(said["unchanged"]),
+            None if said["verdict"] is None or graph is None else Verdict.from_dict(said["verdict"], graph),
+        )
 
 
 def settle_roles(
@@ -69,9 +94,20 @@ def settle_roles(
     context: Columns,
     inputs: Columns,
     adjustment: Columns,
-    independence: Independence | None,
+    independence: Independence | Sequence[Independence] | None,
+    model_graph: CausalGraph | None = None,
 ) -> Roles:
-    """Return the roles that a table and an estimator's arguments give together."""
+    """Return the roles that a table and an estimator's arguments give together.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Without the outcome.
+    graph, outcome, protected, context, inputs, adjustment, independence
+        As an estimator takes them.
+    model_graph : CausalGraph, optional
+        That of a causal model, which tells what descends from the protected columns where no graph was passed.
+    """
     names = tuple(table.columns)
     chosen = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
     named = named_columns(chosen, names, outcome)
@@ -83,26 +119,47 @@ def settle_roles(
         if independence is not None:
             raise InputError("Pass either a graph or an independence, got both; the graph derives its own.")
         return _from_graph(graph, outcome, named, names)
-    if independence is None and named["protected"]:
-        independence = Independence(right=named["protected"], given=named["adjustment"] or ())
-    elif named["protected"] and independence is not None:
-        raise InputError("Pass either protected columns or an independence, got both; the independence says it all.")
-    elif protected is not None and not named["protected"]:
+    statements = _checked_statements(independence)
+    if protected is not None and not named["protected"]:
         raise InputError("No protected column was named, got protected=[]; name the columns to be invariant in.")
-    if independence is not None:
-        if not isinstance(independence, Independence):
-            raise InputTypeError(
-                f"independence must be an Independence, got {independence!r}; pass Independence(right=[...])."
-            )
-        _require(independence.right, names, "right")
-        _require(independence.given, names, "given")
-    return Roles(named["inputs"] or names, independence)
+    if named["protected"] and statements and model_graph is None:
+        raise InputError("Pass either protected columns or an independence, got both; the independence says it all.")
+    if named["protected"] and not statements and model_graph is None:
+        statements = (Independence(right=named["protected"], given=named["adjustment"] or ()),)
+    for statement in statements:
+        _require(statement.right, names, "right")
+        _require(statement.given, names, "given")
+    kept = named["protected"] or (statements[0].right if statements else ())
+    _require(kept, names, "protected")
+    seen = named["inputs"] or names
+    return Roles(seen, tuple(kept), statements, _unchanged(model_graph, kept, seen))
+
+
+def _checked_statements(independence: Any) -> tuple[Independence, ...]:
+    if independence is None:
+        return ()
+    several = tuple(independence) if isinstance(independence, list | tuple) else (independence,)
+    if not several:
+        raise InputError("independence holds no statement, got an empty list; pass one, or leave it out.")
+    for one in several:
+        if not isinstance(one, Independence):
+            raise InputTypeError(f"independence must be an Independence, got {one!r}; pass Independence(right=[...]).")
+    return several
+
+
+def _unchanged(graph: CausalGraph | None, protected: Iterable[str], inputs: Iterable[str]) -> tuple[str, ...]:
+    """Inputs that the graph says an intervention on the protected columns does not change."""
+    if graph is None:
+        return ()
+    changed = graph.descendants([node_of(name, graph.nodes) for name in protected])
+    nodes = {name: node_of(name, graph.nodes) for name in inputs}
+    return tuple(name for name, node in nodes.items() if node in graph.nodes and node not in changed)
 
 
 def named_columns(
     chosen: Mapping[str, Any], names: tuple[str, ...], outcome: str | None
 ) -> dict[str, tuple[str, ...] | None]:
-    """Return the names behind what estimators and rivals take for their roles: names or positions, one or several.
+    """Return the names behind what estimators and baselines take for their roles: names or positions, one or several.
 
     Parameters
     ----------
@@ -141,7 +198,8 @@ def _from_graph(
     refuse_outcome(verdict.outcome, names)
     right, given = verdict.independence.right, verdict.independence.given
     statement = Independence(right=_columns(right, names, "right"), given=_columns(given, names, "given"))
-    return Roles(_columns(verdict.inputs, names, "inputs"), statement, verdict)
+    kept, seen = _columns(verdict.protected, names, "protected"), _columns(verdict.inputs, names, "inputs")
+    return Roles(seen, kept, (statement,), _unchanged(graph, kept, seen), verdict)
 
 
 def _columns(nodes: Iterable[str], names: tuple[str, ...], role: str) -> tuple[str, ...]:

@@ -1,19 +1,26 @@
-"""From what people pass as X and weights to a pandas table with named columns, and numbers."""
+"""What `fit` and `predict` are given, read at the doorway: tables, weights, gaps, tensors, and rows held out."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+from torch import Tensor
+from torch.utils.data import Dataset, StackDataset, Subset
 
-from ciplearn._core.errors import InputError
-from ciplearn.estimators.complaints import one_sentence
-from ciplearn.estimators.missing import without_missing
+from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
+from ciplearn._core.numbers import positive
+from ciplearn._core.tables import as_frame
+from ciplearn.learning.dataset_rows import checked_length, read_batches
 
-_NUMBERS_AS_OBJECTS = ("integer", "floating", "mixed-integer-float", "decimal")
+MISSING_POLICIES = ("error", "drop", "impute")
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -56,29 +63,8 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     return frame
 
 
-def as_frame(X: Any) -> pd.DataFrame | None:
-    """Return a pandas frame with text labels for a pandas or polars frame, None for anything else."""
-    if isinstance(X, pd.DataFrame):
-        frame = X.set_axis([str(label) for label in X.columns], axis=1)
-    elif hasattr(X, "get_column") and hasattr(X, "columns"):  # polars, without importing it
-        frame = pd.DataFrame({str(name): X.get_column(name).to_list() for name in X.columns})
-    else:
-        return None
-    repeated = frame.columns[frame.columns.duplicated()].tolist()
-    if repeated:
-        raise InputError(f"X has several columns of the same name, got {repeated} more than once; rename them.")
-    return frame.assign(**{name: _as_numbers(column) for name, column in frame.items() if column.dtype == object})
-
-
-def _as_numbers(column: pd.Series) -> pd.Series:
-    """Return numbers that came as objects, as from a database or an array of objects, in a type of their own."""
-    if pd.api.types.infer_dtype(column, skipna=True) not in _NUMBERS_AS_OBJECTS:
-        return column
-    return column.where(column.notna(), np.nan).astype(float)
-
-
 def _read_array(estimator: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
-    with one_sentence("X cannot be used", "pass a frame, or an array of numbers, rows by columns"):
+    with in_one_sentence("X cannot be used", "pass a frame, or an array of numbers, rows by columns"):
         if np.ma.isMaskedArray(X):
             X = np.ma.filled(X.astype(float), np.nan)
         return validate_data(
@@ -92,8 +78,126 @@ def _read_array(estimator: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
 
 
 def read_weights(weights: Any, table: pd.DataFrame) -> np.ndarray:  # (n,)
-    """Check one weight a row; the largest becomes 1."""
-    with one_sentence("sample_weight cannot be used", "pass one number a row, none negative, not all zero"):
+    """Check one weight per row; the largest becomes 1."""
+    with in_one_sentence("sample_weight cannot be used", "pass one number per row, none negative, not all zero"):
         checked = _check_sample_weight(weights, table, ensure_non_negative=True)
         # Only ratios count; what single precision cannot hold would not be one.
         return checked / checked.max()
+
+
+def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Apply a policy to gaps in the used columns; return the table and which rows are kept.
+
+    Parameters
+    ----------
+    table : DataFrame
+    used : tuple of str
+        Columns that are read.
+    policy : str
+        ``"error"`` refuses missing values; ``"drop"`` leaves out rows that have any; ``"impute"`` puts the training
+        rows' median in place of a missing number and makes "missing" a category of its own.
+    """
+    if policy not in MISSING_POLICIES:
+        raise InputError(f"missing must be one of {', '.join(MISSING_POLICIES)}, got {policy!r}; pass one of these.")
+    if policy == "error":
+        _refuse_missing(table, used, 'pass missing="impute", or missing="drop" to leave out such rows in training')
+    kept = np.ones(len(table), dtype=bool)
+    if policy != "drop":
+        return table, kept
+    kept = ~table[list(used)].isna().any(axis=1).to_numpy()
+    if kept.sum() < 2:
+        raise InputError(
+            f"Only {int(kept.sum())} of {len(table)} rows have all values; fill some, or use fewer columns."
+        )
+    return table[kept], kept
+
+
+def refuse_unpredictable(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> None:
+    """Raise where a row to predict misses a value that the policy in training gives no place to."""
+    if policy != "impute":
+        _refuse_missing(table, used, 'train with missing="impute" to predict such rows')
+
+
+def _refuse_missing(table: pd.DataFrame, used: tuple[str, ...], otherwise: str) -> None:
+    gaps = table[list(used)].isna()
+    if gaps.to_numpy().any():
+        columns = gaps.columns[gaps.any()].tolist()
+        raise InputError(
+            f"Input contains NaN: {int(gaps.any(axis=1).sum())} of {len(table)} rows miss a value in {columns}; "
+            f"drop or fill them, or {otherwise}."
+        )
+
+
+def split_rows(
+    X: Any, y: Any, share: float, random_state: Any, labels: Any = None
+) -> tuple[np.ndarray, np.ndarray]:  # positions
+    """Return the rows to train on and a share of the rows to judge on, in equal parts of each label."""
+    with in_one_sentence("X and y cannot be split", "pass tables or arrays with rows"):
+        n, n_targets = _num_samples(X), _num_samples(y)
+    if n != n_targets:
+        raise InputError(f"X has {n} rows and y has {n_targets}; pass the same rows to both.")
+    if positive(share, "The share of rows that judge") >= 1:
+        raise InputError(f"The share of rows that judge must be below 1, got {share!r}; pass for example 0.2.")
+    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows"):
+        train, judge = train_test_split(np.arange(n), test_size=share, random_state=random_state, stratify=labels)
+    return train, judge
+
+
+def held_out(n: int, share: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:  # positions
+    """Return the rows to train on, and those that say when to stop."""
+    if positive(share, "validation_fraction") >= 1:
+        raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    count = max(2, round(share * n))
+    return order[count:], order[:count]
+
+
+@dataclass(frozen=True)
+class FurtherInputs:
+    """What a network takes beside the table: tensors first, then what the dataset holds; one entry per row each."""
+
+    tensors: tuple[Tensor, ...] = ()
+    dataset: Dataset[Any] | None = None
+
+    @classmethod
+    def of(cls, parts: Sequence[Any], n_rows: int) -> Self:
+        """Sort what was passed as ``tensors``, one entry per row each."""
+        if not isinstance(parts, list | tuple):
+            raise InputTypeError(f"tensors must be a list, got {type(parts).__name__}; pass for example [images].")
+        datasets = [part for part in parts if isinstance(part, Dataset)]
+        tensors = [_as_tensor(part) for part in parts if not isinstance(part, Dataset)]
+        for size in (*map(checked_length, datasets), *(len(part) for part in tensors)):
+            if size != n_rows:
+                raise InputError(f"One of the tensors has {size} entries for {n_rows} rows; pass one entry per row.")
+        if any(isinstance(part, Dataset) for part in parts[: len(tensors)]):
+            raise InputError(
+                "Tensors come before datasets among a network's inputs, got a dataset first; reorder them."
+            )
+        if not datasets:
+            return cls(tuple(tensors))
+        return cls(tuple(tensors), datasets[0] if len(datasets) == 1 else StackDataset(*datasets))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the network takes the table only."""
+        return not self.tensors and self.dataset is None
+
+    def take(self, kept: np.ndarray) -> Self:
+        """Return the entries of some rows: a mask, or positions."""
+        positions = torch.from_numpy(np.flatnonzero(kept) if kept.dtype == bool else kept)
+        dataset = None if self.dataset is None else Subset(self.dataset, positions.tolist())
+        return type(self)(tuple(part[positions] for part in self.tensors), dataset)
+
+    def read(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """Return the entries of a few rows, read where they were not in memory."""
+        read = () if self.dataset is None else next(read_batches(self.dataset, [rows]))
+        return (*(part[rows] for part in self.tensors), *read)
+
+
+def _as_tensor(part: Any) -> Tensor:
+    with in_one_sentence("One of the tensors cannot be used", "pass numbers with one entry per row"):
+        tensor = torch.as_tensor(part.to_numpy() if hasattr(part, "to_numpy") else part)
+        if tensor.dim() == 0:
+            raise InputError("One of the tensors is a single number; pass one entry per row.")
+    # Networks compute in single precision, numpy in double.
+    return tensor.float() if tensor.dtype == torch.float64 else tensor

@@ -17,6 +17,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
+from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
@@ -38,7 +39,7 @@ def train_stacked(
     rows: TrainingRows,
     objective: Objective,
     settings: TrainingSettings,
-    operator: Operator | None,
+    penalty: Operator | Invariance | None,
     *,
     progress: bool = False,
 ) -> StackedFit:
@@ -52,7 +53,7 @@ def train_stacked(
         One a module; ``settings.gamma`` is not used.
     rows, objective, settings
         As in `train`; no checkpoints, no patience and no mixed precision.
-    operator : Operator or None
+    penalty : Operator, Invariance or None
         Prepared on the rows.
     progress : bool
     """
@@ -63,7 +64,7 @@ def train_stacked(
     devices = [rows.device] if rows.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(settings.seed)
-        stack = _Stack(modules, gammas, rows, objective, settings, operator)
+        stack = _Stack(modules, gammas, rows, objective, settings, as_invariance(penalty))
         for _ in tqdm(range(settings.epochs), disable=not progress, unit="epoch"):
             stack.one_epoch()
         return stack.unstacked()
@@ -77,11 +78,11 @@ class _Stack:
         rows: TrainingRows,
         objective: Objective,
         settings: TrainingSettings,
-        operator: Operator | None,
+        invariance: Invariance | None,
     ) -> None:
         device = rows.device
         moved = [copy.deepcopy(module).to(device).train() for module in modules]
-        self.modules, self.rows, self.objective, self.operator = moved, rows, objective, operator
+        self.modules, self.rows, self.objective, self.invariance = moved, rows, objective, invariance
         self.parameters, self.buffers = stack_module_state(moved)
         self.skeleton = copy.deepcopy(moved[0]).to("meta")
         self.gammas = settings.gamma_scale * torch.tensor(list(gammas), dtype=torch.float32, device=device)
@@ -100,6 +101,8 @@ class _Stack:
 
     def one_epoch(self) -> None:
         self.losses.zero_()
+        if self.invariance is not None:
+            self.invariance.begin_epoch(self.generator)
         order = torch.randperm(len(self.rows), generator=self.generator)[: self.n_batches * self.batch]
         for batch in order.to(self.index.device).split(self.batch):
             self.index.copy_(batch)
@@ -114,18 +117,22 @@ class _Stack:
         return StackedFit(tuple(self.modules), tuple((self.losses / self.n_batches).tolist()))
 
     def _step(self) -> None:
-        inputs = tuple(part[self.index] for part in self.rows.inputs)
-        target = self.rows.target[self.index]
-        weights = None if self.rows.weights is None else self.rows.weights[self.index]
+        batch = self.rows.take(self.index)
+        more = None if self.invariance is None else self.invariance.imagined_inputs(self.index)
+        inputs = batch.inputs
+        if more is not None:
+            inputs = tuple(torch.cat([own, other]) for own, other in zip(inputs, more, strict=True))
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
             output = functional_call(self.skeleton, (parameters, buffers), inputs)
-            return self.objective.loss(output, target, weights), self.objective.prediction(output)
+            loss = self.objective.loss(output[: self.batch], batch.target, batch.weights)
+            return loss, self.objective.prediction(output)
 
         losses, predictions = vmap(one, randomness="different")(self.parameters, self.buffers)
         self.losses += losses.detach()
-        if self.operator is not None:
-            losses = losses + self.gammas * self.operator.stacked(predictions, self.index)
+        if self.invariance is not None:
+            own, imagined = predictions[:, : self.batch], predictions[:, self.batch :]
+            losses = losses + self.gammas * self.invariance.penalty(own, imagined, self.index, batch)
         self.optimiser.zero_grad()
         losses.sum().backward()
         self.optimiser.step()

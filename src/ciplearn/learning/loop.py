@@ -16,6 +16,7 @@ from tqdm import tqdm
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
 from ciplearn.learning.checkpoint import Checkpoint
 from ciplearn.learning.dataset_rows import Rows
+from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.settings import TrainingSettings
 from ciplearn.learning.stepper import NotFinite, Stepper
@@ -26,10 +27,10 @@ _VALIDATION_ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class Validation:
-    """Rows that training does not see, and the penalty's operator on them where it counts in the judgement."""
+    """Rows that training does not see, and the penalty on them where it counts in the judgement."""
 
     rows: Rows
-    operator: Operator | None = None
+    invariance: Invariance | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def train(
     rows: Rows,
     objective: Objective,
     settings: TrainingSettings,
-    penalty: Penalty | Operator | None = None,
+    penalty: Penalty | Operator | Invariance | None = None,
     validation: Validation | None = None,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -70,8 +71,9 @@ def train(
         Tensors on the device to train on, or a dataset that is read batch by batch.
     objective : Objective
     settings : TrainingSettings
-    penalty : Penalty or Operator, optional
-        An operator prepared on these rows, or a penalty, which is then prepared anew on each batch, as the paper does.
+    penalty : Operator, Penalty or Invariance, optional
+        An operator prepared on these rows; a penalty, which is then prepared anew on each batch, as the paper does; or
+        an invariance, such as the variance between imagined rows.
     validation : Validation, optional
         Rows to judge epochs on, for ``settings.patience``.
     checkpoint : path, optional
@@ -85,11 +87,12 @@ def train(
     NumericalError
         If the loss is no longer finite; the module then holds the weights from the end of the last good epoch.
     """
-    _check(module, rows, settings, penalty)
+    invariance = as_invariance(penalty)
+    _check(module, rows, settings, invariance)
     devices = [rows.device] if rows.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(settings.seed)
-        run = _Run(module, rows, objective, settings, penalty, validation)
+        run = _Run(module, rows, objective, settings, invariance, validation)
         keeper = None if checkpoint is None else Checkpoint(checkpoint, _identity(run))
         if keeper is not None and (state := keeper.load()) is not None:
             run.load_state(state)
@@ -106,16 +109,16 @@ def train(
     return Fit(module.eval(), tuple(run.history))
 
 
-def _check(module: Any, rows: Any, settings: TrainingSettings, penalty: Penalty | Operator | None) -> None:
+def _check(module: Any, rows: Any, settings: TrainingSettings, invariance: Invariance | None) -> None:
     if not isinstance(module, nn.Module):
         raise InputTypeError(f"module must be a torch.nn.Module, got {type(module).__name__}; pass a network.")
     if not isinstance(rows, Rows):
         raise InputTypeError(f"rows must be TrainingRows or DatasetRows, got {type(rows).__name__}; pass one of these.")
-    if settings.gamma > 0 and penalty is None:
+    if settings.gamma > 0 and invariance is None:
         raise InputError(f"gamma is {settings.gamma:g}, but there is no penalty to weigh; pass one, or gamma 0.")
-    if isinstance(penalty, Operator) and penalty.n_rows != len(rows):
+    if invariance is not None and invariance.n_rows not in (None, len(rows)):
         raise InputError(
-            f"The operator was prepared on {penalty.n_rows} rows, got {len(rows)} to train on; prepare it on these."
+            f"The penalty was prepared on {invariance.n_rows} rows, got {len(rows)} to train on; prepare it on these."
         )
 
 
@@ -128,12 +131,12 @@ class _Run:
         rows: Rows,
         objective: Objective,
         settings: TrainingSettings,
-        penalty: Penalty | Operator | None,
+        invariance: Invariance | None,
         validation: Validation | None,
     ) -> None:
         self.module, self.rows, self.settings = module, rows, settings
         self.validation = validation if settings.patience is not None else None
-        self.stepper = Stepper(module, rows, objective, settings, penalty if settings.gamma > 0 else None)
+        self.stepper = Stepper(module, rows, objective, settings, invariance if settings.gamma > 0 else None)
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.epoch = 0
         self.history: list[dict[str, float]] = []
@@ -144,6 +147,8 @@ class _Run:
         self.module.train()
         good = copy.deepcopy(self.module.state_dict())
         plan = self._plan()
+        if self.stepper.invariance is not None:
+            self.stepper.invariance.begin_epoch(self.generator)
         try:
             seen = self.stepper.epoch(plan)
         except NotFinite as where:
@@ -156,7 +161,7 @@ class _Run:
         sizes = torch.tensor([len(index) for index in plan], dtype=torch.float64)
         loss, penalty = (sizes @ seen / len(self.rows)).tolist()
         # Without a penalty none was computed, which is not a penalty of zero.
-        record = {"loss": loss} if self.stepper.penalty is None else {"loss": loss, "penalty": penalty}
+        record = {"loss": loss} if self.stepper.invariance is None else {"loss": loss, "penalty": penalty}
         if self.validation is not None:
             record["validation"] = self._objective_on(self.validation)
             if self.best is None or record["validation"] < self.best[1]:
@@ -208,21 +213,27 @@ class _Run:
 
     def _objective_on(self, validation: Validation) -> float:
         self.module.eval()
-        rows, outputs = validation.rows, []
+        rows, invariance = validation.rows, validation.invariance
+        outputs, imagined = [], []
         with torch.no_grad():
-            for _, batch in rows.batches(torch.arange(len(rows)).split(_VALIDATION_ROWS_AT_ONCE)):
+            for index, batch in rows.batches(torch.arange(len(rows)).split(_VALIDATION_ROWS_AT_ONCE)):
                 outputs.append(self.stepper.output_of(batch.inputs))
-            output = torch.cat(outputs)
-            total = float(self.stepper.objective.loss(output, rows.target, rows.weights))
-            if validation.operator is not None:
-                total += self.settings.weight * float(validation.operator(self.stepper.objective.prediction(output)))
+                if invariance is not None and (more := invariance.imagined_inputs(index)) is not None:
+                    imagined.append(self.stepper.output_of(more))
+            output, objective = torch.cat(outputs), self.stepper.objective
+            total = float(objective.loss(output, rows.target, rows.weights))
+            if invariance is not None:
+                others = torch.cat(imagined) if imagined else output[:0]
+                everything = torch.arange(len(rows), device=output.device)
+                both = objective.prediction(output), objective.prediction(others)
+                total += self.settings.weight * float(invariance.penalty(*both, everything, rows))
         self.module.train()
         return total
 
 
 def _identity(run: _Run) -> str:
     shapes = [(name, tuple(part.shape)) for name, part in run.module.state_dict().items()]
-    penalty = run.stepper.penalty
-    known = penalty.setting if isinstance(penalty, Operator) else penalty
+    invariance = run.stepper.invariance
+    known = None if invariance is None else invariance.identity
     text = f"{run.rows.fingerprint()} {run.settings} {run.stepper.objective} {known} {shapes}"
     return hashlib.sha256(text.encode()).hexdigest()

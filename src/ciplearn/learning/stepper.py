@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError
 from ciplearn.learning.dataset_rows import Rows
+from ciplearn.learning.invariance import Invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
 from ciplearn.learning.settings import TrainingSettings
-from ciplearn.penalties import Operator, Penalty
 from ciplearn.penalties.operator import BATCH_WITHOUT_LOOKING
 
 # A recording costs about as much as this many steps.
@@ -43,9 +43,10 @@ class Stepper:
         rows: Rows,
         objective: Objective,
         settings: TrainingSettings,
-        penalty: Penalty | Operator | None,
+        invariance: Invariance | None,
     ) -> None:
-        self.module, self.rows, self.objective, self.settings, self.penalty = module, rows, objective, settings, penalty
+        self.module, self.rows, self.objective, self.settings = module, rows, objective, settings
+        self.invariance = invariance
         if not any(part.requires_grad for part in module.parameters()):
             raise InputError("The network has no weights to train; pass one with parameters that require gradients.")
         on_device = rows.device.type == "cuda"
@@ -55,7 +56,8 @@ class Stepper:
         # Looking at a number on a device waits for all work before it. Larger batches keep a device busy by themselves,
         # and their penalty looks at the predictions anyway.
         self._looks = not on_device or settings.batch_size > BATCH_WITHOUT_LOOKING
-        self._may_record = not self._looks and isinstance(rows, TrainingRows) and _can_be_recorded(penalty)
+        recordable = invariance is None or invariance.can_be_recorded
+        self._may_record = not self._looks and isinstance(rows, TrainingRows) and recordable
         self._replay: Callable[[], None] | None = None
         self._index = torch.zeros(0, dtype=torch.int64)
         self._reached = torch.zeros(2, device=rows.device)
@@ -102,24 +104,28 @@ class Stepper:
         return torch.tensor(reached, dtype=torch.float64)
 
     def _step(self, index: Tensor, batch: TrainingRows) -> tuple[Tensor, Tensor]:
-        output = self.output_of(batch.inputs)
+        output, imagined = self._outputs(index, batch)
         self.objective.check(output, batch.target)
         loss = self.objective.loss(output, batch.target, batch.weights)
         penalty = loss.new_zeros(())
         # A penalty that looks refuses predictions that are not finite, in words that are not about training.
-        if self.penalty is not None and not (self._looks and not math.isfinite(loss.detach())):
-            penalty = self._penalty_of(self.objective.prediction(output), index, batch)
+        if self.invariance is not None and not (self._looks and not math.isfinite(loss.detach())):
+            predictions = self.objective.prediction(output)
+            others = predictions[:0] if imagined is None else self.objective.prediction(imagined)
+            penalty = self.invariance.penalty(predictions, others, index, batch)
         self.optimiser.zero_grad()
         (loss + self.settings.weight * penalty).backward()
         self.optimiser.step()
         return loss.detach(), penalty.detach()
 
-    def _penalty_of(self, prediction: Tensor, index: Tensor, batch: TrainingRows) -> Tensor:
-        if isinstance(self.penalty, Operator):
-            if index.is_cuda:
-                return self.penalty.stacked(prediction[None], index)[0]
-            return self.penalty(prediction, rows=index)
-        return self.penalty(prediction, batch.right, batch.given)  # type: ignore[misc]
+    def _outputs(self, index: Tensor, batch: TrainingRows) -> tuple[Tensor, Tensor | None]:  # (b, k), (b · m, k)
+        """Ask the network about a batch and what is imagined beside it, in one call."""
+        more = None if self.invariance is None else self.invariance.imagined_inputs(index)
+        if more is None:
+            return self.output_of(batch.inputs), None
+        both = [torch.cat([own, other]) for own, other in zip(batch.inputs, more, strict=True)]
+        output = self.output_of(both)
+        return output[: len(batch)], output[len(batch) :]
 
     def _record(self, plan: Sequence[Tensor]) -> None:
         self._may_record = False
@@ -149,8 +155,3 @@ class Stepper:
                 reached[number].copy_(self._reached)
             else:
                 reached[number] = torch.stack(self._step(index, rows.take(index)))
-
-
-def _can_be_recorded(penalty: Penalty | Operator | None) -> bool:
-    # A length scale that is read off each batch is a look at the device's numbers.
-    return penalty is None or (isinstance(penalty, Operator) and not penalty.kernel.is_open)

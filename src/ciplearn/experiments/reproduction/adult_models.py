@@ -17,8 +17,7 @@ from ciplearn.baselines import CF1, CF2, PSCF, NaivePredictor
 from ciplearn.causal import CausalGraph
 from ciplearn.datasets import graphs
 from ciplearn.estimators import CIPClassifier
-from ciplearn.estimators.prepared import Prepared
-from ciplearn.estimators.stacking import fit_stacked
+from ciplearn.estimators.preparation import Prepared
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC
 from ciplearn.experiments.reproduction.methods import DEFAULT, Training
@@ -114,9 +113,9 @@ class Trial:
         names = [{"method": method, "gamma": gamma, "seed": seed} for gamma, seed in pairs]
         training = self.default_training if method == DEFAULT else self.training
         model = _ours(method, training, self.conditions.device)
-        prepared = Prepared(model, self.split.seen(self.split.train), self.split.train[OUTCOME])
+        prepared = Prepared.of(model, self.split.seen(self.split.train), self.split.train[OUTCOME])
         # One stack also on a CPU: steps of networks this small are mostly overhead, which they share.
-        fitted = fit_stacked(prepared, pairs, progress=self.conditions.progress)
+        fitted = prepared.stacked(pairs, verbose=self.conditions.progress)
         for one in fitted:
             # Processes ask them next, and what lies on a device cannot travel.
             one.module_ = one.module_.cpu()

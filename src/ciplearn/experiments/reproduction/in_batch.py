@@ -35,9 +35,12 @@ class _BatchOperator:
 
     def __init__(self, penalty: InBatchHSCIC, right: Tensor, given: Tensor) -> None:
         self.penalty, self.right, self.given = penalty, right, given
+        self.kernel, self.n_rows = penalty.kernel, len(right)
         self._whole: Operator | None = None
 
-    def __call__(self, y_hat: Tensor) -> Tensor:
+    def __call__(self, y_hat: Tensor, rows: Tensor | None = None) -> Tensor:
+        if rows is not None and len(rows) < self.n_rows:
+            return self.stacked(y_hat[None], rows)[0]
         if self._whole is None:
             self._whole = HSCIC.prepare(self.penalty, self.right, self.given)
         return self._whole(y_hat)

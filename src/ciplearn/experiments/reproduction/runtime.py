@@ -13,8 +13,7 @@ from tqdm import tqdm
 
 from ciplearn.datasets import first_synthetic
 from ciplearn.estimators import CIPRegressor
-from ciplearn.estimators.prepared import Prepared
-from ciplearn.estimators.stacking import can_stack, fit_stacked
+from ciplearn.estimators.preparation import Prepared
 from ciplearn.experiments.literal import literal_hscic
 from ciplearn.experiments.reproduction import drawing
 from ciplearn.experiments.reproduction.cases import OUTCOME, Case
@@ -23,6 +22,7 @@ from ciplearn.experiments.reproduction.methods import DEFAULT, PAPER, Training, 
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study
 from ciplearn.experiments.speed import paper_network
 from ciplearn.experiments.timing import seconds
+from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSCIC
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _whole_figure(settings: RuntimeSettings, conditions: Conditions, bar: Any) -
     for method in (PAPER, DEFAULT):
         model = predictor(method, case.independence(), case.inputs, figure.training, conditions.device)
         # A stack's epochs are short beside its preparation: many of them tell what one costs.
-        more = 100 if can_stack(model) else 10
+        more = 100 if _as_one_stack(model) else 10
         few, many = (_sweep_seconds(model, case, pairs, count) for count in (2, 2 + more))
         rows.append({"method": method, "seconds": few + _an_epoch(few, many, more) * (figure.epochs - 2)})
         bar.update()
@@ -164,10 +164,14 @@ def _an_epoch(few: float, many: float, more: int) -> float:
 def _sweep_seconds(model: CIPRegressor, case: Case, pairs: list[tuple[float, int]], epochs: int) -> float:
     """Seconds to train all networks: as one stack where that pays, else one by one, from the first."""
     fresh = clone(model).set_params(epochs=epochs)
-    if can_stack(fresh):
-        return seconds(lambda: fit_stacked(Prepared(fresh, case.train[case.inputs], case.train[OUTCOME]), pairs))
+    if _as_one_stack(fresh):
+        return seconds(lambda: Prepared.of(fresh, case.train[case.inputs], case.train[OUTCOME]).stacked(pairs))
     gamma, seed = pairs[0]
     return _fit_seconds(fresh.set_params(gamma=gamma, random_state=seed), case, epochs) * len(pairs)
+
+
+def _as_one_stack(model: CIPRegressor) -> bool:
+    return chosen_device(model.device).type == "cuda" and model.prepare_once
 
 
 def _networks(figure: FrontierSettings) -> int:

@@ -7,8 +7,7 @@ from sklearn.base import clone
 
 from ciplearn import HSIC, CIPRegressor, Frontier, frontier
 from ciplearn._core.errors import InputError
-from ciplearn.estimators import stacking
-from ciplearn.estimators.prepared import Prepared
+from ciplearn.estimators.preparation import Prepared
 
 
 def quick(scm):
@@ -64,13 +63,10 @@ def test_bad_input_is_refused(scm, X, y, tmp_path):
         found.pareto(violation="vcf")
 
 
-@pytest.mark.parametrize("setting", ["mixed_precision", "early_stopping"])
-def test_networks_are_stacked_on_a_device_unless_a_setting_needs_its_own_loop(setting, scm, monkeypatch):
-    assert not stacking.can_stack(quick(scm).set_params(device="cpu"))
-    monkeypatch.setattr(stacking, "chosen_device", torch.device)
-    model = quick(scm).set_params(device="cuda")
-    assert stacking.can_stack(model)
-    assert not stacking.can_stack(model.set_params(**{setting: True}))
+@pytest.mark.parametrize("setting", [{"mixed_precision": True}, {"early_stopping": True}, {"prepare_once": False}])
+def test_networks_are_stacked_unless_a_setting_needs_its_own_loop(setting, scm, X, y):
+    assert Prepared.of(quick(scm), X, y).can_stack
+    assert not Prepared.of(quick(scm).set_params(**setting), X, y).can_stack
 
 
 @pytest.mark.gpu
@@ -79,7 +75,7 @@ def test_default_model_stacked_on_a_device_ends_where_it_does_on_the_cpu(scm, X,
     trained = []
     for device in ("cpu", "cuda"):
         model = quick(scm).set_params(device=device)
-        trained.append(stacking.fit_stacked(Prepared(model, X, y), [(0.0, 1), (1.0, 2)]))
+        trained.append(Prepared.of(model, X, y).stacked([(0.0, 1), (1.0, 2)]))
     for on_cpu, on_gpu in zip(*trained, strict=True):
         assert on_gpu.gamma_scale_ == pytest.approx(on_cpu.gamma_scale_, rel=1e-3)
         np.testing.assert_allclose(on_gpu.predict(X), on_cpu.predict(X), atol=1e-2 * y.std())

@@ -8,19 +8,17 @@ from typing import Any
 
 import torch
 from joblib import Parallel, delayed
-from sklearn.utils import _safe_indexing as take
 from tqdm import tqdm
 
+from ciplearn._core.digest import digest_of
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.digest import digest_of
-from ciplearn.estimators.prepared import Prepared
-from ciplearn.estimators.splitting import split_rows
-from ciplearn.estimators.stacking import can_stack, fit_stacked
-from ciplearn.estimators.trials import measures_of
+from ciplearn.estimators.criteria import Judged, loss, rows_of, score
+from ciplearn.estimators.preparation import Prepared
+from ciplearn.estimators.tables import split_rows
 from ciplearn.learning.frontier import Frontier, Point, append_points, read_sweep
-from ciplearn.penalties import Operator
+from ciplearn.learning.invariance import Invariance
 
 # Parameters by which the trainings of one sweep may differ.
 _NO_MATTER = ("gamma", "random_state", "checkpoint", "device", "verbose")
@@ -80,8 +78,8 @@ def frontier(
         raise InputError(f"A frontier needs gammas and seeds, got {len(gamma_list)} and {len(seed_list)}; name some.")
     if test is None:
         fit_rows, test_rows = split_rows(X, y, test_fraction, 0)
-        test = take(X, test_rows), take(y, test_rows)
-        X, y = take(X, fit_rows), take(y, fit_rows)
+        test = rows_of(X, y, test_rows)
+        X, y = rows_of(X, y, fit_rows)
     elif not isinstance(test, tuple | list) or len(test) != 2:
         raise InputTypeError(f"test must be a pair (X, y), got {type(test).__name__}; pass both.")
     if not isinstance(measures or {}, Mapping) or not all(map(callable, (measures or {}).values())):
@@ -90,7 +88,7 @@ def frontier(
     done = {(point.gamma, point.seed): point for point in kept}
     wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
     missing = [pair for pair in wanted if pair not in done]
-    jobs = _points(Prepared(model, X, y), missing, test, dict(measures or {}), n_jobs, progress) if missing else ()
+    jobs = _points(Prepared.of(model, X, y), missing, test, dict(measures or {}), n_jobs, progress) if missing else ()
     for point in tqdm(jobs, total=len(missing), disable=not progress, unit="fit"):
         done[point.gamma, point.seed] = point
         if file is not None:
@@ -133,9 +131,9 @@ def _points(
     n_jobs: int | None,
     progress: bool,
 ) -> Iterable[Point]:
-    judge = prepared.judge(test[0])
-    if can_stack(prepared.untrained(0.0)):
-        fitted = fit_stacked(prepared, pairs, progress=progress)
+    judge = prepared.judge(*test)
+    if prepared.can_stack and prepared.rows.device.type == "cuda":
+        fitted = prepared.stacked(pairs, verbose=progress)
         return (
             Point(gamma, seed, _measured(one, test, judge, measures))
             for (gamma, seed), one in zip(pairs, fitted, strict=True)
@@ -151,7 +149,7 @@ def _train_and_measure(
     gamma: float,
     seed: int,
     test: tuple[Any, Any],
-    judge: Operator | None,
+    judge: Invariance | None,
     measures: dict[str, Any],
 ) -> Point:
     threads = torch.get_num_threads()
@@ -164,5 +162,11 @@ def _train_and_measure(
     return Point(gamma, seed, found)
 
 
-def _measured(fitted: Any, test: tuple[Any, Any], judge: Operator | None, measures: dict[str, Any]) -> dict[str, float]:
-    return measures_of(fitted, *test, judge) | {name: float(measure(fitted)) for name, measure in measures.items()}
+def _measured(
+    fitted: Any, test: tuple[Any, Any], judge: Invariance | None, measures: dict[str, Any]
+) -> dict[str, float]:
+    judged = Judged.of(fitted, *test)
+    found = {"loss": loss(judged), "score": score(judged)}
+    if judge is not None:
+        found["penalty"] = fitted.penalty_value(test[0], penalty=judge)
+    return found | {name: float(measure(fitted)) for name, measure in measures.items()}

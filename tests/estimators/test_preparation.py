@@ -5,7 +5,7 @@ import pytest
 
 from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, frontier
 from ciplearn._core.errors import InputError
-from ciplearn.estimators.prepared import Prepared
+from ciplearn.estimators.preparation import Prepared
 from ciplearn.penalties import ResidualHSCIC
 
 
@@ -27,7 +27,7 @@ def quick(scm, kind=CIPRegressor, **settings):
     ids=["plain", "generator", "early stopping", "on batches", "own penalty"],
 )
 def test_training_on_what_is_prepared_is_training(scm, X, y, settings):
-    prepared = Prepared(quick(scm, **settings), X, y)
+    prepared = Prepared.of(quick(scm, **settings), X, y)
     for gamma in (0.0, 1.0, 10.0):
         alone = quick(scm, **settings).set_params(gamma=gamma).fit(X, y)
         shared = prepared.trained(gamma)
@@ -38,7 +38,7 @@ def test_training_on_what_is_prepared_is_training(scm, X, y, settings):
 def test_weights_and_labels_are_prepared_too(scm, X, y):
     labels, weights = np.where(y > y.median(), "high", "low"), np.linspace(0.1, 2, len(y))
     model = quick(scm, CIPClassifier, random_state=0, gamma=1.0)
-    shared = Prepared(model, X, labels, weights).trained(1.0)
+    shared = Prepared.of(model, X, labels, weights).trained(1.0)
     assert np.array_equal(shared.predict_proba(X), model.fit(X, labels, weights).predict_proba(X))
 
 
@@ -54,13 +54,19 @@ def test_operator_is_prepared_once_for_all_gammas(scm, X, y, monkeypatch):
     assert sizes == [480, 120]
     sizes.clear()
     GammaSearch(
-        quick(scm).set_params(epochs=20), measure="score", tolerance=0.05, max_trials=4, refit=False, random_state=0
+        quick(scm).set_params(epochs=20),
+        measure="score",
+        tolerance=0.05,
+        max_trials=4,
+        folds=1,
+        refit=False,
+        random_state=0,
     ).fit(X, y)
     assert sizes == [480, 120]
 
 
 def test_gamma_without_an_independence_is_refused(X, y):
-    prepared = Prepared(CIPRegressor(epochs=1), X, y)
+    prepared = Prepared.of(CIPRegressor(epochs=1), X, y)
     assert prepared.judge(X) is None
     with pytest.raises(InputError, match="asks for an independence"):
         prepared.trained(1.0)

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from ciplearn.estimators.tables import as_frame
+from ciplearn._core.tables import as_frame
 
 
 def digest_of(*values: Any) -> str:

@@ -1,0 +1,33 @@
+"""Tables at the doorway: what people pass as a table, as a pandas frame with text for column names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.columns import as_numbers, holds_numbers
+from ciplearn._core.errors import InputError
+
+
+def as_frame(X: Any) -> pd.DataFrame | None:
+    """Return a pandas frame with text labels for a pandas or polars frame, None for anything else."""
+    if isinstance(X, pd.DataFrame):
+        frame = X.set_axis([str(label) for label in X.columns], axis=1)
+    elif hasattr(X, "get_column") and hasattr(X, "columns"):  # polars, without importing it
+        frame = pd.DataFrame({str(name): X.get_column(name).to_list() for name in X.columns})
+    else:
+        return None
+    repeated = frame.columns[frame.columns.duplicated()].tolist()
+    if repeated:
+        raise InputError(f"X has several columns of the same name, got {repeated} more than once; rename them.")
+    return frame.assign(**{name: _plain(column) for name, column in frame.items() if column.dtype == object})
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    """Return numbers that came as objects, as from a database or an array of objects, in a type of their own."""
+    try:
+        return as_numbers(column) if holds_numbers(column) else column
+    except InputError:
+        # Refused where the column is used; it may well not be.
+        return column

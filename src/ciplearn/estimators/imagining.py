@@ -1,0 +1,212 @@
+"""Rows imagined by a causal model: what the inputs would have been, had the protected variables been different.
+
+A model is anything with ``counterfactual(rows, {name: values})``. What it imagines is data from here on, so nothing in
+training knows the model.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ciplearn._core.columns import TableEncoding
+from ciplearn._core.digest import digest_of
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.wording import as_list
+from ciplearn.causal.vector_columns import columns_of, node_of
+from ciplearn.estimators.tables import FurtherInputs, read_table
+from ciplearn.learning.invariance import PER_STEP, ImaginedRows, ImaginedTensors
+
+# Values of the protected variables that each row is imagined with, where they are drawn.
+N_WORLDS = 16
+
+# Numbers that imagined inputs may hold in memory; with many rows fewer worlds per row show as much.
+_MOST_NUMBERS = 2**28
+
+
+@dataclass(frozen=True)
+class ImaginedReads(ImaginedRows):
+    """Imagined inputs of a network that takes more than the table, read when they are needed.
+
+    Attributes
+    ----------
+    tables : tuple of Tensor, shape (n, width) each
+        Per world the encoded table.
+    further : tuple of FurtherInputs
+        Per world what the network takes beside it.
+    """
+
+    tables: tuple[Tensor, ...]
+    further: tuple[FurtherInputs, ...]
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    weights = None
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """N."""
+        return len(self.tables[0])
+
+    @property
+    def n_worlds(self) -> int:  # type: ignore[override]
+        """M."""
+        return len(self.tables)
+
+    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:
+        """Read the rows of each world and put them side by side."""
+        rows = index.cpu()
+        read = [(self.tables[place][rows], *self.further[place].read(rows)) for place in worlds.tolist()]
+        return tuple(torch.stack(parts, dim=1).to(self.device) for parts in zip(*read, strict=True))
+
+    def take(self, index: Tensor) -> ImaginedReads:
+        """Return some of the rows, still unread."""
+        kept = index.cpu()
+        further = tuple(part.take(kept.numpy()) for part in self.further)
+        return replace(self, tables=tuple(table[kept] for table in self.tables), further=further)
+
+    def to(self, device: torch.device) -> ImaginedReads:
+        """Return rows that arrive on a device."""
+        return replace(self, device=device)
+
+    @property
+    def identity(self) -> str:
+        """A digest of what is in memory."""
+        return digest_of(self.tables, [part.tensors for part in self.further])
+
+
+def passed_worlds(imagined: Any, estimator: Any, kept: np.ndarray) -> ImaginedRows:
+    """Read worlds that were passed to `fit`: each a table, or a pair of a table and tensors, with the rows of X."""
+    if not isinstance(imagined, list | tuple) or len(imagined) < 2:
+        raise InputTypeError(
+            f"imagined must list at least two worlds, each a table or a pair (table, tensors), got "
+            f"{type(imagined).__name__}; pass for example [(X_if_0, [images_if_0]), (X_if_1, [images_if_1])]."
+        )
+    tables, further = [], []
+    for world in imagined:
+        X, tensors = world if isinstance(world, tuple) else (world, ())
+        table = read_table(estimator, X, reset=False)
+        if len(table) != len(kept):
+            raise InputError(f"An imagined world has {len(table)} rows for {len(kept)} rows of X; pass the same rows.")
+        tables.append(torch.from_numpy(estimator.encoding_.features(table[kept])))
+        further.append(FurtherInputs.of(tensors, len(table)).take(kept))
+    if all(part.is_empty for part in further):
+        return ImaginedTensors((torch.stack(tables, dim=1),))
+    return ImaginedReads(tuple(tables), tuple(further))
+
+
+def checked_models(counterfactuals: Any) -> tuple[Any, ...]:
+    """Read one causal model, or several of which the worst counts."""
+    models = tuple(counterfactuals) if isinstance(counterfactuals, list | tuple) else (counterfactuals,)
+    if not models:
+        raise InputError("counterfactuals holds no model, got an empty list; pass a causal model, or leave it out.")
+    for model in models:
+        if not callable(getattr(model, "counterfactual", None)):
+            raise InputTypeError(
+                f"counterfactuals must have a method counterfactual(rows, {{name: values}}), got "
+                f"{type(model).__name__}; pass for example fit_scm(graph, table)."
+            )
+    return models
+
+
+def imagine(
+    model: Any,
+    table: pd.DataFrame,
+    protected: Sequence[str],
+    encoding: TableEncoding,
+    outcome: tuple[str, Any] | None,
+    seed: int,
+) -> ImaginedTensors:
+    """Imagine each row of a table under other values of the protected columns.
+
+    Protected columns that take few joint values are imagined with each of them; others with values drawn from the rows,
+    together, which is their joint law.
+
+    Parameters
+    ----------
+    model
+        With ``counterfactual(rows, {name: values})``.
+    table : DataFrame
+        Training rows, without the outcome.
+    protected : sequence of str
+        Columns.
+    encoding : TableEncoding
+        Of the network's inputs.
+    outcome : pair of name and values, optional
+        Shown to a model that needs it: where the outcome acts on an input.
+    seed : int
+        Of the draws; noise that the rows leave open is the same in every world.
+    """
+    rows, law = _shown(model, table, protected, outcome), table[list(protected)]
+    distinct = law.drop_duplicates()
+    weights = None
+    if len(distinct) <= PER_STEP:
+        counts = law.value_counts(dropna=False)
+        weights = torch.tensor([counts[tuple(row)] / len(law) for row in distinct.itertuples(index=False)])
+        values = [distinct.iloc[np.full(len(law), place)] for place in range(len(distinct))]
+    else:
+        count = int(np.clip(_MOST_NUMBERS // (len(law) * encoding.width), PER_STEP, N_WORLDS))
+        generator = np.random.default_rng(seed)
+        values = [law.iloc[generator.integers(len(law), size=len(law))] for _ in range(count)]
+    inputs = torch.empty(len(law), len(values), encoding.width)
+    for place, one in enumerate(values):
+        inputs[:, place] = torch.from_numpy(encoding.features(_world(model, rows, table, one, encoding.names, seed)))
+    return ImaginedTensors((inputs,), weights)
+
+
+def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: tuple[str, Any] | None) -> pd.DataFrame:
+    """The rows as the model takes them: columns of its nodes, and the outcome where it acts on one of them."""
+    graph = getattr(model, "graph", None)
+    if graph is None:
+        return table if outcome is None else table.assign(**{outcome[0]: outcome[1]})
+    nodes = {node_of(column, graph.nodes) for column in table.columns}
+    unknown = [column for column in protected if node_of(column, graph.nodes) not in graph.observed]
+    if unknown:
+        raise InputError(
+            f"The causal model cannot intervene on {unknown[0]!r}, which is no observed node of it; it has "
+            f"{as_list(graph.observed)}."
+        )
+    known = table[[column for column in table.columns if node_of(column, graph.nodes) in graph.observed]]
+    if outcome is not None and outcome[0] in graph.observed and graph.descendants(outcome[0]) & nodes:
+        known = known.assign(**{outcome[0]: outcome[1]})
+    return known
+
+
+def _world(
+    model: Any, rows: pd.DataFrame, table: pd.DataFrame, values: pd.DataFrame, inputs: Sequence[str], seed: int
+) -> pd.DataFrame:
+    graph = getattr(model, "graph", None)
+    nodes = values.columns if graph is None else dict.fromkeys(node_of(name, graph.nodes) for name in values.columns)
+    asked = {}
+    for node in nodes:
+        own = values[list(columns_of(node, tuple(values.columns)))].to_numpy()
+        asked[node] = own[:, 0] if own.shape[1] == 1 else own
+    imagined = model.counterfactual(rows, asked, **_seed_for(model, seed))
+    if not isinstance(imagined, pd.DataFrame) or len(imagined) != len(rows):
+        raise InputTypeError(
+            f"counterfactual must return a frame with the {len(rows)} rows it was given, got "
+            f"{type(imagined).__name__} of {np.shape(imagined)}; return one row per row."
+        )
+    absent = [name for name in inputs if name not in imagined.columns]
+    if absent:
+        raise InputError(
+            f"The causal model does not know the input {absent[0]!r}, its rows have {list(imagined.columns)}; add the "
+            f"node to its graph, or leave the column out of inputs."
+        )
+    gaps = imagined[list(inputs)].isna().any()
+    if gaps.any() and not table[list(inputs)].isna().any().any():
+        raise InputError(
+            f"The causal model imagines missing values of {gaps.idxmax()!r}; pass a model that is finite everywhere."
+        )
+    return imagined[list(inputs)]
+
+
+def _seed_for(model: Any, seed: int) -> dict[str, int]:
+    """The same seed for every world, where the model draws what the rows leave open."""
+    return {"random_state": seed} if "random_state" in inspect.signature(model.counterfactual).parameters else {}

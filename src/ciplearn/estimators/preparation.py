@@ -1,0 +1,332 @@
+"""A fit is "prepare, then train at a gamma": all that trainings at several gammas share, made once.
+
+Prepared are: the rows, read, encoded and on their device; the roles; the rows that say when to stop; what training is
+penalised for; and what a gamma of 1 weighs.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import clone
+from torch import Tensor
+
+from ciplearn._core.columns import CATEGORY, TableEncoding
+from ciplearn._core.errors import GraphError, InputError, NumericalError
+from ciplearn._core.random import as_seed
+from ciplearn._core.wording import as_list
+from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
+from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
+from ciplearn.estimators.roles import Roles
+from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
+from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
+from ciplearn.learning.ensemble import train_stacked
+from ciplearn.learning.invariance import (
+    BatchDependence,
+    CounterfactualVariance,
+    Dependence,
+    ImaginedRows,
+    Invariance,
+    Worst,
+)
+from ciplearn.learning.settings import chosen_device
+
+if TYPE_CHECKING:
+    from ciplearn.estimators.base import CIPEstimator
+
+# What training is penalised for.
+INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"
+
+# In fewer rows a category may well be seen once.
+_ROWS_TO_JUDGE_NAMES = 50
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What trainings at several gammas share.
+
+    Attributes
+    ----------
+    estimator : CIPRegressor or CIPClassifier
+        Knows roles, encodings and target, and has no network yet.
+    rows : TrainingRows or DatasetRows
+        To train on, on the estimator's device.
+    validation : Validation or None
+        Rows that say when to stop.
+    invariance : Invariance or None
+        What training is penalised for; None where nothing is to be kept, or gamma is 0 throughout.
+    gamma_scale : float
+        What a gamma of 1 weighs.
+    """
+
+    estimator: CIPEstimator
+    rows: Rows
+    validation: Validation | None
+    invariance: Invariance | None
+    gamma_scale: float
+
+    @classmethod
+    def of(cls, estimator: CIPEstimator, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
+        """Prepare a table for trainings at several gammas; the estimator itself is left as it is."""
+        return prepare(clone(estimator), X, y, sample_weight)
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of the columns."""
+        return self.estimator.roles_
+
+    def judge(self, X: Any, y: Any = None) -> Invariance | None:
+        """Return the penalty prepared on other rows, for all models alike."""
+        return None if self.invariance is None else self.estimator.penalty_on(X, y)
+
+    def untrained(self, gamma: float, **settings: Any) -> CIPEstimator:
+        """Return an estimator at a gamma that knows encoding and roles and has no network yet."""
+        one = copy.copy(self.estimator)
+        # A random state that is drawn from would give each copy other numbers than a fresh estimator gets.
+        one.random_state = copy.deepcopy(self.estimator.random_state)
+        return one.set_params(gamma=gamma, **settings)
+
+    def trained(self, gamma: float, **settings: Any) -> CIPEstimator:
+        """Train at a gamma."""
+        return self.train(self.untrained(gamma, **settings))
+
+    def train(self, estimator: CIPEstimator) -> CIPEstimator:
+        """Train the network of an estimator that knows its gamma."""
+        settings = estimator._settings()
+        if settings.gamma > 0 or not is_relative(estimator):
+            settings = replace(settings, gamma_scale=self.gamma_scale)
+        last = getattr(estimator, "module_", None) if estimator.warm_start else None
+        module = estimator._fresh_module(self.rows, settings.seed) if last is None else last
+        estimator.module_ = module.to(self.rows.device)
+        invariance = self.invariance if settings.gamma > 0 else None
+        validation = self.validation
+        if validation is not None and invariance is None:
+            validation = Validation(validation.rows)
+        try:
+            fit = train(
+                estimator.module_,
+                self.rows,
+                estimator._objective(),
+                settings,
+                invariance,
+                validation,
+                checkpoint=estimator.checkpoint,
+                progress=bool(estimator.verbose),
+            )
+        except NumericalError:
+            estimator.module_.eval()
+            raise
+        estimator.history_, estimator.n_iter_ = fit.history, len(fit.history)
+        estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
+        return estimator
+
+    @property
+    def can_stack(self) -> bool:
+        """Whether many gammas and seeds can be trained as one network: one penalty, nothing but training."""
+        one = self.estimator
+        alone = not one.early_stopping and one.checkpoint is None and not one.mixed_precision
+        return alone and isinstance(self.rows, TrainingRows) and not isinstance(self.invariance, BatchDependence)
+
+    def stacked(self, pairs: Sequence[tuple[float, int]], *, verbose: bool = False) -> list[CIPEstimator]:
+        """Return one fitted estimator for each pair of gamma and seed, trained as one stacked network.
+
+        Networks start from their own seeds and share the order of batches.
+        """
+        if not isinstance(self.rows, TrainingRows):
+            raise InputError("Rows that are read batch by batch are trained one network at a time; use trained().")
+        fitted = [self.untrained(gamma, random_state=seed) for gamma, seed in pairs]
+        settings = [one._settings() for one in fitted]
+        trained = train_stacked(
+            [one._fresh_module(self.rows, own.seed) for one, own in zip(fitted, settings, strict=True)],
+            [own.gamma for own in settings],
+            self.rows,
+            fitted[0]._objective(),
+            replace(settings[0], gamma_scale=self.gamma_scale),
+            self.invariance,
+            progress=verbose,
+        )
+        for one, own, module, loss in zip(fitted, settings, trained.modules, trained.losses, strict=True):
+            one.module_, one.n_iter_ = module, one.epochs
+            one.gamma_, one.gamma_scale_ = own.gamma, self.gamma_scale
+            one.history_ = ({"loss": loss},)
+        return fitted
+
+
+def prepare(
+    estimator: CIPEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    tensors: Sequence[Any] = (),
+    imagined: Sequence[Any] | None = None,
+    *,
+    penalised: bool = True,
+) -> Prepared:
+    """Check what was passed to `fit`, settle the roles, encode the rows and prepare the penalty.
+
+    Parameters
+    ----------
+    estimator : CIPRegressor or CIPClassifier
+        Learns roles, encodings and the target's range or classes.
+    X, y, sample_weight, tensors, imagined
+        As `fit` takes them.
+    penalised : bool
+        Whether any training will have a gamma above 0.
+    """
+    table = read_table(estimator, X, reset=True)
+    target = estimator._read_target(y)
+    if len(table) != len(target):
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
+            f"{len(target)}; pass the same rows to both."
+        )
+    weights = None if sample_weight is None else read_weights(sample_weight, table)
+    estimator.preparation_seed_ = as_seed(estimator.random_state)
+    estimator.roles_ = roles = _certified_roles(estimator, table, imagined)
+    table, kept = without_missing(table, roles.used, estimator.missing)
+    if roles.protects_nothing(table):
+        # A fold may lack what the whole table has, so this is no error.
+        warnings.warn(f"{roles.nothing_protected(table)}, or pass rows that differ.", UserWarning, stacklevel=4)
+    target, weights = target[kept], None if weights is None else weights[kept]
+    extra = FurtherInputs.of(tensors, len(kept)).take(kept)
+    estimator._learn_target(target)
+    estimator.encoding_ = TableEncoding.of(table, roles.inputs)
+    estimator.statement_encodings_ = tuple(
+        (TableEncoding.of(table, one.right), TableEncoding.of(table, one.given)) for one in roles.statements
+    )
+    device = chosen_device(estimator.device)
+    rows = _training_rows(estimator, table, target, weights, extra).to(device)
+    keeps_something = penalised and estimator.route_ != NO_ROUTE
+    worlds: list[ImaginedRows] = []
+    if keeps_something and estimator.route_ == COUNTERFACTUAL:
+        worlds = [one.to(device) for one in imagined_rows(estimator, table, target, imagined, kept)]
+    elif keeps_something:
+        _warn_of_names(estimator, len(table))
+    parts = [torch.arange(len(rows))]
+    if estimator.early_stopping:
+        parts = list(held_out(len(rows), estimator.validation_fraction, estimator.preparation_seed_))
+    scale = 1.0 if is_relative(estimator) else fixed_scale(estimator.gamma_scale)
+    units: tuple[float, ...] | None = None
+    found: list[tuple[Rows, Invariance | None]] = []
+    for part in parts:
+        own, known = (rows, table) if len(part) == len(rows) else (rows.take(part), table.iloc[part.numpy()])
+        each = _penalties(estimator, known, [one.take(part) for one in worlds], own) if keeps_something else []
+        if each and units is None:
+            scales = [_scale(estimator, one, own, known, place) for place, one in enumerate(each)]
+            # Of several the worst counts, each in its own unit.
+            scale, units = (scales[0] if len(each) == 1 else 1.0), tuple(1 / one for one in scales)
+        invariance = Worst(tuple(each), units) if units and len(each) > 1 else next(iter(each), None)
+        found.append((own, invariance))
+    validation = Validation(*found[1]) if len(found) > 1 else None
+    return Prepared(estimator, found[0][0], validation, found[0][1], scale)
+
+
+def _certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:
+    """The roles of the arguments; where dependence in the data is penalised, the graph must certify the statement."""
+    roles = estimator._roles_of(table)
+    if estimator.on_violation not in ("raise", "warn"):
+        raise InputError(f"on_violation must be 'raise' or 'warn', got {estimator.on_violation!r}; pass one of these.")
+    if estimator.counterfactuals is not None or imagined is not None:
+        if estimator.counterfactuals is not None and not roles.protected:
+            raise InputError("counterfactuals were passed, but no protected column was named; pass protected=[...].")
+        estimator.route_ = COUNTERFACTUAL
+        return roles
+    estimator.route_ = INDEPENDENCE if roles.statements else NO_ROUTE
+    if roles.verdict is not None and not roles.verdict.holds:
+        against = (f.sentence for f in roles.verdict.findings if not f.holds and f.condition != "paper")
+        message = f"The graph does not certify {roles.independence}: {' '.join(against)}"
+        if estimator.on_violation == "raise":
+            raise GraphError(f'{message} Change the roles, or pass on_violation="warn" to enforce it all the same.')
+        warnings.warn(message, UserWarning, stacklevel=4)
+    return roles
+
+
+def _training_rows(
+    estimator: CIPEstimator, table: pd.DataFrame, target: np.ndarray, weights: np.ndarray | None, extra: FurtherInputs
+) -> Rows:
+    right = given = None
+    if estimator.statement_encodings_:
+        right, given = statement_rows(estimator.statement_encodings_[0], table)
+    known = TrainingRows(
+        inputs=(torch.from_numpy(estimator.encoding_.features(table)), *extra.tensors),
+        target=estimator._encode_target(target),
+        right=right,
+        given=given,
+        weights=None if weights is None else torch.from_numpy(weights).float(),
+    )
+    return known if extra.dataset is None else DatasetRows(known, extra.dataset)
+
+
+def statement_rows(
+    encodings: tuple[TableEncoding, TableEncoding], table: pd.DataFrame
+) -> tuple[Tensor, Tensor | None]:  # (n, d), (n, c)
+    """Both sides of a statement as kernels take them."""
+    right, given = encodings
+    for name in (*right.names, *given.names):
+        if name not in table.columns:
+            raise InputError(f"The penalty needs column {name!r}, which is not in X; pass the whole table.")
+    return torch.from_numpy(right.numbers(table)), torch.from_numpy(given.numbers(table)) if given.columns else None
+
+
+def _warn_of_names(estimator: CIPEstimator, n: int) -> None:
+    columns = {c.name: c for right, _ in estimator.statement_encodings_ for c in right.columns}
+    names = [name for name, column in columns.items() if column.kind == CATEGORY and column.width > n / 2]
+    if names and n >= _ROWS_TO_JUDGE_NAMES:
+        warnings.warn(
+            f"Most values of {as_list(names)} occur once, so that no penalty can tell what follows them; group the "
+            f"values, or leave out a column of names.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def imagined_rows(
+    estimator: CIPEstimator, table: pd.DataFrame, target: Any = None, imagined: Any = None, kept: Any = None
+) -> list[ImaginedRows]:
+    """Return the rows of a table in other worlds: those passed, or as each of the causal models imagines them."""
+    if imagined is not None:
+        return [passed_worlds(imagined, estimator, kept)]
+    outcome = None if estimator.outcome is None or target is None else (estimator.outcome, np.ravel(target))
+    roles, seed = estimator.roles_, estimator.preparation_seed_
+    models = checked_models(estimator.counterfactuals)
+    return [imagine(one, table, roles.protected, estimator.encoding_, outcome, seed) for one in models]
+
+
+def _penalties(
+    estimator: CIPEstimator, table: pd.DataFrame, worlds: Sequence[ImaginedRows], rows: Rows
+) -> list[Invariance]:
+    """What predictions on these rows are penalised for: one per causal model, or one per statement."""
+    if estimator.route_ == COUNTERFACTUAL:
+        return [CounterfactualVariance(one) for one in worlds]
+    found: list[Invariance] = []
+    for encodings in estimator.statement_encodings_:
+        penalty = estimator._bound_penalty(encodings)
+        if estimator.prepare_once:
+            right, given = (None if side is None else side.to(rows.device) for side in statement_rows(encodings, table))
+            found.append(Dependence(penalty.prepare(right, given)))
+        else:
+            found.append(BatchDependence(penalty))
+    return found
+
+
+def _scale(estimator: CIPEstimator, penalty: Invariance, rows: Rows, table: pd.DataFrame, place: int) -> float:
+    """What a gamma of 1 weighs, for the penalty on one statement or causal model."""
+    if not is_relative(estimator):
+        return fixed_scale(estimator.gamma_scale)
+    outcome, constant_loss = estimator._outcome(rows.target)
+    if isinstance(penalty, CounterfactualVariance):
+        return counterfactual_scale(penalty, rows, outcome, constant_loss)
+    encodings = estimator.statement_encodings_[place]
+    right, given = (None if side is None else side.to(rows.device) for side in statement_rows(encodings, table))
+    if right is None:
+        return 1.0
+    prepared = penalty.operator if isinstance(penalty, Dependence) else None
+    operator = prepared or estimator._bound_penalty(encodings).prepare(right, given)
+    return outcome_scale(operator, outcome, right, constant_loss)

@@ -1,0 +1,311 @@
+"""What training is penalised for beside the loss: dependence in the data, or differences between imagined rows.
+
+A step asks the network about the rows of a batch and, where an invariance needs them, about imagined ones beside them,
+all in one call. The invariance then says what the predictions cost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError
+from ciplearn.learning.dataset_rows import Rows
+from ciplearn.penalties import Operator, Penalty
+
+# Imagined rows per row and step: enough to know a variance, few enough that a step costs five plain ones.
+PER_STEP = 4
+
+
+class Invariance(ABC):
+    """A penalty on the predictions of a batch, and of rows imagined beside it."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int | None:
+        """How many rows it was prepared on; None where any batch will do."""
+
+    @property
+    def can_be_recorded(self) -> bool:
+        """Whether its value is computed without looking at numbers on a device."""
+        return True
+
+    @property
+    def imagined_per_row(self) -> int:
+        """How many imagined rows it asks about per row of a batch."""
+        return 0
+
+    def begin_epoch(self, generator: torch.Generator) -> None:  # noqa: B027 - most have nothing to draw
+        """Draw what changes from epoch to epoch."""
+
+    def imagined_inputs(self, index: Tensor) -> tuple[Tensor, ...] | None:  # (b,) -> (b · m, ...) each
+        """Return further rows to ask the network about, those of a batch's first row first; None for none."""
+        return None
+
+    @abstractmethod
+    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+        """Return what the predictions cost, differentiable in them.
+
+        Parameters
+        ----------
+        predictions : Tensor, shape (..., b, d)
+            Of the batch; further dimensions in front are several models.
+        imagined : Tensor, shape (..., b · m, d)
+            Of the imagined rows; empty where there are none.
+        index : Tensor, shape (b,)
+        batch : TrainingRows, optional
+            For criteria that are prepared on each batch.
+        """
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """What tells it apart from others, in a checkpoint."""
+
+
+@dataclass(frozen=True)
+class Dependence(Invariance):
+    """⟨K_Ŷ, Q⟩ with Q prepared once on all rows."""
+
+    operator: Operator
+
+    @property
+    def n_rows(self) -> int:
+        """The operator's."""
+        return self.operator.n_rows
+
+    @property
+    def can_be_recorded(self) -> bool:
+        """A length scale that is read off each batch is a look at the device's numbers."""
+        return not self.operator.kernel.is_open
+
+    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+        """Evaluate the operator on the batch."""
+        if predictions.dim() == 3:
+            return self.operator.stacked(predictions, index)
+        if index.is_cuda:
+            return self.operator.stacked(predictions[None], index)[0]
+        return self.operator(predictions, rows=index)
+
+    @property
+    def identity(self) -> str:
+        """The kernels and the ridge behind the operator."""
+        return f"{self.operator.kernel} {self.operator.setting}"
+
+
+@dataclass(frozen=True)
+class BatchDependence(Invariance):
+    """A criterion prepared on each batch anew, as the paper does."""
+
+    criterion: Penalty
+
+    n_rows = None
+    can_be_recorded = False
+
+    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+        """Prepare on the batch and evaluate."""
+        if batch is None:
+            raise InputError("A criterion that is prepared on each batch needs its rows; pass them.")
+        return self.criterion(predictions, batch.right, batch.given)
+
+    @property
+    def identity(self) -> str:
+        """The criterion as it prints."""
+        return repr(self.criterion)
+
+
+class ImaginedRows(ABC):
+    """For each row, the network's inputs as they would be in m worlds that differ in the protected variables.
+
+    Attributes
+    ----------
+    n_rows, n_worlds : int
+    device : torch.device
+        Where rows arrive.
+    weights : Tensor, shape (m,), optional
+        The probability of each world, where the worlds are all the values that the protected variables take. None where
+        each row has m values of its own, drawn from their law.
+    """
+
+    n_rows: int
+    n_worlds: int
+    device: torch.device
+    weights: Tensor | None
+
+    @abstractmethod
+    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:  # (b,), (k,) -> (b, k, ...) each
+        """Return the inputs of some rows in some worlds."""
+
+    @abstractmethod
+    def take(self, index: Tensor) -> ImaginedRows:
+        """Return some of the rows."""
+
+    @abstractmethod
+    def to(self, device: torch.device) -> ImaginedRows:
+        """Return rows that arrive on a device."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """What tells them apart from others."""
+
+
+@dataclass(frozen=True)
+class ImaginedTensors(ImaginedRows):
+    """Imagined inputs in memory, each of shape (n, m, ...)."""
+
+    inputs: tuple[Tensor, ...]
+    weights: Tensor | None = None
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """N."""
+        return self.inputs[0].shape[0]
+
+    @property
+    def n_worlds(self) -> int:  # type: ignore[override]
+        """M."""
+        return self.inputs[0].shape[1]
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        """Where the tensors are."""
+        return self.inputs[0].device
+
+    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:
+        """Look the rows up."""
+        return tuple(part[index.to(part.device)[:, None], worlds.to(part.device)] for part in self.inputs)
+
+    def take(self, index: Tensor) -> ImaginedTensors:
+        """Cut the tensors."""
+        return replace(self, inputs=tuple(part[index.to(part.device)] for part in self.inputs))
+
+    def to(self, device: torch.device) -> ImaginedTensors:
+        """Move the tensors."""
+        weights = None if self.weights is None else self.weights.to(device)
+        return replace(self, inputs=tuple(part.to(device) for part in self.inputs), weights=weights)
+
+    @property
+    def identity(self) -> str:
+        """A digest of all entries."""
+        digest = hashlib.sha256()
+        for part in self.inputs:
+            digest.update(part.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+
+class CounterfactualVariance(Invariance):
+    """Mean over rows of Var over interventions of f(row had A been a′), summed over outputs.
+
+    Where worlds are listed with their probabilities w the variance is Σ w (f − Σ w f)²; where each row has its own
+    draws it is the unbiased one, over a few of them that change from epoch to epoch.
+    """
+
+    def __init__(self, rows: ImaginedRows) -> None:
+        self.rows = rows
+        listed = rows.weights is not None
+        self._worlds = torch.arange(rows.n_worlds if listed else min(PER_STEP, rows.n_worlds), device=rows.device)
+
+    @property
+    def n_rows(self) -> int:
+        """Those that were imagined."""
+        return self.rows.n_rows
+
+    @property
+    def imagined_per_row(self) -> int:
+        """The worlds of an epoch."""
+        return len(self._worlds)
+
+    def begin_epoch(self, generator: torch.Generator) -> None:
+        """Draw the worlds that count in this epoch; all, where they are listed."""
+        if self.rows.weights is None:
+            drawn = torch.randperm(self.rows.n_worlds, generator=generator)[: len(self._worlds)]
+            # In place: a step that was recorded on a device reads this tensor.
+            self._worlds.copy_(drawn)
+
+    def imagined_inputs(self, index: Tensor) -> tuple[Tensor, ...]:
+        """Return the rows of the batch in each of these worlds, row by row."""
+        return tuple(part.flatten(0, 1) for part in self.rows.read(index, self._worlds))
+
+    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+        """Return the mean variance between worlds."""
+        answers = imagined.unflatten(-2, (-1, self.imagined_per_row))  # (..., b, m, d)
+        weights = self.rows.weights
+        if weights is None:
+            return answers.var(dim=-2).sum(dim=-1).mean(dim=-1)
+        shares = weights.to(answers)[:, None]
+        # Around the mean, not as a difference of squares: predictions in nearly equal worlds would cancel.
+        mean = (shares * answers).sum(dim=-2, keepdim=True)
+        return (shares * (answers - mean).square()).sum(dim=(-1, -2)).mean(dim=-1)
+
+    @property
+    def identity(self) -> str:
+        """That of the imagined rows."""
+        return self.rows.identity
+
+
+@dataclass(frozen=True)
+class Worst(Invariance):
+    """The largest of several penalties, each in its own unit: what holds against the worst of several models.
+
+    Attributes
+    ----------
+    parts : tuple of Invariance
+    units : tuple of float
+        What each is divided by before they are compared.
+    """
+
+    parts: tuple[Invariance, ...]
+    units: tuple[float, ...]
+
+    @property
+    def n_rows(self) -> int | None:
+        """Those of the parts."""
+        return self.parts[0].n_rows
+
+    @property
+    def can_be_recorded(self) -> bool:
+        """Whether all parts can."""
+        return all(part.can_be_recorded for part in self.parts)
+
+    @property
+    def imagined_per_row(self) -> int:
+        """Those of all parts."""
+        return sum(part.imagined_per_row for part in self.parts)
+
+    def begin_epoch(self, generator: torch.Generator) -> None:
+        """Let each part draw."""
+        for part in self.parts:
+            part.begin_epoch(generator)
+
+    def imagined_inputs(self, index: Tensor) -> tuple[Tensor, ...] | None:
+        """Return the imagined rows of all parts, one part after the other."""
+        asked = [more for part in self.parts if (more := part.imagined_inputs(index)) is not None]
+        return tuple(torch.cat(parts) for parts in zip(*asked, strict=True)) if asked else None
+
+    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+        """Return the largest penalty."""
+        found, start = [], 0
+        for part, unit in zip(self.parts, self.units, strict=True):
+            count = len(index) * part.imagined_per_row
+            own = imagined[..., start : start + count, :]
+            found.append(part.penalty(predictions, own, index, batch) / unit)
+            start += count
+        return torch.stack(found).amax(dim=0)
+
+    @property
+    def identity(self) -> str:
+        """All parts together."""
+        return " ".join(f"{part.identity} in {unit}" for part, unit in zip(self.parts, self.units, strict=True))
+
+
+def as_invariance(penalty: Any) -> Invariance | None:
+    """Read what people pass to `train`: an operator, a criterion, an invariance, or None."""
+    if penalty is None or isinstance(penalty, Invariance):
+        return penalty
+    return Dependence(penalty) if isinstance(penalty, Operator) else BatchDependence(penalty)

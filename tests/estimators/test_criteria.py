@@ -1,0 +1,55 @@
+"""Criteria against scikit-learn, and the rule of the tolerance."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score, roc_auc_score
+
+from ciplearn.estimators.criteria import Allowance, Judged, auc, balanced_accuracy, loss, score
+
+DRAW = np.random.default_rng(0)
+
+
+def probabilities(n, k):
+    raw = DRAW.random((n, k))
+    return raw / raw.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_criteria_of_classes_are_those_of_scikit_learn(k):
+    truth, answers = DRAW.integers(k, size=300), probabilities(300, k)
+    judged = Judged(truth, answers, np.full(k, 1 / k), k)
+    assert loss(judged) == pytest.approx(log_loss(truth, answers, labels=range(k)))
+    assert score(judged) == pytest.approx(accuracy_score(truth, answers.argmax(axis=1)))
+    assert balanced_accuracy(judged) == pytest.approx(balanced_accuracy_score(truth, answers.argmax(axis=1)))
+    theirs = roc_auc_score(truth, answers[:, 1] if k == 2 else answers, multi_class="ovr")
+    assert auc(judged) == pytest.approx(theirs)
+
+
+def test_criteria_of_numbers_are_those_of_scikit_learn():
+    truth, answers = DRAW.normal(size=(200, 2)), DRAW.normal(size=(200, 2))
+    judged = Judged(truth, answers, truth.mean(axis=0))
+    assert loss(judged) == pytest.approx(np.square(truth - answers).mean())
+    assert score(judged) == pytest.approx(r2_score(truth, answers))
+
+
+def test_a_constant_explains_nothing():
+    truth = DRAW.integers(2, size=400)
+    judged = Judged(truth, probabilities(400, 2), np.array([1 - truth.mean(), truth.mean()]), 2)
+    for criterion in ("loss", "auc", "score", "balanced_accuracy"):
+        assert Allowance(criterion, 0.1, judged.of_constant()).explained == pytest.approx(0, abs=1e-12)
+    assert not Allowance("loss", 0.1, judged.of_constant()).explains_something
+
+
+def test_the_bound_and_not_the_estimate_keeps_to_the_tolerance():
+    truth = DRAW.normal(size=100)
+    free = Judged(truth, truth + 0.1 * DRAW.normal(size=100), np.zeros(()))
+    # A model that loses just the tolerance on average is refused: on fresh rows it would lose more every other time.
+    worse = free.losses() + 0.1 * Allowance("loss", 0.1, free).explained * (1 + 2 * DRAW.normal(size=100))
+    answers = truth + np.sqrt(np.clip(worse, 0, None))
+    allowance = Allowance("loss", 0.1, free)
+    lost, bound = allowance.lost(Judged(truth, answers, np.zeros(())))
+    error = (np.square(answers - truth) - free.losses()).std(ddof=1) / 10
+    assert bound == pytest.approx(lost + 0.84 * error)
+    exact = Allowance("loss", lost / allowance.explained, free)
+    assert not exact.allows(Judged(truth, answers, np.zeros(())))
+    assert Allowance("loss", 1.01 * bound / allowance.explained, free).allows(Judged(truth, answers, np.zeros(())))
