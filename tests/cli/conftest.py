@@ -3,7 +3,7 @@ import pytest
 from ciplearn.cli.app import _run
 from tests.cli.people import GRAPH, people
 
-QUICK = ["--preset", "quick", "--epochs", "4"]
+QUICK = ["--preset", "quick", "--epochs", "10", "--batch-size", "32"]
 
 
 @pytest.fixture(scope="session")
@@ -20,5 +20,5 @@ def model(place):
     """A model folder of a small training."""
     folder = place / "model"
     arguments = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--out", str(folder), *QUICK]
-    assert _run([*arguments, "--tolerance", "0.05"]) == 0
+    assert _run([*arguments, "--tolerance", "0.3"]) == 0
     return folder

@@ -14,8 +14,8 @@ from ciplearn._core.errors import GraphError, InputError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
 from ciplearn.cli.tables import TableFile, shortened
-from ciplearn.estimators.missing import POLICIES
 from ciplearn.estimators.roles import Roles, settle_roles
+from ciplearn.estimators.tables import MISSING_POLICIES
 
 TASKS = ("classification", "regression")
 
@@ -86,8 +86,10 @@ class TrainingTable:
     @classmethod
     def read(cls, source: TableFile, request: FitRequest) -> TrainingTable:
         """Read a table and settle kinds, roles, task and rows, or say what does not fit."""
-        if request.missing not in POLICIES:
-            raise InputError(f"--missing must be one of {', '.join(POLICIES)}, got {request.missing!r}; name one.")
+        if request.missing not in MISSING_POLICIES:
+            raise InputError(
+                f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {request.missing!r}; name one."
+            )
         outcome = _outcome(request)
         with source.unchanged(), source.opened(labels=request.categories) as opened:
             identity = source.identity()
