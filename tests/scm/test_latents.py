@@ -23,3 +23,18 @@ def test_latent_nodes_with_parents_and_crossed_latent_nodes_are_refused():
     crossed = CausalGraph.from_edges("H -> X, H -> Y, K -> Y, K -> Z", latent=["H", "K"])
     with pytest.raises(InputError, match="Y has two latent parents"):
         plan_latents(crossed, ())
+
+
+def test_roots_that_bidirected_edges_join_need_no_latent_node():
+    graph = CausalGraph.from_edges("A -> Y, B -> Y", nodes=["A", "B", "C", "Y"], bidirected=[("A", "B"), ("A", "C")])
+    plan = plan_latents(graph, ())
+    assert plan.together == (("A", "B", "C"),)
+    assert plan.learned == {}
+    assert set(plan.graph.nodes) == {"A", "B", "C", "Y"}
+
+
+def test_bidirected_edges_that_meet_share_one_latent_root():
+    graph = CausalGraph.from_edges("A -> Y, B -> Y", bidirected=[("A", "Y"), ("A", "B")])
+    plan = plan_latents(graph, ())
+    assert plan.learned == {"U(A,B,Y)": ("A", "B", "Y")}
+    assert plan.together == ()

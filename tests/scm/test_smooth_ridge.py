@@ -1,29 +1,83 @@
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from ciplearn.scm.smooth_ridge import SmoothRidge
+from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFeatures, choose_features
+
+WIDTHS = (0.1, 0.5, 2.0, 8.0)
 
 
-@pytest.mark.parametrize("outputs", [None, 2])
-@pytest.mark.parametrize("n", [300, 1500])
-def test_predictions_equal_those_of_the_pipeline_they_were_folded_from(n, outputs):
-    generator = np.random.default_rng(0)
-    x = generator.normal(size=(n, 2))
-    y = np.sin(2 * x[:, 0]) + x[:, 1]
-    y = y if outputs is None else np.column_stack([y, -y])
-    model = SmoothRidge().fit(x, y)
-    same = model._pipeline(model.width_, 2, n).fit(x, y)
-    fresh = generator.normal(size=(50, 2))
-    np.testing.assert_allclose(model.predict(fresh), same.predict(fresh), atol=1e-6)
-    assert model.predict(fresh).shape == y[:50].shape
+def fitted(x, y, n_centres=60):
+    features = choose_features(x, y, WIDTHS, n_centres)
+    coefficients, level, left = RidgeSystem(features(x)).fit(y)
+    return features.function(coefficients, level), left
+
+
+@pytest.fixture
+def generator():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_function_is_the_linear_function_of_its_features(generator, outputs):
+    x = generator.normal(size=(5000, 3))
+    features = SmoothFeatures.of(x, 0.5, 40)
+    coefficients, level = generator.normal(size=(features(x).shape[1], outputs)), generator.normal(size=outputs)
+    function = features.function(coefficients, level)
+    np.testing.assert_allclose(function(x), features(x) @ coefficients + level, atol=1e-8)
+    again = function.features()
+    np.testing.assert_allclose(np.abs(again(x)), np.abs(features(x)), atol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ridge_and_leave_one_out_residuals_are_those_of_the_definition(generator, weighted):
+    phi, y = generator.normal(size=(30, 4)), generator.normal(size=(30, 2))
+    weights = generator.uniform(0.5, 2, size=30) if weighted else None
+    system = RidgeSystem(phi, weights)
+    ridge, left = system.best_ridge(y)
+    w = system.weights
+
+    def naive(rows, strength):
+        # Normal equations with a column of ones that bears no penalty.
+        design = np.column_stack([phi[rows], np.ones(len(rows))])
+        penalty = np.diag([30 * strength * system.scale] * 4 + [0.0])
+        return np.linalg.solve(design.T @ (w[rows, None] * design) + penalty, design.T @ (w[rows, None] * y[rows]))
+
+    coefficients, level = system.solve(y, ridge)
+    np.testing.assert_allclose(np.vstack([coefficients, level]), naive(np.arange(30), ridge), atol=1e-10)
+    for row in (0, 7, 29):
+        others = np.delete(np.arange(30), row)
+        predicted = np.append(phi[row], 1.0) @ naive(others, ridge)
+        np.testing.assert_allclose(left[row], y[row] - predicted, atol=1e-10)
+
+
+def test_bends_are_the_spread_of_the_slopes(generator):
+    x = generator.normal(size=(200, 2))
+    function, _ = fitted(x, (np.sin(2 * x[:, 0]) + 3 * x[:, 1])[:, None])
+    step = 1e-5
+    slopes = [
+        (function(x + step * function.spread * unit) - function(x - step * function.spread * unit))[:, 0] / (2 * step)
+        for unit in np.eye(2)
+    ]
+    np.testing.assert_allclose(function.bends(x), [slope.std() for slope in slopes], rtol=1e-4, atol=1e-6)
 
 
 def test_a_line_is_continued_where_there_is_no_data():
     x = np.linspace(-1, 1, 200)[:, None]
-    model = SmoothRidge().fit(x, 3 * x[:, 0])
-    assert model.predict(np.array([[4.0]]))[0] == pytest.approx(12, rel=0.05)
+    assert fitted(x, 3 * x)[0](np.array([[4.0]]))[0, 0] == pytest.approx(12, rel=0.05)
 
 
-def test_it_is_a_scikit_learn_estimator():
-    assert clone(SmoothRidge(n_components=7)).get_params()["n_components"] == 7
+def test_columns_that_do_not_matter_drop_out(generator):
+    x = generator.normal(size=(1500, 8))
+    y = np.sin(2 * x[:, 0]) + x[:, 0] * x[:, 1]
+    function, _ = fitted(x, (y + 0.3 * generator.normal(size=1500))[:, None], 100)
+    fresh = generator.normal(size=(500, 8)) * 0.8
+    error = function(fresh)[:, 0] - np.sin(2 * fresh[:, 0]) - fresh[:, 0] * fresh[:, 1]
+    assert np.sqrt(np.square(error).mean()) < 0.15
+    assert function.spread[2:].min() > 5 * function.spread[0]
+
+
+def test_an_indicator_keeps_its_unit_and_a_constant_column_does_no_harm(generator):
+    rare = (generator.uniform(size=400) < 0.02).astype(float)
+    x = np.column_stack([generator.normal(size=400), rare, np.full(400, 3.0)])
+    assert SmoothFeatures.of(x, 1.0, 20).spread[1:].tolist() == [1.0, 1.0]
+    assert np.isfinite(fitted(x, x[:, :1])[0](x)).all()

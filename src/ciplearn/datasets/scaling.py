@@ -70,7 +70,8 @@ class MinMaxScaling:
             for node, mechanism in scm.mechanisms.items()
         }
         scaled = StructuralCausalModel(scm.graph, equations, kinds=scm.kinds)
-        scaled.model_based = scm.model_based
+        scaled.model_based, scaled.joint_noise = scm.model_based, scm.joint_noise
+        scaled.misfits, scaled.ambiguities = scm.misfits, scm.ambiguities
         return scaled
 
     def predictor(self, model: Any, outcome: str) -> ScaledPredictor:

@@ -2,15 +2,18 @@
 
 from ciplearn.scm.dowhy_adapter import from_dowhy
 from ciplearn.scm.equation import Additive
-from ciplearn.scm.fit import EstimatedModel, fit_scm
+from ciplearn.scm.estimated_model import EstimatedModel
+from ciplearn.scm.fit import fit_scm
 from ciplearn.scm.flow import MonotoneFlow
 from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Categories, Scalar, Vector
+from ciplearn.scm.links import Log, Logit
+from ciplearn.scm.location_scale import AdditiveNoise, LocationScale
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.model import StructuralCausalModel
 from ciplearn.scm.multinomial import Multinomial
-from ciplearn.scm.regression import AdditiveNoise
-from ciplearn.scm.report import FitReport
+from ciplearn.scm.quantiles import SimultaneousQuantiles
+from ciplearn.scm.report import Finding, FitReport
 from ciplearn.scm.units import Units
 from ciplearn.scm.variational import VariationalLatent
 
@@ -19,12 +22,17 @@ __all__ = [
     "AdditiveNoise",
     "Categories",
     "EstimatedModel",
+    "Finding",
     "FitReport",
     "GumbelMax",
+    "LocationScale",
+    "Log",
+    "Logit",
     "Mechanism",
     "MonotoneFlow",
     "Multinomial",
     "Scalar",
+    "SimultaneousQuantiles",
     "StructuralCausalModel",
     "Units",
     "VariationalLatent",

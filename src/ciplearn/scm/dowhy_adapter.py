@@ -16,7 +16,7 @@ from numpy.random import Generator
 
 from ciplearn._core.errors import InputTypeError
 from ciplearn.causal import CausalGraph
-from ciplearn.scm.fit import EstimatedModel
+from ciplearn.scm.estimated_model import EstimatedModel
 from ciplearn.scm.kinds import Array, Scalar
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.report import FitReport

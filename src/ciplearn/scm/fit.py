@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.random import Generator
 from sklearn.base import is_classifier
 
-from ciplearn._core.columns import holds_numbers
+from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.random import RandomState, as_seed
 from ciplearn.causal import CausalGraph
+from ciplearn.scm.estimate import Memory, NodeEstimate, estimate_latent, estimate_node, estimate_root
+from ciplearn.scm.estimated_model import EstimatedModel, JointNoise
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
 from ciplearn.scm.latents import LatentPlan, plan_latents
-from ciplearn.scm.mechanism import Mechanism
-from ciplearn.scm.model import StructuralCausalModel
+from ciplearn.scm.location_scale import AdditiveNoise
 from ciplearn.scm.multinomial import Multinomial
-from ciplearn.scm.regression import AdditiveNoise
-from ciplearn.scm.report import FitReport, NodeFit, law_distance, notes_on
-from ciplearn.scm.roots import EmpiricalRoot
-from ciplearn.scm.specification import NodeSample, Score, Specification
-from ciplearn.scm.table import present_nodes, read_nodes
+from ciplearn.scm.recipe import NodeSample, Recipe
+from ciplearn.scm.report import FitReport, notes_on_latents
+from ciplearn.scm.table import present_nodes
 from ciplearn.scm.variational import VariationalLatent
 
 _MIN_ROWS = 20
@@ -32,87 +31,114 @@ _MIN_ROWS = 20
 # Variances of larger numbers overflow.
 _LARGEST = 1e150
 
-# One row in so many scores mechanisms that were fitted to the others.
-_SCORED = 5
-
-# Rows that the model samples for the report.
-_REPORT_ROWS = 5000
-
-
-class EstimatedModel(StructuralCausalModel):
-    """A structural causal model whose mechanisms were estimated; all it says is model-based.
-
-    Attributes
-    ----------
-    report : FitReport
-        How well each mechanism fits; print it.
-    """
-
-    model_based = True
-    report: FitReport
-
-    def __init__(
-        self, graph: CausalGraph, mechanisms: Mapping[str, Mechanism], kinds: Mapping[str, Kind], report: FitReport
-    ) -> None:
-        super().__init__(graph, mechanisms, kinds=kinds)
-        self.report = report
-
 
 def fit_scm(
     graph: CausalGraph,
     df: pd.DataFrame,
     mechanisms: Mapping[str, Any] | None = None,
     random_state: RandomState = 0,
+    *,
+    like: EstimatedModel | None = None,
 ) -> EstimatedModel:
-    """Estimate one mechanism a node from a table.
+    """Estimate one mechanism per node from a table.
+
+    For each node several mechanisms are fitted to four fifths of the rows and scored on the rest, by the continuous
+    ranked probability score for numbers and by the log probability for labels. The node gets the simplest one that is
+    within two standard errors of the best, fitted again to all rows. The report shows all scores, and names the nodes
+    whose recovered noise still depends on their parents.
 
     Parameters
     ----------
     graph : CausalGraph
-        Its observed nodes are columns of the table. A latent root with one child is that child's noise. A latent root
-        with several children, and a bidirected edge, gets a law of its own by `VariationalLatent`.
+        Its observed nodes are columns of the table. A latent root with one child is that child's noise. Nodes that
+        bidirected edges join are drawn together as observed where none of them has a cause in the graph; else they
+        share one latent node, which like a latent root with several children gets a law by `VariationalLatent`.
     df : DataFrame
         Columns of category, text or bool dtype hold labels, all others numbers; ``A[0]``, ``A[1]``, ... are a vector.
-        Columns that the graph does not know are not used.
-    mechanisms : mapping from node to recipe, optional
-        `AdditiveNoise`, `Multinomial`, `MonotoneFlow`, or a scikit-learn regressor or classifier for an observed node;
-        `VariationalLatent` for a latent one. Defaults: observed values for nodes without parents, `AdditiveNoise` for
-        numbers, `Multinomial` for labels.
-    random_state : int or Generator
+        Columns that the graph does not know are not used. A row counts for the nodes that have all their values in it.
+    mechanisms : mapping from node to recipe or list of recipes, optional
+        For an observed node `AdditiveNoise`, `LocationScale`, `SimultaneousQuantiles`, `Multinomial`, `MonotoneFlow`,
+        or a scikit-learn regressor or classifier; a list of them, from simple to flexible, to choose from;
+        `VariationalLatent` for a latent node. Defaults: observed values for nodes without parents; `Multinomial` for
+        labels; for numbers additive noise, location-scale noise (both also on a log or logit scale where the values
+        allow it) and simultaneous quantiles.
+    random_state : int, Generator, RandomState or None
+        The draws of a node depend on it, on the node and on its parents, and on no other node.
+    like : EstimatedModel, optional
+        A model fitted before: a node whose column, parents, recipe and random state are the same is not fitted again,
+        and the model is what it would have been without ``like``. Give a model of one variant of a graph to the fit of
+        the next; all of them share one memory of what was fitted.
 
     Returns
     -------
     EstimatedModel
-        A `StructuralCausalModel` with a ``report``.
+        A `StructuralCausalModel` with a ``report``, and with ``misfits`` and ``ambiguities``.
     """
     if not isinstance(graph, CausalGraph):
         raise InputTypeError(
             f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_edges(...)."
         )
+    if like is not None and not isinstance(like, EstimatedModel):
+        raise InputTypeError(f"like must be a model of fit_scm, got {type(like).__name__}; leave it out.")
     asked = dict(mechanisms or {})
     plan = plan_latents(graph, asked)
-    generator = as_generator(random_state)
     kinds = _kinds(df, plan.graph)
     table = _Table.read(df, plan, kinds)
-    recipes = _recipes(plan, kinds, asked)
-    for latent in plan.learned:
-        kinds[latent] = recipes.latent[latent].kind
-    rows = np.arange(table.n)
-    held_out = np.sort(generator.permutation(rows)[: max(1, table.n // _SCORED)])
-    trial = recipes.fit(table.take(np.setdiff1d(rows, held_out)), generator)
-    scores = recipes.scores(trial, table.take(held_out), generator)
-    fitted = recipes.fit(table, generator)
-    report = _report(StructuralCausalModel(plan.graph, fitted, kinds=kinds), table, recipes, scores, generator)
-    return EstimatedModel(plan.graph, fitted, kinds, report)
+    recipes = _Recipes.of(plan, kinds, asked)
+    memory: Memory = {} if like is None else like.memory
+    estimates = _estimate(plan, table, recipes, as_seed(random_state), memory)
+    for latent, recipe in recipes.latent.items():
+        kinds[latent] = recipe.kind
+    fits = tuple(fit for node in plan.graph.observed if (fit := estimates[node].fit) is not None)
+    notes = (*notes_on_latents(plan.absorbed, plan.learned, plan.together), *table.notes())
+    return EstimatedModel(
+        plan.graph,
+        {node: estimate.mechanism for node, estimate in estimates.items()},
+        kinds,
+        FitReport(fits, table.n, notes),
+        choices={node: estimate.choice for node, estimate in estimates.items() if estimate.choice is not None},
+        joint_noise=tuple(table.together(nodes) for nodes in plan.together),
+        memory=memory,
+    )
+
+
+def _estimate(plan: LatentPlan, table: _Table, recipes: _Recipes, seed: int, memory: Memory) -> dict[str, NodeEstimate]:
+    """Estimate all nodes, or remember them."""
+    estimates: dict[str, NodeEstimate] = {}
+    for node, asked in recipes.observed.items():
+        parents = plan.graph.parents(node)
+        key = (node, parents, repr(asked), seed, table.digest((node, *parents)))
+        if key not in memory:
+            sample = table.samples([node])[node]
+            generator = np.random.default_rng(_words(seed, node, *parents))
+            memory[key] = {node: estimate_node(sample, asked, generator) if parents else estimate_root(sample)}
+        estimates |= memory[key]
+    for latent, children in plan.learned.items():
+        families = tuple((child, plan.graph.parents(child)) for child in children)
+        columns = sorted({name for child, parents in families for name in (child, *parents)} - {latent})
+        group = (latent, families, repr(recipes.latent[latent]), seed, table.digest(columns))
+        if group not in memory:
+            generator = np.random.default_rng(_words(seed, latent, repr(families)))
+            memory[group] = estimate_latent(latent, table.samples(children), recipes.latent[latent], generator)
+        estimates |= memory[group]
+    return estimates
+
+
+def _words(seed: int, *names: str) -> list[int]:
+    """A seed for numpy that depends on some names, the same on every machine."""
+    digest = blake2b("\0".join(names).encode(), digest_size=16).digest()
+    return [seed, *np.frombuffer(digest, dtype=np.uint32).tolist()]
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Checked values, and who descends from whom."""
+    """Checked values, which of them are there, and who descends from whom."""
 
     values: dict[str, Array]
+    there: dict[str, Array]  # (n,), boolean
     plan: LatentPlan
     kinds: dict[str, Kind]
+    digests: dict[str, bytes]
 
     @classmethod
     def read(cls, df: pd.DataFrame, plan: LatentPlan, kinds: dict[str, Kind]) -> _Table:
@@ -122,50 +148,73 @@ class _Table:
             raise InputError(f"df lacks the column {missing[0]!r}; add it, or declare {missing[0]} latent.")
         if len(df) < _MIN_ROWS:
             raise InputError(f"df has {len(df)} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")
-        return cls(read_nodes(df, kinds, present), plan, kinds)
+        values, there, digests = {}, {}, {}
+        for node in present:
+            columns = df[list(kinds[node].columns(node))]
+            there[node] = columns.notna().all(axis=1).to_numpy()
+            if there[node].sum() < _MIN_ROWS:
+                raise InputError(
+                    f"Column {columns.columns[0]!r} holds NaN in {int((~there[node]).sum())} of {len(df)} rows, which "
+                    f"leaves fewer than {_MIN_ROWS}; drop the column, or impute it."
+                )
+            # Gaps hold a value that is there, and no sample takes them.
+            whole = columns if there[node].all() else columns.ffill().bfill()
+            values[node] = kinds[node].read(whole, node)
+            digests[node] = _digest(values[node], there[node], kinds[node], node)
+        return cls(values, there, plan, kinds, digests)
 
     @property
     def n(self) -> int:
         return len(next(iter(self.values.values())))
 
-    def take(self, rows: Array) -> _Table:
-        return _Table({node: array[rows] for node, array in self.values.items()}, self.plan, self.kinds)
+    def digest(self, nodes: Sequence[str]) -> bytes:
+        return b"".join(self.digests[node] for node in nodes)
 
-    def sample(self, node: str) -> NodeSample:
-        """The node with its observed parents."""
-        parents = tuple(parent for parent in self.plan.graph.parents(node) if parent not in self.plan.learned)
-        values = {name: self.values[name] for name in (node, *parents)}
-        return NodeSample(node, self.kinds[node], parents, values, self.kinds)
-
-
-@dataclass(frozen=True)
-class _Recipes:
-    """One recipe a node that has none of its mechanism from a latent parent, one a latent node."""
-
-    observed: dict[str, Specification]
-    latent: dict[str, VariationalLatent]
-
-    def fit(self, table: _Table, generator: Generator) -> dict[str, Mechanism]:
-        fitted = {node: recipe.fit(table.sample(node), generator) for node, recipe in self.observed.items()}
-        for latent, recipe in self.latent.items():
-            children = {child: table.sample(child) for child in table.plan.learned[latent]}
-            fitted[latent], decoded = recipe.fit(latent, children, generator)
-            fitted |= decoded
-        return fitted
-
-    def scores(self, trial: Mapping[str, Mechanism], table: _Table, generator: Generator) -> dict[str, Score]:
-        scores = {
-            node: recipe.score(trial[node], table.sample(node), generator) for node, recipe in self.observed.items()
+    def samples(self, nodes: Sequence[str]) -> dict[str, NodeSample]:
+        """Some nodes with their observed parents, on the rows that hold all of them."""
+        graph, latent = self.plan.graph, self.plan.graph.latent
+        parents = {node: tuple(parent for parent in graph.parents(node) if parent not in latent) for node in nodes}
+        rows = self._complete([name for node in nodes for name in (node, *parents[node])])
+        return {
+            node: NodeSample(
+                node,
+                self.kinds[node],
+                parents[node],
+                {name: self.values[name][rows] for name in (node, *parents[node])},
+                self.kinds,
+            )
+            for node in nodes
         }
-        for latent, recipe in self.latent.items():
-            for child in table.plan.learned[latent]:
-                scores[child] = recipe.score(latent, trial[latent], trial[child], table.sample(child), generator)
-        return scores
 
-    def label(self, node: str, plan: LatentPlan) -> str:
-        if node in self.observed:
-            return self.observed[node].label
-        return next(self.latent[latent].label for latent, children in plan.learned.items() if node in children)
+    def together(self, nodes: Sequence[str]) -> JointNoise:
+        """The rows that hold all of some roots."""
+        rows = self._complete(nodes)
+        return JointNoise({node: self.values[node][rows] for node in nodes})
+
+    def _complete(self, nodes: Sequence[str]) -> Array:
+        rows = np.logical_and.reduce([self.there[node] for node in nodes])
+        if rows.sum() < _MIN_ROWS:
+            raise InputError(
+                f"Only {int(rows.sum())} of {self.n} rows hold all of {', '.join(nodes)}; at least {_MIN_ROWS} are "
+                "needed, so impute some of the columns."
+            )
+        return rows
+
+    def notes(self) -> tuple[str, ...]:
+        """Say which rows were left out."""
+        gaps = {node: int((~there).sum()) for node, there in self.there.items() if not there.all()}
+        return tuple(
+            f"{node} is missing in {count} of {self.n} rows; its mechanism and those of its children leave them out."
+            for node, count in gaps.items()
+        )
+
+
+def _digest(values: Array, there: Array, kind: Kind, node: str) -> bytes:
+    numbers = kind.codes(values, node) if isinstance(kind, Categories) else values
+    summary = blake2b(repr(kind).encode(), digest_size=16)
+    summary.update(np.ascontiguousarray(numbers).tobytes())
+    summary.update(there.tobytes())
+    return summary.digest()
 
 
 def _kinds(df: Any, graph: CausalGraph) -> dict[str, Kind]:
@@ -184,36 +233,43 @@ def _kinds(df: Any, graph: CausalGraph) -> dict[str, Kind]:
 def _column_kind(column: Any, node: str) -> Kind:
     if isinstance(column, pd.DataFrame):
         raise InputError(f"df has two columns named {node!r}; drop or rename one of them.")
-    dtype = column.dtype
     if holds_numbers(column):
-        if pd.api.types.is_numeric_dtype(dtype) and column.abs().max() > _LARGEST:
-            raise InputError(f"Column {node!r} holds {column.abs().max():g}, whose square overflows; rescale it.")
+        if (largest := as_numbers(column).abs().max()) > _LARGEST:
+            raise InputError(f"Column {node!r} holds {largest:g}, whose square overflows; rescale it.")
         return Scalar()
     try:
-        labels = column.cat.categories if isinstance(dtype, pd.CategoricalDtype) else column.dropna().unique()
+        labels = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column.dropna().unique()
     except TypeError as error:
         raise InputError(f"Column {node!r} holds lists or the like; convert them to numbers or labels.") from error
-    seen = labels if isinstance(dtype, pd.CategoricalDtype) else sorted(labels, key=str)
+    seen = labels if isinstance(column.dtype, pd.CategoricalDtype) else sorted(labels, key=str)
     if len(seen) < 2:
         raise InputError(f"Column {node!r} holds {len(seen)} distinct labels; a mechanism of labels needs at least 2.")
     return Categories(seen)
 
 
-def _recipes(plan: LatentPlan, kinds: Mapping[str, Kind], asked: Mapping[str, Any]) -> _Recipes:
-    plan.graph.known([node for node in asked if node not in plan.absorbed], "mechanisms")
-    decoded = {child: latent for latent, children in plan.learned.items() for child in children}
-    latent = {node: _latent_recipe(node, asked.get(node)) for node in plan.learned}
-    observed = {}
-    for node in plan.graph.observed:
-        if node in decoded:
-            if node in asked:
-                raise InputError(
-                    f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to "
-                    f"{decoded[node]} instead."
-                )
-            continue
-        observed[node] = _observed_recipe(node, asked.get(node), kinds[node], bool(plan.graph.parents(node)))
-    return _Recipes(observed, latent)
+@dataclass(frozen=True)
+class _Recipes:
+    """What to try for each node that no latent parent makes, None for the defaults; and one recipe per latent node."""
+
+    observed: dict[str, tuple[Recipe, ...] | None]
+    latent: dict[str, VariationalLatent]
+
+    @classmethod
+    def of(cls, plan: LatentPlan, kinds: Mapping[str, Kind], asked: Mapping[str, Any]) -> _Recipes:
+        plan.graph.known([node for node in asked if node not in plan.absorbed], "mechanisms")
+        decoded = {child: latent for latent, children in plan.learned.items() for child in children}
+        latent = {node: _latent_recipe(node, asked.get(node)) for node in plan.learned}
+        observed = {}
+        for node in plan.graph.observed:
+            if node in decoded:
+                if node in asked:
+                    raise InputError(
+                        f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to "
+                        f"{decoded[node]} instead."
+                    )
+                continue
+            observed[node] = _observed_recipes(node, asked.get(node), bool(plan.graph.parents(node)))
+        return cls(observed, latent)
 
 
 def _latent_recipe(node: str, given: Any) -> VariationalLatent:
@@ -224,42 +280,24 @@ def _latent_recipe(node: str, given: Any) -> VariationalLatent:
     return given
 
 
-def _observed_recipe(node: str, given: Any, kind: Kind, has_parents: bool) -> Specification:
+def _observed_recipes(node: str, given: Any, has_parents: bool) -> tuple[Recipe, ...] | None:
     if given is None:
-        if not has_parents:
-            return EmpiricalRoot()
-        return Multinomial() if isinstance(kind, Categories) else AdditiveNoise()
+        return None
+    if not has_parents:
+        raise InputError(f"{node} has no parents to be explained by; leave its mechanism out.")
+    several = given if isinstance(given, list | tuple) else [given]
+    if not several:
+        raise InputError(f"The list of mechanisms for {node} is empty; name at least one, or leave {node} out.")
+    return tuple(_recipe(node, one) for one in several)
+
+
+def _recipe(node: str, given: Any) -> Recipe:
     if isinstance(given, VariationalLatent):
         raise InputTypeError(f"{node} is observed, but a VariationalLatent makes latent nodes; draw one as its parent.")
-    recipe = given
-    if not isinstance(given, Specification) and hasattr(given, "fit"):
-        recipe = Multinomial(given) if is_classifier(given) else AdditiveNoise(given)
-    if not isinstance(recipe, Specification):
-        raise InputTypeError(
-            f"The mechanism of {node} must be a recipe such as AdditiveNoise(), or a scikit-learn estimator, got "
-            f"{given!r}."
-        )
-    if not has_parents and isinstance(recipe, AdditiveNoise | Multinomial):
-        raise InputError(f"{node} has no parents to be explained by; leave its mechanism out.")
-    return recipe
-
-
-def _report(
-    model: StructuralCausalModel,
-    table: _Table,
-    recipes: _Recipes,
-    scores: Mapping[str, Score],
-    generator: Generator,
-) -> FitReport:
-    sampled = model.sample_units(min(table.n, _REPORT_ROWS), generator).values
-    fits = tuple(
-        NodeFit(
-            node,
-            recipes.label(node, table.plan),
-            scores[node].name,
-            scores[node].value,
-            law_distance(table.kinds[node], node, table.values[node], sampled[node]),
-        )
-        for node in table.plan.graph.observed
+    if isinstance(given, Recipe):
+        return given
+    if hasattr(given, "fit"):
+        return Multinomial(given) if is_classifier(given) else AdditiveNoise(given)
+    raise InputTypeError(
+        f"The mechanism of {node} must be a recipe such as AdditiveNoise(), or a scikit-learn estimator, got {given!r}."
     )
-    return FitReport(fits, table.n, notes_on(table.plan.absorbed, table.plan.learned))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.random import Generator
+from scipy.stats import norm
 from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError, MissingDependencyError
@@ -17,14 +18,14 @@ from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.networks import Scaler, Training, train
-from ciplearn.scm.specification import NodeSample, Score, Specification, likelihood_gain
+from ciplearn.scm.recipe import NodeSample, Recipe
 
 # Rows sent through a flow at a time.
 _BLOCK = 65_536
 
 
 @dataclass(frozen=True)
-class MonotoneFlow(Specification):
+class MonotoneFlow(Recipe):
     """V = f̂(pa, U), U standard normal, f̂ increasing in U: a conditional neural spline flow [durkan2019].
 
     Unlike additive noise, spread and shape of the noise may depend on the parents. For a vector the flow is triangular:
@@ -63,14 +64,6 @@ class MonotoneFlow(Specification):
         networks = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
         design = sample.design if sample.parents else None
         return FittedFlow(design, problem.inputs, problem.target, networks["flow"], sample.target.ndim == 2)
-
-    def score(self, mechanism: Mechanism, held_out: NodeSample, generator: Generator) -> Score:
-        """Gain in log-likelihood a row over one normal law for all rows."""
-        density = mechanism.log_density(held_out.values, held_out.target)
-        target = held_out.target.reshape(held_out.n, -1)
-        spread = np.maximum(target.std(axis=0), 1e-12)
-        reference = -0.5 * np.square((target - target.mean(axis=0)) / spread) - np.log(spread) - 0.5 * np.log(2 * np.pi)
-        return likelihood_gain(density, reference.sum(axis=1))
 
 
 class _Problem:
@@ -136,6 +129,18 @@ class FittedFlow(Mechanism):
         """Log-likelihood of the flow, in the value's own units."""
         density = self._through(parents, self._standard(value), "density")
         return np.asarray(density - np.log(self.target.spread).sum())
+
+    def quantiles(self, parents: Parents, levels: Array) -> Array | None:  # (k,) -> (n, k)
+        """Send the quantiles of the normal law through the flow; None for a vector, whose numbers share noise."""
+        if self.vector:
+            return None
+        n = len(next(iter(parents.values())))
+        normal = norm.ppf(levels)
+        return np.stack([self.evaluate(parents, np.full((n, 1), level)) for level in normal], axis=1)
+
+    def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,) or (n, d)
+        """Φ(u)."""
+        return np.asarray(norm.cdf(self.recover(parents, value)))
 
     def _standard(self, value: Array) -> Tensor:
         return self.target.tensor(value.reshape(len(value), -1), torch.float64)

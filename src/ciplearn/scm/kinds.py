@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 
@@ -186,12 +187,12 @@ class Categories(Kind):
 
 
 def _finite_column(column: pd.Series, name: str) -> Array:
-    if not pd.api.types.is_numeric_dtype(column.dtype):
+    if not holds_numbers(column):
         raise InputTypeError(
             f"Column {name!r} must hold numbers, but its dtype is {column.dtype}; convert it, or declare the node's "
             "levels with Categories([...])."
         )
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = as_numbers(column).to_numpy()
     missing = len(values) - int(np.isfinite(values).sum())
     if missing:
         raise InputError(_missing(name, missing, len(values)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import networkx as nx
+
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
 
@@ -16,16 +18,20 @@ class LatentPlan:
     Attributes
     ----------
     graph : CausalGraph
-        Every bidirected edge is a latent root, and latent roots that are one child's noise are gone.
+        Latent roots that are one child's noise are gone; nodes that bidirected edges join have one latent root, unless
+        all of them are roots otherwise.
     absorbed : dict
-        Those roots, with their child.
+        The latent roots that are gone, with their child.
     learned : dict
         The latent nodes that stay, with their children.
+    together : tuple of tuples of str
+        Roots that bidirected edges join: their joint law is what was seen, so no latent node is needed.
     """
 
     graph: CausalGraph
     absorbed: dict[str, str]
     learned: dict[str, tuple[str, ...]]
+    together: tuple[tuple[str, ...], ...] = ()
 
 
 def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
@@ -36,7 +42,8 @@ def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
     InputError
         For a latent node with parents, or a node with two latent parents that both need a law: neither is supported.
     """
-    graph = _with_explicit_roots(graph)
+    graph.dag()  # refuses undirected edges
+    graph, together = _without_bidirected(graph, named)
     absorbed: dict[str, str] = {}
     learned: dict[str, tuple[str, ...]] = {}
     for latent in sorted(graph.latent):
@@ -63,13 +70,24 @@ def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
     slim = CausalGraph.from_edges(
         [edge for edge in graph.directed if edge[0] in kept], nodes=kept, latent=list(learned)
     )
-    return LatentPlan(slim, absorbed, learned)
+    return LatentPlan(slim, absorbed, learned, together)
 
 
-def _with_explicit_roots(graph: CausalGraph) -> CausalGraph:
-    graph.dag()  # refuses undirected edges
+def _without_bidirected(graph: CausalGraph, named: Collection[str]) -> tuple[CausalGraph, tuple[tuple[str, ...], ...]]:
+    """Give every set of nodes that bidirected edges join one latent root, or draw it together where it has no causes.
+
+    One latent node for a set is no less general than one for each edge: its numbers can be split among the edges.
+    """
     if not graph.bidirected:
-        return graph
-    roots = {f"U({a},{b})": (a, b) for a, b in graph.bidirected}
-    edges = [(root, child) for root, pair in roots.items() for child in pair]
-    return CausalGraph.from_edges([*graph.directed, *edges], nodes=graph.nodes, latent=[*graph.latent, *roots])
+        return graph, ()
+    together, roots = [], {}
+    for joined in nx.connected_components(nx.Graph(graph.bidirected)):
+        nodes = tuple(node for node in graph.nodes if node in joined)
+        name = f"U({','.join(nodes)})"
+        if name not in named and not any(graph.parents(node) or node in graph.latent for node in nodes):
+            together.append(nodes)
+        else:
+            roots[name] = nodes
+    edges = [(root, child) for root, children in roots.items() for child in children]
+    plain = CausalGraph.from_edges([*graph.directed, *edges], nodes=graph.nodes, latent=[*graph.latent, *roots])
+    return plain, tuple(together)

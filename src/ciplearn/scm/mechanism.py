@@ -45,6 +45,17 @@ class Mechanism(ABC):
         """Return the log density (or log probability) of the value given the parents, or None where it is unknown."""
         return None
 
+    def quantiles(self, parents: Parents, levels: Array) -> Array | None:  # (k,) -> (n, k) or (n, d, k)
+        """Return the quantiles of each number given the parents, or None where they are unknown."""
+        return None
+
+    def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array | None:  # (n,) or (n, d)
+        """Return the place of the noise in its law, between 0 and 1, or None where it has none.
+
+        Uniform and independent of the parents if the mechanism is right; drawn where several noises fit.
+        """
+        return None
+
 
 class LatentMechanism(Mechanism):
     """The mechanism of a latent node that knows, from its own fit, what the observed nodes say about it."""

@@ -19,6 +19,7 @@ from ciplearn.scm.assembly import assemble
 from ciplearn.scm.inference import draw_hidden
 from ciplearn.scm.kinds import Array, Kind
 from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.report import Finding
 from ciplearn.scm.table import present_nodes, read_nodes, refuse_strangers, write_nodes
 from ciplearn.scm.units import Units
 
@@ -60,8 +61,13 @@ class StructuralCausalModel:
     0  3.0  6.5
     """
 
-    # Whether the equations were estimated from data; `EstimatedModel` says so.
+    # Whether the equations were estimated from data, and what speaks against them; `EstimatedModel` says so.
     model_based = False
+    misfits: tuple[Finding, ...] = ()
+    ambiguities: tuple[Finding, ...] = ()
+
+    # Noises that are not independent, drawn together.
+    joint_noise: tuple[Any, ...] = ()
 
     def __init__(
         self,
@@ -77,6 +83,11 @@ class StructuralCausalModel:
         self._order = graph.topological_order()
         self._parents = {node: graph.parents(node) for node in graph.nodes}
 
+    @property
+    def trustworthy(self) -> bool:
+        """Whether no data speak against the equations: true of known ones, see `EstimatedModel` for others."""
+        return not (self.misfits or self.ambiguities)
+
     # ---------------------------------------------------------------- sampling
 
     def sample(self, n: int, random_state: RandomState = None) -> pd.DataFrame:
@@ -89,6 +100,8 @@ class StructuralCausalModel:
         generator = as_generator(random_state)
         # Every node's noise is drawn, in one order, so that a seed means the same units with and without an action.
         noise = {node: self.mechanisms[node].draw(n, generator) for node in self._order}
+        for joint in self.joint_noise:
+            noise |= joint.draw(n, generator)
         values: dict[str, Array] = {}
         for node in self._order:
             natural = None

@@ -17,11 +17,12 @@ from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.specification import NodeSample, Score, Specification, label_frequencies, label_gain
+from ciplearn.scm.recipe import NodeSample, Recipe
+from ciplearn.scm.scoring import label_frequencies
 
 
 @dataclass(frozen=True)
-class Multinomial(Specification):
+class Multinomial(Recipe):
     """V = argmax_k (log p̂_k(pa) + G_k) with p̂ a fitted classifier and G standard Gumbel noise.
 
     Parameters
@@ -52,12 +53,6 @@ class Multinomial(Specification):
         classifier.fit(sample.matrix(), codes)
         probabilities = ClassProbabilities(sample.design, classifier, len(sample.kind.levels))
         return GumbelMax(sample.kind.levels, probabilities, sample.node)
-
-    def score(self, mechanism: Mechanism, held_out: NodeSample, generator: Generator) -> Score:
-        """Gain in log-likelihood a row over the frequencies of the levels."""
-        if not isinstance(held_out.kind, Categories):
-            raise InputError(f"{held_out.node} holds numbers; score it with its own recipe.")
-        return label_gain(held_out.kind, held_out, mechanism.log_density(held_out.values, held_out.target))
 
     def _cloned(self) -> Any:
         if not (hasattr(self.classifier, "fit") and hasattr(self.classifier, "predict_proba")):

@@ -1,15 +1,44 @@
-"""How well each estimated mechanism fits."""
+"""How well each estimated mechanism fits, and what its counterfactuals rest on."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import ks_2samp
 
 from ciplearn.scm.kinds import Array, Categories, Kind
+
+
+class Finding(NamedTuple):
+    """A node, and a sentence about it."""
+
+    node: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A mechanism that was tried for a node.
+
+    Attributes
+    ----------
+    mechanism : str
+    score : float
+        On held-out rows, in the measure of its `NodeFit`.
+    behind : float
+        How much worse than the best it is, in standard errors of the difference.
+    """
+
+    mechanism: str
+    score: float
+    behind: float
 
 
 @dataclass(frozen=True)
@@ -20,12 +49,20 @@ class NodeFit:
     ----------
     node, mechanism : str
     measure : str
-        What `score` is: ``R²`` or ``log-likelihood gain``.
+        What `score` is: ``CRPS skill``, the share of the continuous ranked probability score that knowing the parents
+        saves, for numbers; ``log-likelihood gain`` for labels.
     score : float
         On rows that were held out from a first fit; NaN for a node without parents.
     distance : float
-        Between the observed law of the node and the law of the model's own sample, from 0 (the same) to 1: largest
-        difference of distribution functions for numbers, total variation for labels.
+        Between the observed law of the node and the law that its mechanism makes of the observed parents, from 0 (the
+        same) to 1: largest difference of distribution functions for numbers, total variation for labels.
+    p_value : float
+        Of the test, on held-out rows, that the parents hardly predict the recovered noise (correlation at most 0.1);
+        NaN where there is none.
+    alternatives : tuple of Alternative
+        All mechanisms that were tried, from simple to flexible, the chosen one among them.
+    misfit, ambiguity : str or None
+        What is wrong, and what data leave open, in a sentence each.
     """
 
     node: str
@@ -33,6 +70,16 @@ class NodeFit:
     measure: str
     score: float
     distance: float
+    p_value: float = math.nan
+    alternatives: tuple[Alternative, ...] = ()
+    misfit: str | None = None
+    ambiguity: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as JSON-ready data; NaN as None."""
+        plain = {name: _plain(value) for name, value in vars(self).items()}
+        tried = [{name: _plain(value) for name, value in vars(other).items()} for other in self.alternatives]
+        return {**plain, "alternatives": tried}
 
 
 @dataclass(frozen=True)
@@ -44,53 +91,93 @@ class FitReport:
     nodes : tuple of NodeFit
     n_rows : int
     notes : tuple of str
-        What was decided about latent nodes.
+        What was decided about latent nodes, shared causes and missing values.
     """
 
     nodes: tuple[NodeFit, ...]
     n_rows: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def misfits(self) -> tuple[Finding, ...]:
+        """The nodes whose mechanism does not fit."""
+        return tuple(Finding(fit.node, fit.misfit) for fit in self.nodes if fit.misfit)
+
+    @property
+    def ambiguities(self) -> tuple[Finding, ...]:
+        """The nodes of which data leave open what would have been."""
+        return tuple(Finding(fit.node, fit.ambiguity) for fit in self.nodes if fit.ambiguity)
+
     def __str__(self) -> str:
-        lines = [f"Model-based: estimated from {self.n_rows} rows.", *self._table(), *self.notes]
-        return "\n".join(lines)
+        lines = [f"Model-based: estimated from {self.n_rows} rows.", *self._table(), *self._tried()]
+        warnings = [f"Warning: {finding.sentence}" for finding in (*self.misfits, *self.ambiguities)]
+        return "\n".join([*lines, *warnings, *self.notes])
 
     def _table(self) -> list[str]:
         if not self.nodes:
             return []
-        cells = [("node", "mechanism", "held-out score", "distance")]
-        cells += [(fit.node, fit.mechanism, _score(fit), f"{fit.distance:.3f}") for fit in self.nodes]
-        widths = [max(len(row[place]) for row in cells) for place in range(4)]
+        cells = [("node", "mechanism", "held-out score", "distance", "noise ⊥ parents")]
+        cells += [
+            (fit.node, fit.mechanism, _score(fit), f"{fit.distance:.3f}", _p_value(fit.p_value)) for fit in self.nodes
+        ]
+        widths = [max(len(row[place]) for row in cells) for place in range(5)]
         return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+    def _tried(self) -> list[str]:
+        return [
+            f"Tried for {fit.node}: "
+            + ", ".join(f"{other.mechanism} {other.score:.3f}" for other in fit.alternatives)
+            + "."
+            for fit in self.nodes
+            if len(fit.alternatives) > 1
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data; NaN as None."""
         return {
             "n_rows": self.n_rows,
-            "nodes": [{**vars(fit), "score": None if np.isnan(fit.score) else fit.score} for fit in self.nodes],
+            "nodes": [fit.to_dict() for fit in self.nodes],
+            "misfits": [finding._asdict() for finding in self.misfits],
+            "ambiguities": [finding._asdict() for finding in self.ambiguities],
             "notes": list(self.notes),
         }
 
 
-def law_distance(kind: Kind, node: str, observed: Array, sampled: Array) -> float:
+def law_distance(kind: Kind, node: str, observed: Array, made: Array) -> float:
     """Return the distance between two samples of a node; the largest over the numbers of a vector."""
     if isinstance(kind, Categories):
         size = len(kind.levels)
-        one, two = (np.bincount(kind.codes(v, node), minlength=size) / len(v) for v in (observed, sampled))
+        one, two = (np.bincount(kind.codes(v, node), minlength=size) / len(v) for v in (observed, made))
         return float(np.abs(one - two).sum() / 2)
-    one, two = observed.reshape(len(observed), -1), sampled.reshape(len(sampled), -1)
+    one, two = observed.reshape(len(observed), -1), made.reshape(len(made), -1)
     return max(float(ks_2samp(one[:, c], two[:, c], method="asymp").statistic) for c in range(one.shape[1]))
 
 
-def notes_on(dropped: Mapping[str, str], modelled: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Say what became of latent nodes."""
-    absorbed = [f"{latent} is part of the noise of {child}, its only child." for latent, child in dropped.items()]
-    learned = [
-        f"{latent} is a latent law learned with {', '.join(children)}; data cannot confirm it."
-        for latent, children in modelled.items()
-    ]
-    return (*absorbed, *learned)
+def notes_on_latents(
+    absorbed: Mapping[str, str], modelled: Mapping[str, tuple[str, ...]], together: tuple[tuple[str, ...], ...]
+) -> tuple[str, ...]:
+    """Say what became of latent nodes and bidirected edges."""
+    return (
+        *(f"{latent} is part of the noise of {child}, its only child." for latent, child in absorbed.items()),
+        *(
+            f"{latent} is a latent law learned with {', '.join(children)}; data cannot confirm it."
+            for latent, children in modelled.items()
+        ),
+        *(
+            f"{', '.join(nodes)} share hidden causes and have no others: they are drawn together as observed, and an "
+            "action on one leaves the others as they are."
+            for nodes in together
+        ),
+    )
 
 
 def _score(fit: NodeFit) -> str:
     return "" if np.isnan(fit.score) else f"{fit.measure} {fit.score:.3f}"
+
+
+def _p_value(value: float) -> str:
+    return "" if np.isnan(value) else ("p < 0.001" if value < 0.001 else f"p = {value:.3f}")
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value

@@ -9,30 +9,11 @@ from numpy.random import Generator
 
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.specification import NodeSample, Score, Specification
-
-
-@dataclass(frozen=True)
-class EmpiricalRoot(Specification):
-    """V = U with U drawn from the observed values; numbers, vectors and labels alike."""
-
-    @property
-    def label(self) -> str:
-        """What the report calls it."""
-        return "observed values"
-
-    def fit(self, sample: NodeSample, generator: Generator) -> Mechanism:
-        """Keep the values."""
-        return FittedRoot(sample.target)
-
-    def score(self, mechanism: Mechanism, held_out: NodeSample, generator: Generator) -> Score:
-        """There is nothing to explain."""
-        return Score("none", float("nan"))
 
 
 @dataclass(frozen=True)
 class FittedRoot(Mechanism):
-    """V = U."""
+    """V = U with U drawn from the observed values; numbers, vectors and labels alike."""
 
     seen: Array
 

@@ -17,10 +17,12 @@ from ciplearn._core.numbers import positive, whole
 from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector
+from ciplearn.scm.links import Identity
+from ciplearn.scm.location_scale import FittedLocationScale
 from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
 from ciplearn.scm.networks import Scaler, Training, tanh_network, train
-from ciplearn.scm.regression import FittedAdditive
-from ciplearn.scm.specification import NodeSample, Score, explained, label_gain
+from ciplearn.scm.recipe import NodeSample
+from ciplearn.scm.scoring import Score, crps_of_draws, marginal_losses, score
 
 # Draws from the prior that a score averages over.
 _SCORE_DRAWS = 50
@@ -84,22 +86,23 @@ class VariationalLatent:
     def score(
         self, latent: str, prior: Mechanism, mechanism: Mechanism, held_out: NodeSample, generator: Generator
     ) -> Score:
-        """Judge what the observed parents alone explain: means over draws of the latent node from its prior."""
+        """Judge what the observed parents alone explain: the law over draws of the latent node from its prior."""
         worlds = [{**held_out.values, latent: prior.draw(held_out.n, generator)} for _ in range(_SCORE_DRAWS)]
         if isinstance(held_out.kind, Categories):
             density = [mechanism.log_density(world, held_out.target) for world in worlds]
             mixed = logsumexp(np.stack([d for d in density if d is not None]), axis=0) - math.log(_SCORE_DRAWS)
-            return label_gain(held_out.kind, held_out, mixed)
-        noise = [mechanism.recover(world, held_out.target) for world in worlds]
-        return explained(held_out, np.mean([u for u in noise if u is not None], axis=0))
+            return score(-mixed, marginal_losses(held_out, held_out.target), held_out.kind)
+        made = [mechanism.evaluate(world, mechanism.draw(held_out.n, generator)) for world in worlds]
+        losses = crps_of_draws(np.stack(made, axis=-1), held_out)
+        return score(losses, marginal_losses(held_out, held_out.target), held_out.kind)
 
     def _child(self, latent: str, sample: NodeSample, problem: _Problem, network: nn.Module, draws: Array) -> Mechanism:
         decoder = Decoded(latent, sample.design, problem.input_scalers[sample.node], network)
         if isinstance(sample.kind, Categories):
             return GumbelMax(sample.kind.levels, Softmax(decoder), sample.node)
         mean = Unscaled(decoder, problem.target_scalers[sample.node], sample.target.ndim == 2)
-        values = {**sample.values, latent: draws}
-        return FittedAdditive.around(mean, NodeSample(sample.node, sample.kind, sample.parents, values, sample.kinds))
+        residuals = sample.target - mean({**sample.values, latent: draws})[0]
+        return FittedLocationScale.centred(Identity(), mean, residuals)
 
 
 @dataclass(frozen=True)
@@ -249,10 +252,10 @@ class Unscaled:
     scaler: Scaler
     vector: bool
 
-    def __call__(self, parents: Parents) -> Array:  # (n,) or (n, d)
-        """Return the numbers of some rows."""
+    def __call__(self, parents: Parents) -> tuple[Array, None]:  # (n,) or (n, d)
+        """Return the numbers of some rows; their noise has one scale."""
         values = self.scaler.undo(self.decoder(parents))
-        return values if self.vector else values[:, 0]
+        return values if self.vector else values[:, 0], None
 
 
 def _outputs(sample: NodeSample) -> int:

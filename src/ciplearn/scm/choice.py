@@ -1,0 +1,197 @@
+"""Which mechanism a node gets: the simplest of those that predict held-out rows about as well as the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from scipy.stats import ks_2samp
+
+from ciplearn.scm.kinds import Array, Categories, Vector
+from ciplearn.scm.links import Identity, Link, Log, Logit
+from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, LocationScale
+from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.multinomial import Multinomial
+from ciplearn.scm.quantiles import SimultaneousQuantiles
+from ciplearn.scm.recipe import NodeSample, Recipe
+from ciplearn.scm.scoring import row_losses
+
+# A mechanism is as good as the best if its mean loss is at most so many standard errors of the difference larger.
+STANDARD_ERRORS = 2.0
+
+# A mean loss that is larger than the best by this share at most is about as good, however certain the difference is.
+_CLOSE = 0.01
+
+# Whole numbers with at most so many values, or a value with at least this share of the rows, have no smooth law.
+_FEW_VALUES = 50
+_HEAVY = 0.05
+
+# Mechanisms of about equal score are told apart where their imagined values differ by more, in spreads of the node.
+_DIFFERENT = 0.15
+
+# A scale whose lowest hundredth lies below this share of its median, and that no line explains, dips to zero.
+_DIP = 0.2
+_LINE = 0.5
+
+# Largest difference of distribution functions at which U and −U have the same law.
+_SYMMETRIC = 0.06
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism that was tried.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    mechanism : Mechanism
+        Fitted without the held-out rows.
+    losses : array of shape (n,)
+        Of the held-out rows: CRPS of numbers, minus log probability of labels.
+    """
+
+    recipe: Recipe
+    mechanism: Mechanism
+    losses: Array
+
+    def behind(self, other: Candidate) -> float:
+        """How much larger its mean loss is than another's, in standard errors of the difference."""
+        gap = self.losses - other.losses
+        error = float(gap.std()) / np.sqrt(len(gap))
+        return 0.0 if error == 0 else float(gap.mean()) / error
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidates from simple to flexible, and the place of the one that was chosen."""
+
+    candidates: tuple[Candidate, ...]
+    place: int
+
+    @property
+    def chosen(self) -> Candidate:
+        """The mechanism that the node gets."""
+        return self.candidates[self.place]
+
+    @property
+    def equals(self) -> tuple[Candidate, ...]:
+        """The other candidates that predict about as well."""
+        others = [candidate for candidate in self.candidates if candidate is not self.chosen]
+        best = min(candidate.losses.mean() for candidate in self.candidates)
+        close = best + _CLOSE * abs(best)
+        return tuple(
+            other for other in others if other.behind(self.chosen) <= STANDARD_ERRORS or other.losses.mean() <= close
+        )
+
+
+def choose(recipes: Sequence[Recipe] | None, train: NodeSample, held_out: NodeSample, generator: Generator) -> Choice:
+    """Fit candidates to some rows, score them on others, and choose.
+
+    Parameters
+    ----------
+    recipes : sequence of Recipe, optional
+        From simple to flexible; the default ones for the node by default.
+    """
+    candidates = tuple(_candidates(recipes, train, held_out, generator))
+    best = min(candidates, key=lambda candidate: candidate.losses.mean())
+    place = next(k for k, candidate in enumerate(candidates) if candidate.behind(best) <= STANDARD_ERRORS)
+    return Choice(candidates, place)
+
+
+def _candidates(
+    recipes: Sequence[Recipe] | None, train: NodeSample, held_out: NodeSample, generator: Generator
+) -> list[Candidate]:
+    fitted: dict[Recipe, Mechanism] = {}
+
+    def tried(recipe: Recipe) -> Candidate:
+        # A scale is fitted around additive noise, quantiles around a scale: what is there already is used.
+        if isinstance(recipe, LocationScale) and (inner := fitted.get(AdditiveNoise(link=recipe.link))) is not None:
+            assert isinstance(inner, FittedLocationScale)
+            fitted[recipe] = recipe.around(inner, train)
+        elif isinstance(recipe, SimultaneousQuantiles) and recipe.base in fitted:
+            base = fitted[recipe.base]
+            assert isinstance(base, FittedLocationScale)
+            fitted[recipe] = recipe.around(base, train, generator)
+        else:
+            fitted[recipe] = recipe.fit(train, generator)
+        return Candidate(recipe, fitted[recipe], row_losses(fitted[recipe], held_out, train.target))
+
+    if recipes is not None:
+        return [tried(recipe) for recipe in recipes]
+    if isinstance(train.kind, Categories):
+        return [tried(Multinomial())]
+    links = [Identity()] if isinstance(train.kind, Vector) else _links(train, held_out)
+    plain = [tried(AdditiveNoise(link=link)) for link in links]
+    wide = [tried(LocationScale(link)) for link in links]
+    if isinstance(train.kind, Vector):
+        return [*plain, *wide]
+    if _is_lumpy(train.target):
+        # Only quantiles keep to the values that occur, so they come first among equals.
+        return [tried(SimultaneousQuantiles()), *plain, *wide]
+    base = min(wide, key=lambda candidate: candidate.losses.mean()).recipe
+    assert isinstance(base, LocationScale)
+    return [*plain, *wide, tried(SimultaneousQuantiles(base))]
+
+
+def _links(train: NodeSample, held_out: NodeSample) -> list[Link]:
+    both = np.concatenate([train.target, held_out.target])
+    return [link for link in (Identity(), Log(), Logit()) if link.allows(both)]
+
+
+def _is_lumpy(values: Array) -> bool:
+    distinct, counts = np.unique(values, return_counts=True)
+    few = len(distinct) <= _FEW_VALUES and bool((distinct == np.round(distinct)).all())
+    return few or counts.max() >= _HEAVY * len(values)
+
+
+def ambiguity(choice: Choice, held_out: NodeSample, generator: Generator) -> str | None:
+    """Say in a sentence where the data leave open what would have been, or return None.
+
+    Held-out rows are imagined with the parents of other rows.
+    """
+    node, chosen = held_out.node, choice.chosen
+    if isinstance(held_out.kind, Categories):
+        return None
+    if _sign_is_open(chosen.mechanism, held_out):
+        return (
+            f"The noise of {node} almost vanishes for some values of its parents and is symmetric: beyond them data "
+            "cannot tell U from −U, so imagined values may lie on the wrong side."
+        )
+    order = generator.permutation(held_out.n)
+    elsewhere = {parent: held_out.values[parent][order] for parent in held_out.parents}
+    seed = int(generator.integers(2**32))
+
+    def imagined(mechanism: Mechanism) -> Array:
+        noise = mechanism.posterior(held_out.values, held_out.target, np.random.default_rng(seed))
+        return mechanism.evaluate(elsewhere, noise)
+
+    spread = np.maximum(held_out.target.std(axis=0), np.finfo(float).tiny)
+    for other in choice.equals:
+        gap = np.abs(imagined(other.mechanism) - imagined(chosen.mechanism)) / spread
+        if float(np.mean(np.minimum(gap, 1.0))) > _DIFFERENT:
+            return (
+                f"{node}: '{other.recipe.label}' predicts about as well as '{chosen.recipe.label}' and imagines other "
+                f"values (by {100 * float(np.mean(gap)):.0f} % of its spread on average)."
+            )
+    return None
+
+
+def _sign_is_open(mechanism: Mechanism, held_out: NodeSample) -> bool:
+    if not isinstance(mechanism, FittedLocationScale):
+        inner = getattr(mechanism, "base", None)
+        return isinstance(inner, FittedLocationScale) and _sign_is_open(inner, held_out)
+    _, scale = mechanism.moments(held_out.values)
+    if scale is None or scale.ndim == 2:
+        return False
+    if np.quantile(scale, 0.01) > _DIP * np.median(scale):
+        return False
+    # A scale that falls along a line of the parents vanishes at the edge of the data; one that dips has two sides.
+    matrix = np.column_stack([held_out.matrix(), np.ones(held_out.n)])
+    log_scale = np.log(scale)
+    left = log_scale - matrix @ np.linalg.lstsq(matrix, log_scale, rcond=None)[0]
+    noise = mechanism.residuals
+    return bool(
+        left.var() > (1 - _LINE) * log_scale.var() and ks_2samp(noise, -noise, method="asymp").statistic < _SYMMETRIC
+    )

@@ -1,0 +1,97 @@
+"""A structural causal model whose mechanisms were estimated."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from numpy.random import Generator
+
+from ciplearn._core.errors import InputError
+from ciplearn.causal import CausalGraph
+from ciplearn.scm.choice import Choice
+from ciplearn.scm.estimate import Memory
+from ciplearn.scm.kinds import Array, Kind
+from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.model import StructuralCausalModel
+from ciplearn.scm.report import FitReport
+
+
+@dataclass(frozen=True)
+class JointNoise:
+    """Rows of the noises of nodes that share hidden causes: they are drawn together."""
+
+    rows: Mapping[str, Array]
+
+    def draw(self, n: int, generator: Generator) -> dict[str, Array]:
+        """Rows, with replacement."""
+        place = generator.integers(len(next(iter(self.rows.values()))), size=n)
+        return {node: values[place] for node, values in self.rows.items()}
+
+
+class EstimatedModel(StructuralCausalModel):
+    """A structural causal model whose mechanisms were estimated; all it says is model-based.
+
+    Attributes
+    ----------
+    report : FitReport
+        How well each mechanism fits; print it.
+    misfits : tuple of Finding
+        Nodes whose mechanism does not fit, each with a sentence (``node``, ``sentence``).
+    ambiguities : tuple of Finding
+        Nodes of which data leave open what would have been: the noise is known up to its sign only, or mechanisms that
+        fit about equally imagine different values.
+    trustworthy : bool
+        Whether there are neither misfits nor ambiguities. It says that the data do not speak against the mechanisms,
+        not that the graph is right.
+    choices : mapping from node to Choice
+        The mechanisms that were tried for each node, fitted to four fifths of the rows, with their held-out losses.
+    memory : dict
+        What was fitted, for ``fit_scm(..., like=this)``.
+    """
+
+    model_based = True
+    report: FitReport
+
+    def __init__(
+        self,
+        graph: CausalGraph,
+        mechanisms: Mapping[str, Mechanism],
+        kinds: Mapping[str, Kind],
+        report: FitReport,
+        choices: Mapping[str, Choice] | None = None,
+        joint_noise: tuple[JointNoise, ...] = (),
+        memory: Memory | None = None,
+    ) -> None:
+        super().__init__(graph, mechanisms, kinds=kinds)
+        self.report = report
+        self.misfits, self.ambiguities = report.misfits, report.ambiguities
+        self.choices = dict(choices or {})
+        self.joint_noise = joint_noise
+        self.memory: Memory = {} if memory is None else memory
+
+    def variants(self, node: str) -> dict[str, Self]:
+        """Return this model with each other mechanism of a node that predicts held-out rows about as well.
+
+        The range of an answer over them is how far it hangs on the choice of the mechanism.
+
+        Returns
+        -------
+        dict from the name of the mechanism to the model
+        """
+        if node not in self.graph.nodes:
+            self.graph.known([node])
+        if node not in self.choices:
+            return {}
+        return {other.recipe.label: self.replaced({node: other.mechanism}) for other in self.choices[node].equals}
+
+    def replaced(self, mechanisms: Mapping[str, Mechanism]) -> Self:
+        """Return this model with other mechanisms for some nodes."""
+        for node in self.graph.known(mechanisms, "mechanisms"):
+            if not isinstance(mechanisms[node], Mechanism):
+                raise InputError(f"The mechanism of {node} must be a Mechanism, got {mechanisms[node]!r}.")
+        other = copy.copy(self)
+        other.mechanisms = {**self.mechanisms, **mechanisms}
+        return other

@@ -1,0 +1,326 @@
+"""All quantiles of a node at once: V = F̂⁻¹(U | pa) with U uniform.
+
+F̂(v | pa) = G(F₀(v) | pa), where F₀ is the law of V without its parents, or of what a location-scale mechanism leaves
+over, and G moves its ranks: at knots r_1 < r_2 < ... logistic regressions say logit G(r_k | pa) = logit r_k + f_k(pa),
+and between them logit G is linear in logit r. Values that many rows share, the zeros of an amount or every count, keep
+their probability: they take an interval of U, from which abduction draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import expit, logit
+
+from ciplearn._core.errors import InputError
+from ciplearn.scm.design import Design
+from ciplearn.scm.kinds import Array, Scalar
+from ciplearn.scm.location_scale import WIDTHS, FittedLocationScale, LocationScale
+from ciplearn.scm.mechanism import Mechanism, Parents
+from ciplearn.scm.recipe import NodeSample, Recipe
+from ciplearn.scm.smooth_ridge import SmoothFunction, choose_features
+
+# Knots at most, and the least distance between two of them.
+_KNOTS = 19
+_LEAST_STEP = 0.01
+
+# Bumps of the logistic regressions, rows that they see, and steps of Newton's method for each.
+_CENTRES = 50
+_ROWS = 8000
+_STEPS = 6
+
+# Strengths of their ridge to choose from.
+_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+# Rows handled at a time when noise is read back or sent through.
+_BLOCK = 16_384
+
+
+@dataclass(frozen=True)
+class SimultaneousQuantiles(Recipe):
+    """V = F̂⁻¹(U | pa) with U uniform: any law that depends on the parents, increasing in one noise.
+
+    Parameters
+    ----------
+    base : LocationScale or None
+        What is taken out first; without it F₀ is the law of V itself, which suits counts and values that repeat.
+    """
+
+    base: LocationScale | None = None
+
+    @property
+    def label(self) -> str:
+        """The base's name."""
+        return "quantiles" if self.base is None else f"quantiles around {self.base.label}"
+
+    def fit(self, sample: NodeSample, generator: Generator) -> FittedQuantiles:
+        """Fit the base and then the ranks of what it leaves over."""
+        if not isinstance(sample.kind, Scalar):
+            raise InputError(f"{sample.node} is not one number, so it has no quantiles; use another recipe for it.")
+        return self.around(None if self.base is None else self.base.fit(sample, generator), sample, generator)
+
+    def around(self, inner: FittedLocationScale | None, sample: NodeSample, generator: Generator) -> FittedQuantiles:
+        """Fit the ranks of what a base leaves over that was fitted to the same rows."""
+        left = sample.target if inner is None else inner.residuals
+        law = ObservedLaw.of(left)
+        few = np.sort(generator.permutation(sample.n)[:_ROWS])
+        movement = _fit_movement(sample.matrix()[few], left[few], law)
+        return FittedQuantiles(sample.design, inner, law, movement)
+
+
+@dataclass(frozen=True)
+class ObservedLaw:
+    """The law of a sample as a table of values with the ranks below and up to each.
+
+    A value that occurs once has one rank, with a line to its neighbours; one that occurs more often has an interval of
+    ranks. Where all values are whole, nothing lies between them.
+    """
+
+    values: Array  # (j,)
+    below: Array  # (j,)
+    upto: Array  # (j,)
+
+    @classmethod
+    def of(cls, sample: Array) -> Self:  # (n,)
+        """Count the values."""
+        values, counts = np.unique(sample, return_counts=True)
+        upto = counts.cumsum() / len(sample)
+        below = upto - counts / len(sample)
+        if not (values == np.round(values)).all():
+            middle = (below + upto) / 2
+            below, upto = (np.where(counts > 1, ranks, middle) for ranks in (below, upto))
+        return cls(values, below, upto)
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether every value takes an interval of ranks."""
+        return bool((self.upto > self.below).all())
+
+    def interval(self, values: Array) -> tuple[Array, Array]:  # (n,) -> (n,), (n,)
+        """Return the ranks below and up to some values; the nearest ones for values that were never seen."""
+        place = np.searchsorted(self.values, values, side="right") - 1
+        left = place.clip(min=0)
+        right = (place + 1).clip(max=len(self.values) - 1)
+        gap = self.values[right] - self.values[left]
+        share = np.divide(values - self.values[left], gap, out=np.zeros(len(values)), where=gap > 0).clip(0, 1)
+        between = self.upto[left] + share * (self.below[right] - self.upto[left])
+        seen = self.values[left] == values
+        below = np.where(seen, self.below[left], between)
+        upto = np.where(seen, self.upto[left], between)
+        before = place < 0
+        return np.where(before, self.below[0], below), np.where(before, self.below[0], upto)
+
+    def quantile(self, ranks: Array) -> Array:  # (n,) -> (n,)
+        """Return the values at some ranks."""
+        place = np.searchsorted(self.upto, ranks).clip(max=len(self.values) - 1)
+        earlier = (place - 1).clip(min=0)
+        gap = self.below[place] - self.upto[earlier]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(gap > 0, (ranks - self.upto[earlier]) / gap, 1.0).clip(0, 1)
+        return np.where(
+            ranks >= self.below[place],
+            self.values[place],
+            self.values[earlier] + share * (self.values[place] - self.values[earlier]),
+        )
+
+    def knots(self) -> Array:  # (k,)
+        """Return ranks strictly between 0 and 1: the edges of values that many rows share, then an even grid."""
+        heavy = self.upto - self.below > 1 / (_KNOTS + 1)
+        edges = np.concatenate([self.upto[heavy], self.below[heavy]])
+        grid = np.arange(1, _KNOTS + 1) / (_KNOTS + 1)
+        if self.is_discrete:
+            # A rank inside the interval of a value is the rank of no threshold.
+            grid = self.upto[np.searchsorted(self.upto, grid).clip(max=len(self.upto) - 1)]
+        kept: list[float] = []
+        for rank in (*np.unique(edges), *grid):
+            inside = _LEAST_STEP / 2 <= rank <= 1 - _LEAST_STEP / 2
+            if inside and all(abs(rank - other) >= _LEAST_STEP for other in kept):
+                kept.append(float(rank))
+        return np.sort(kept)
+
+
+@dataclass(frozen=True)
+class RankMovement:
+    """G(r | x) with logit G(r_k | x) = logit r_k + f_k(x) at the knots.
+
+    Between them logit G is linear in logit r; beyond the first and the last knot the shift stays what it is there.
+    """
+
+    knots: Array  # (k,)
+    shift: SmoothFunction  # x -> (n, k)
+
+    def at_knots(self, matrix: Array) -> Array:  # (n, k)
+        """Return logit G at the knots."""
+        # Regressions at neighbouring knots may cross by a little; sorting their answers lessens the error.
+        return np.sort(logit(self.knots) + self.shift(matrix), axis=1)
+
+    def forward(self, at_knots: Array, ranks: Array) -> Array:  # (n, k), (n,) -> (n,)
+        """G(r | x)."""
+        start, line = logit(self.knots), _finite_logit(ranks)
+        place = np.searchsorted(start, line, side="right") - 1
+        moved = _on_lines(np.broadcast_to(start, at_knots.shape), at_knots, place, line)
+        return np.where((ranks > 0) & (ranks < 1), expit(moved), ranks)
+
+    def back(self, at_knots: Array, moved: Array) -> Array:  # (n, k), (n,) -> (n,)
+        """Return r with G(r | x) = u."""
+        start, line = logit(self.knots), _finite_logit(moved)
+        place = (at_knots <= line[:, None]).sum(axis=1) - 1
+        ranks = _on_lines(at_knots, np.broadcast_to(start, at_knots.shape), place, line)
+        return np.where((moved > 0) & (moved < 1), expit(ranks), moved)
+
+
+def _finite_logit(ranks: Array) -> Array:
+    return np.asarray(logit(ranks.clip(1e-15, 1 - 1e-15)))
+
+
+def _on_lines(start: Array, end: Array, place: Array, line: Array) -> Array:  # (n, k), (n, k), (n,), (n,) -> (n,)
+    """Map each row's number along the lines that join (start_k, end_k); beyond the first and the last, by a shift."""
+    rows, last = np.arange(len(line)), start.shape[1] - 1
+    left, right = place.clip(0, last), (place + 1).clip(0, last)
+    low, gap = start[rows, left], start[rows, right] - start[rows, left]
+    rise = end[rows, right] - end[rows, left]
+    inside = (place >= 0) & (place < last)
+    slope = np.divide(rise, gap, out=np.ones_like(rise), where=inside & (gap > 0))
+    return np.asarray(end[rows, left] + slope * (line - low))
+
+
+def _fit_movement(matrix: Array, left: Array, law: ObservedLaw) -> RankMovement:
+    below, upto = law.interval(left)
+    knots = law.knots()
+    if not len(knots):
+        knots = np.array([0.5])
+    # Shift, spread and asymmetry of the ranks choose the features: Legendre polynomials of them.
+    u = below + upto - 1
+    polynomials = np.stack([u, (3 * u**2 - 1) / 2, (5 * u**3 - 3 * u) / 2], axis=1)
+    features = choose_features(matrix, polynomials, WIDTHS, _CENTRES)
+    rows = features(matrix)
+    reached = upto[:, None] <= knots + 1e-12  # (n, k)
+    coefficients, level = _chain(rows - (middle := rows.mean(axis=0)), reached.astype(float), knots)
+    return RankMovement(knots, features.function(coefficients, level - middle @ coefficients))
+
+
+def _chain(features: Array, reached: Array, knots: Array) -> tuple[Array, Array]:  # (n, p), (n, k) -> (p, k), (k,)
+    """Logistic regressions from the middle knot outwards, each shrunk towards the one before it."""
+    n, size = features.shape
+    rows = np.hstack([features, np.ones((n, 1))])
+    scale = float(np.square(features).mean()) or 1.0
+    middle = int(np.abs(knots - 0.5).argmin())
+    # The strength of the ridge is judged at the median and at the quartiles.
+    judges = [middle, *(int(np.abs(knots - quartile).argmin()) for quartile in (0.25, 0.75))]
+    offset = logit(knots)
+    start = np.zeros(size + 1)
+    trials = {}
+    for ridge in _RIDGES:
+        fitted = [_logistic(rows, reached[:, k], offset[k], start, ridge * scale) for k in judges]
+        loss = [
+            _left_out_loss(rows, reached[:, k], offset[k], found, ridge * scale)
+            for k, found in zip(judges, fitted, strict=True)
+        ]
+        trials[ridge] = (sum(loss), fitted[0])
+    ridge = min(trials, key=lambda ridge: trials[ridge][0])
+    found = {middle: trials[ridge][1]}
+    for place in [*range(middle + 1, len(knots)), *range(middle - 1, -1, -1)]:
+        near = found[place - 1 if place > middle else place + 1]
+        found[place] = _logistic(rows, reached[:, place], offset[place], near, ridge * scale)
+    table = np.stack([found[place] for place in range(len(knots))], axis=1)
+    return table[:-1], table[-1]
+
+
+def _logistic(rows: Array, reached: Array, offset: float, near: Array, ridge: float) -> Array:
+    """Newton's method for Σ log(1 + e^η) − y η + n ridge |β − β₀|² / 2, η = offset + φᵀβ + b."""
+    penalty = np.full(rows.shape[1], len(rows) * ridge)
+    penalty[-1] = 1e-6 * len(rows)
+    solution = near
+    for _ in range(_STEPS):
+        p = expit(offset + rows @ solution)
+        weights = np.maximum(p * (1 - p), 1e-4)
+        curvature = (rows * weights[:, None]).T @ rows
+        curvature[np.diag_indices_from(curvature)] += penalty
+        slope = rows.T @ (reached - p) - penalty * (solution - near)
+        step = np.linalg.solve(curvature, slope)
+        solution = solution + step
+        if np.abs(rows[:256] @ step).max() < 1e-3:
+            break
+    return np.asarray(solution)
+
+
+def _left_out_loss(rows: Array, reached: Array, offset: float, solution: Array, ridge: float) -> float:
+    """Return the mean log loss of rows left out, by one step of Newton's method from the solution."""
+    eta = offset + rows @ solution
+    p = expit(eta)
+    weights = np.maximum(p * (1 - p), 1e-4)
+    curvature = (rows * weights[:, None]).T @ rows + len(rows) * ridge * np.eye(rows.shape[1])
+    leverage = np.einsum("ij,ij->i", rows @ np.linalg.inv(curvature), rows)
+    eta = eta - leverage * (reached - p) / np.maximum(1 - leverage * weights, 1e-3)
+    return float(np.mean(np.logaddexp(0, eta) - reached * eta))
+
+
+@dataclass(frozen=True)
+class FittedQuantiles(Mechanism):
+    """V = F̂⁻¹(U | pa).
+
+    Noise is a pair: U, and how far the value lies outside the values that were seen, 0 for nearly all.
+    """
+
+    design: Design
+    base: FittedLocationScale | None
+    law: ObservedLaw
+    movement: RankMovement
+
+    def draw(self, n: int, generator: Generator) -> Array:  # (n, 2)
+        """Uniform numbers, nothing outside."""
+        return np.column_stack([generator.uniform(size=n), np.zeros(n)])
+
+    def evaluate(self, parents: Parents, noise: Array) -> Array:
+        """F̂⁻¹(u | pa)."""
+        if len(noise) == 0:
+            return np.zeros(0)
+        left = self._left(self.design(parents), noise)
+        return left if self.base is None else self.base.evaluate(parents, left)
+
+    def recover(self, parents: Parents, value: Array) -> Array | None:
+        """Return the one noise, where no value repeats."""
+        left = self._standard(parents, value)
+        below, upto = self.law.interval(left)
+        return None if (upto > below).any() else self._found(parents, left, below, upto, np.zeros(len(left)))
+
+    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
+        """Draw U uniformly from the interval that gives the value."""
+        left = self._standard(parents, value)
+        return self._found(parents, left, *self.law.interval(left), generator.uniform(size=len(left)))
+
+    def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k)
+        """F̂⁻¹ at some levels."""
+        n = len(next(iter(parents.values())))
+        moved = [self.evaluate(parents, np.column_stack([np.full(n, level), np.zeros(n)])) for level in levels]
+        return np.stack(moved, axis=1)
+
+    def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,)
+        """U itself."""
+        return self.posterior(parents, value, generator)[:, 0]
+
+    def _standard(self, parents: Parents, value: Array) -> Array:
+        return value if self.base is None else self.base.recover(parents, value)
+
+    def _left(self, matrix: Array, noise: Array) -> Array:
+        left = np.empty(len(noise))
+        for start in range(0, len(noise), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            at_knots = self.movement.at_knots(matrix[part])
+            left[part] = self.law.quantile(self.movement.back(at_knots, noise[part, 0]))
+        return left + noise[:, 1]
+
+    def _found(self, parents: Parents, left: Array, below: Array, upto: Array, share: Array) -> Array:
+        noise = np.zeros((len(left), 2))
+        matrix = self.design(parents)
+        for start in range(0, len(left), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            at_knots = self.movement.at_knots(matrix[part])
+            low, high = (self.movement.forward(at_knots, ranks[part]) for ranks in (below, upto))
+            noise[part, 0] = low + share[part] * (high - low)
+        # What rounding, or a value beyond all that were seen, leaves over: the row comes back exactly.
+        noise[:, 1] = left - self._left(matrix, noise)
+        return noise

@@ -1,0 +1,71 @@
+"""What a mechanism to be fitted is: a recipe, and the sample it is fitted to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numpy.random import Generator
+
+from ciplearn.scm.design import Design
+from ciplearn.scm.kinds import Array, Kind
+from ciplearn.scm.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class NodeSample:
+    """The rows of one node and its parents.
+
+    Attributes
+    ----------
+    node : str
+    kind : Kind
+    parents : tuple of str
+    values : mapping from node to array
+        Of the node and of its parents, at least.
+    kinds : mapping from node to Kind
+    """
+
+    node: str
+    kind: Kind
+    parents: tuple[str, ...]
+    values: Mapping[str, Array]
+    kinds: Mapping[str, Kind]
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.target)
+
+    @property
+    def target(self) -> Array:
+        """The node's own values."""
+        return self.values[self.node]
+
+    @property
+    def design(self) -> Design:
+        """How the parents become numbers."""
+        return Design(self.parents, self.kinds)
+
+    def take(self, rows: Array) -> NodeSample:
+        """Return some of the rows, by place."""
+        values = {name: array[rows] for name, array in self.values.items()}
+        return NodeSample(self.node, self.kind, self.parents, values, self.kinds)
+
+    def matrix(self) -> Array:  # (n, width)
+        """The parents as numbers."""
+        return self.design(self.values)
+
+
+class Recipe(ABC):
+    """A recipe for the mechanism of an observed node."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What the report calls it."""
+
+    @abstractmethod
+    def fit(self, sample: NodeSample, generator: Generator) -> Mechanism:
+        """Fit the mechanism."""

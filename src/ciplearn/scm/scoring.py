@@ -1,0 +1,86 @@
+"""How well mechanisms predict rows that they were not fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ciplearn.scm.kinds import Array, Categories, Kind
+from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.recipe import NodeSample
+
+# Levels of the quantiles that stand for a law.
+_LEVELS = (np.arange(40) + 0.5) / 40
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well a fitted mechanism does on held-out rows.
+
+    Attributes
+    ----------
+    name : str
+        What the number is.
+    value : float
+        Larger is better; 0 is no better than ignoring the parents.
+    """
+
+    name: str
+    value: float
+
+
+def crps(mechanism: Mechanism, held_out: NodeSample) -> Array | None:  # (n,)
+    """Return the continuous ranked probability score of each row, 2 ∫ ρ_τ(v − q_τ(pa)) dτ, or None where unknown.
+
+    Small is good. A vector's is the mean over its numbers, each in units of its own spread.
+    """
+    quantiles = mechanism.quantiles(held_out.values, _LEVELS)
+    return None if quantiles is None else _pinball(held_out.target, quantiles)
+
+
+def crps_of_draws(draws: Array, held_out: NodeSample) -> Array:  # (..., m) -> (n,)
+    """Return the scores of laws that are known by m draws per row."""
+    return _pinball(held_out.target, np.moveaxis(np.quantile(draws, _LEVELS, axis=-1), 0, -1))
+
+
+def _pinball(target: Array, quantiles: Array) -> Array:  # (n,) or (n, d), (..., k) -> (n,)
+    gap = target[..., None] - quantiles
+    loss = 2 * np.maximum(_LEVELS * gap, (_LEVELS - 1) * gap).mean(axis=-1)
+    if target.ndim == 1:
+        return np.asarray(loss)
+    return np.asarray((loss / np.maximum(target.std(axis=0), np.finfo(float).tiny)).mean(axis=1))
+
+
+def row_losses(mechanism: Mechanism, held_out: NodeSample, seen: Array) -> Array:  # (n,)
+    """Return a proper loss of each held-out row: CRPS of numbers, minus log probability of labels.
+
+    A mechanism that offers neither quantiles nor a density gets the loss of the law that ignores the parents.
+    """
+    if isinstance(held_out.kind, Categories):
+        density = mechanism.log_density(held_out.values, held_out.target)
+        return marginal_losses(held_out, seen) if density is None else -density
+    losses = crps(mechanism, held_out)
+    return marginal_losses(held_out, seen) if losses is None else losses
+
+
+def marginal_losses(held_out: NodeSample, seen: Array) -> Array:  # (n,)
+    """Return the losses of the law of ``seen``, the node's values in the fit, which ignores the parents."""
+    if isinstance(held_out.kind, Categories):
+        base = np.log(label_frequencies(held_out.kind, seen, held_out.node))
+        return np.asarray(-base[held_out.kind.codes(held_out.target, held_out.node)])
+    return _pinball(held_out.target, np.quantile(seen, _LEVELS, axis=0).T)
+
+
+def score(losses: Array, reference: Array, kind: Kind) -> Score:  # (n,), (n,)
+    """Compare mean losses with those of a law that ignores the parents."""
+    if isinstance(kind, Categories):
+        return Score("log-likelihood gain", float(reference.mean() - losses.mean()))
+    base = float(reference.mean())
+    return Score("CRPS skill", 1 - float(losses.mean()) / base if base > 0 else float("nan"))
+
+
+def label_frequencies(kind: Categories, values: Array, node: str) -> Array:  # (K,)
+    """Return smoothed frequencies of the levels: half a count is added to each."""
+    counts = np.bincount(kind.codes(values, node), minlength=len(kind.levels)) + 0.5
+    return np.asarray(counts / counts.sum())

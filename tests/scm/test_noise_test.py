@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from ciplearn.scm import AdditiveNoise, GumbelMax, Multinomial
+from ciplearn.scm.estimate import split
+from ciplearn.scm.kinds import Categories, Scalar
+from ciplearn.scm.noise_test import judge_noise
+from ciplearn.scm.recipe import NodeSample
+
+
+def sample(a, v, kind=None):
+    kinds = {"A": Scalar(), "V": kind or Scalar()}
+    return NodeSample("V", kinds["V"], ("A",), {"A": a, "V": v}, kinds)
+
+
+def judged(recipe, given, generator):
+    train, held_out = split(given, generator)
+    return judge_noise(recipe.fit(train, generator), train, held_out, generator)
+
+
+def test_right_fits_pass_and_wrong_ones_fail():
+    passed, failed = 0, 0
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        a, u = generator.normal(size=(2, 600))
+        passed += judged(AdditiveNoise(), sample(a, np.sin(a) + u), generator).p_value >= 0.05
+        failed += judged(AdditiveNoise(), sample(a, np.exp(a) * u), generator).p_value < 0.05
+    assert passed >= 18
+    assert failed == 20
+
+
+def test_labels_are_tested_by_what_their_probabilities_leave_over():
+    generator = np.random.default_rng(0)
+    a = generator.normal(size=2000)
+    kind = Categories(["no", "yes"])
+    right = sample(a, kind.labels[(generator.uniform(size=2000) < 1 / (1 + np.exp(-a))).astype(int)], kind)
+    assert judged(Multinomial(), right, generator).p_value > 0.05
+    bent = sample(a, kind.labels[(generator.uniform(size=2000) < 1 / (1 + np.exp(1 - a**2))).astype(int)], kind)
+    constant = GumbelMax(kind.levels, [0.5, 0.5], "V")
+    train, held_out = split(bent, generator)
+    assert judge_noise(constant, train, held_out, generator).p_value < 0.05
+
+
+def test_a_few_rows_say_nothing():
+    generator = np.random.default_rng(0)
+    a = generator.normal(size=60)
+    assert np.isnan(judged(AdditiveNoise(), sample(a, a**2), generator).p_value)
+
+
+@pytest.mark.slow
+def test_at_most_one_right_node_in_twenty_fails():
+    failed = 0
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        a = generator.normal(size=1000)
+        noise = generator.normal(size=1000) if seed % 2 else generator.standard_t(4, size=1000)
+        failed += judged(AdditiveNoise(), sample(a, a * np.abs(a) / 2 + noise), generator).p_value < 0.05
+    assert failed <= 15
