@@ -1,10 +1,10 @@
 """Data-generating processes to judge the default on, by what part they had in choosing it."""
 
 import numpy as np
-from scipy.stats import norm, randint, t
+from scipy.stats import bernoulli, norm, randint, t, uniform
 
 from ciplearn import CausalGraph, StructuralCausalModel, datasets
-from ciplearn.scm import Additive
+from ciplearn.scm import Additive, Categories
 
 _CONFOUNDED = "Z -> A, Z -> L, A -> L, Z -> Y, A -> Y, L -> Y"
 
@@ -93,3 +93,62 @@ CHOSEN_ON = {
 }
 # Written after the default was settled, and measured once.
 NEW = {"grouped": grouped, "two confounders": two_confounders, "heavy tails": heavy_tails}
+
+
+def root_group():
+    """Two groups at the root, a descendant whose noise the outcome needs, and a cause beside them."""
+    return StructuralCausalModel(
+        CausalGraph.from_edges("A -> L, A -> Y, L -> Y, Z -> Y"),
+        equations={
+            "A": Additive(),
+            "Z": Additive(),
+            "L": Additive(lambda p: 1.5 * p["A"]),
+            "Y": Additive(lambda p: p["L"] + 0.5 * p["A"] + 0.5 * p["Z"]),
+        },
+        noise={"A": bernoulli(0.4), "Z": norm(), "L": norm(), "Y": norm(0, 0.3)},
+    )
+
+
+def root_number():
+    """A number at the root, and two descendants in a row; nothing that does not descend from it."""
+    return StructuralCausalModel(
+        CausalGraph.from_edges("A -> L, A -> M, L -> M, L -> Y, M -> Y"),
+        equations={
+            "A": Additive(),
+            "L": Additive(lambda p: np.tanh(1.5 * p["A"])),
+            "M": Additive(lambda p: p["L"] + 0.5 * p["A"]),
+            "Y": Additive(lambda p: np.sin(p["L"]) + p["M"]),
+        },
+        noise={"A": norm(), "L": norm(0, 0.7), "M": norm(0, 0.7), "Y": norm(0, 0.2)},
+    )
+
+
+def root_labels():
+    """Three groups at the root, two descendants, and an outcome of two labels."""
+    groups = Categories(["a", "b", "c"])
+    shift = {"a": 0.0, "b": 1.0, "c": -0.8}
+
+    def moved(parents):
+        return np.array([shift[label] for label in parents["A"]])
+
+    return StructuralCausalModel(
+        CausalGraph.from_edges("A -> L, A -> M, L -> Y, M -> Y, Z -> Y"),
+        equations={
+            "A": lambda p, u: groups.labels[np.minimum((3 * u).astype(int), 2)],
+            "Z": Additive(),
+            "L": Additive(moved),
+            "M": Additive(lambda p: 0.5 * moved(p) ** 2),
+            "Y": lambda p, u: np.where(p["L"] + p["M"] + 0.5 * p["Z"] + 0.5 * u > 0.3, "yes", "no").astype(object),
+        },
+        noise={"A": uniform(), "Z": norm(), "L": norm(), "M": norm(0, 0.5), "Y": norm()},
+        kinds={"A": groups, "Y": Categories(["no", "yes"])},
+    )
+
+
+# Measured in the study of routes before these were built; networks of their own were not tuned on them.
+SEEN_IN_ROUTES = {
+    "vector of 50": lambda: datasets.multidimensional(50),
+    "vector of 100": lambda: datasets.multidimensional(100),
+}
+# The protected variable at the root, as sex and race are in most tables. Written for this comparison.
+ROOTS = {"root group": root_group, "root number": root_number, "root labels": root_labels}
