@@ -65,7 +65,8 @@ def test_stops_have_every_figure_with_an_interval_that_holds_it(trained):
     assert [stop["gamma"] for stop in run["stops"]] == [0.0, 0.03, 0.1, 0.3, 1.0, 3.0]
     for stop in (*run["stops"], *run["rivals"]):
         for key in ("loss", "score", "vcf", "relative"):
-            assert stop[key]["low"] <= stop[key]["value"] <= stop[key]["high"]
+            assert stop[key]["low"] <= stop[key]["value"] + 1e-12
+            assert stop[key]["value"] <= stop[key]["high"] + 1e-12
         assert {group["column"] for group in stop["groups"]} == {"A"}
     assert run["stops"][0]["score"]["value"] > 0.8
     assert run["stops"][-1]["vcf"]["value"] < 0.5 * run["stops"][0]["vcf"]["value"]

@@ -134,9 +134,10 @@ export class Canvas {
   }
 
   #layered(doc) {
-    const scratch = cytoscape({ headless: true, styleEnabled: true });
+    const style = [{ selector: "node", style: { width: "data(width)", height: 38 } }];
+    const scratch = cytoscape({ headless: true, styleEnabled: true, style });
     const ids = new Map(doc.nodes.map((name, place) => [name, `s${place}`]));
-    for (const [name, id] of ids) scratch.add({ data: { id, name }, style: { width: 40 + 9 * Math.min(name.length, 40), height: 38 } });
+    for (const [name, id] of ids) scratch.add({ data: { id, width: 40 + 9 * Math.min(name.length, 40) } });
     for (const { kind, from, to } of edgesOf(doc)) if (kind === "directed") scratch.add({ data: { source: ids.get(from), target: ids.get(to) } });
     scratch.layout({ name: "dagre", rankDir: "LR", nodeSep: 46, rankSep: 84, fit: false }).run();
     const places = new Map(doc.nodes.map((name) => [name, Object.values(scratch.getElementById(ids.get(name)).position()).map(Math.round)]));
@@ -151,7 +152,8 @@ export class Canvas {
 
   fit() {
     this.cy.resize();
-    this.cy.fit(this.cy.elements(), 48);
+    // Room for the tools at the side.
+    this.cy.fit(this.cy.elements(), this.cy.width() > 500 ? 72 : 40);
     if (this.cy.zoom() > 1.4) {
       this.cy.zoom(1.4);
       this.cy.center();
@@ -169,8 +171,9 @@ export class Canvas {
 
   setMode(mode) {
     this.mode = mode;
-    if (mode === "select") this.handles.disableDrawMode();
-    else this.handles.enableDrawMode();
+    // Off before on: switched on twice, it would forget that nodes can be moved.
+    this.handles.disableDrawMode();
+    if (mode !== "select") this.handles.enableDrawMode();
     this.cy.elements().unselect();
   }
 
@@ -218,8 +221,11 @@ export class Canvas {
   }
 
   #ghost(name) {
-    const { x2, y1, y2 } = this.cy.nodes().boundingBox();
-    this.cy.add({ data: { id: `ghost-${name}`, label: name, width: 46 }, position: { x: x2 + 70, y: (y1 + y2) / 2 }, classes: "ghost" });
+    const { x1, x2, y2 } = this.cy.nodes().boundingBox();
+    const position = { x: (x1 + x2) / 2, y: y2 + 70 };
+    this.cy.add({ data: { id: `ghost-${name}`, label: name, width: 46 }, position, classes: "ghost" });
+    const seen = this.cy.extent();
+    if (position.y + 30 > seen.y2 || position.x < seen.x1 || position.x > seen.x2) this.fit();
   }
 
   #lightEdge(from, arrow, to) {

@@ -133,7 +133,9 @@ export function connectDialog(app, from, kind) {
     window.close();
     app.canvas.connect(kinds.value, from, target.value);
   };
-  fill(window, el("form", { onsubmit: done }, el("strong", {}, from), kinds, target, el("button.primary", { type: "submit" }, "Connect"), el("button", { type: "button", onclick: () => window.close() }, "Cancel")));
+  // A list opens on Enter where a form would be sent; here the first Enter is enough.
+  const enter = (event) => event.key === "Enter" && event.target.tagName === "SELECT" && done(event);
+  fill(window, el("form", { onsubmit: done, onkeydown: enter }, el("strong", {}, from), kinds, target, el("button.primary", { type: "submit" }, "Connect"), el("button", { type: "button", onclick: () => window.close() }, "Cancel")));
   window.addEventListener("close", () => { window.remove(); app.canvas.holder.focus(); });
   app.root.append(window);
   window.showModal();

@@ -21,12 +21,13 @@ export function look(colours) {
     {
       selector: "node",
       style: {
-        label: "data(label)", width: "data(width)", height: 38, shape: "round-rectangle",
+        height: 38, shape: "round-rectangle",
         "font-family": "system-ui, sans-serif", "font-size": 15, "text-valign": "center", color: colours.ink,
         "background-color": colours.node, "border-color": colours.line, "border-width": 1.5,
         "overlay-opacity": 0,
       },
     },
+    { selector: "node[label]", style: { label: "data(label)", width: "data(width)" } },
     { selector: "node.outcomes", style: { ...role("outcome", "ellipse"), "border-style": "double", "border-width": 5 } },
     { selector: "node.exposures", style: role("protected", "hexagon") },
     { selector: "node.adjusted", style: role("adjusted", "rectangle") },

@@ -4,6 +4,7 @@ import { connectDialog, openDialog, openExample } from "./dialogs.js";
 import { el } from "./dom.js";
 import { Editor } from "./editor.js";
 import { listenToKeys } from "./keys.js";
+import { legend } from "./legend.js";
 import { Notices } from "./notices.js";
 import { DataPanel } from "./panels/data.js";
 import { OutlinePanel } from "./panels/outline.js";
@@ -23,7 +24,9 @@ export { httpTransport } from "./transport.js";
 /** Build the workbench in an element; returns how to take it down. */
 export function mount(root, transport, { page = false } = {}) {
   root.classList.add("cw");
-  const app = { root, transport, page, editor: new Editor(), busy: 0, table: null, runs: [], examples: [] };
+  const app = { root, transport, page, editor: new Editor(), table: null, runs: [], examples: [] };
+  // For the console, and for tests that ask where a node stands.
+  root.workbench = app;
   const holder = el("div.drawing", { tabindex: 0, role: "application", "aria-label": "Drawing of the causal graph. Press ? for keys." });
   const empty = el("div.empty");
   const stage = el("section.stage", { "aria-label": "Drawing" }, holder, empty);
@@ -47,7 +50,7 @@ export function mount(root, transport, { page = false } = {}) {
   app.connect = (name, kind) => connectDialog(app, name, kind);
   app.toolbar = new Toolbar(app);
   app.selection = new SelectionBar(app);
-  stage.append(app.toolbar.element, app.selection.element);
+  stage.append(app.toolbar.element, app.selection.element, legend());
   app.panels = {
     verdict: new VerdictPanel(app),
     outline: new OutlinePanel(app),

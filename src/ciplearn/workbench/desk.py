@@ -157,7 +157,7 @@ class Desk:
     def _example(self, message: Message) -> Answer:
         chosen = example(message.get("name"))
         return {
-            "document": Document(chosen.graph()).to_dict(),
+            "document": chosen.document().to_dict(),
             "title": chosen.title,
             "has_table": chosen.has_table,
         }

@@ -7,6 +7,7 @@ from typing import Any
 
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
+from ciplearn.workbench.document import Document
 
 
 @dataclass(frozen=True)
@@ -17,15 +18,16 @@ class Example:
     title: str
     about: str
     text: str
+    context: tuple[str, ...] | None = None
     has_table: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a list of examples shows."""
         return {"name": self.name, "title": self.title, "about": self.about, "has_table": self.has_table}
 
-    def graph(self) -> CausalGraph:
-        """Read the graph."""
-        return CausalGraph.from_dagitty(self.text)
+    def document(self) -> Document:
+        """Return the drawing."""
+        return Document(CausalGraph.from_dagitty(self.text), self.context)
 
 
 EXAMPLES = (
@@ -36,6 +38,14 @@ EXAMPLES = (
         'dag { Z [pos="0,0"] A [exposure,pos="0,1.4"] L [pos="1.3,0.7"] Y [outcome,pos="2.6,0.7"] '
         "Z -> {A L Y} A -> L -> Y A -> Y }",
         has_table=True,
+    ),
+    Example(
+        "loan",
+        "A hidden cause, and how to repair it",
+        "Wealth moves region and income, and nobody has measured it: the criterion fails, and says what would help.",
+        "dag { region [exposure] loan [outcome] wealth [latent] wealth -> {region income} region -> income -> loan "
+        "age -> {income loan} }",
+        context=("age", "region"),
     ),
     Example(
         "mediator",
@@ -52,7 +62,7 @@ EXAMPLES = (
     Example(
         "anticausal",
         "Anti-causal direction",
-        "The features are effects of Y: the criterion fails, and says what would repair it.",
+        "The features are effects of Y, which the statement therefore conditions on.",
         "dag { A [exposure] Y [outcome] Y -> {X_A⊥ X∧} A -> {X∧ X_Y⊥} A <-> Y }",
     ),
     Example(
@@ -65,7 +75,7 @@ EXAMPLES = (
     Example(
         "mbias",
         "M-bias",
-        "Adjusting for M opens a path that was closed: a famous trap.",
+        "M is an effect of two hidden causes: for the effect of A on Y, adjusting for it is a famous trap.",
         "dag { A [exposure] Y [outcome] U1 [latent] U2 [latent] U1 -> {A M} U2 -> {M Y} A -> Y }",
     ),
     Example(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn.evaluation import variance_of_counterfactuals
+from ciplearn.evaluation import VarianceOfCounterfactuals, variance_of_counterfactuals
 from ciplearn.report.groups import grouped
 from ciplearn.scm import StructuralCausalModel
 
@@ -70,15 +70,14 @@ class Judge:
         """Return loss, score, VCF, relative VCF and scores by group of a model."""
         given = self.answers(model)
         losses = self.losses(given)
-        spread = self._spread(model)
+        vcf = self._vcf(model)
         found: dict[str, Any] = {"loss": self._mean(losses), "score": self._score(given, losses)}
-        if spread is not None:
-            per_row, places = spread
-            shares = given[:, :1] if given.shape[1] == 2 else given
-            found["vcf"] = self._mean(per_row)
-            at_points = shares[places]
-            found["relative"] = self._interval(lambda rows: _ratio(per_row[rows], at_points[rows]), len(per_row))
-        found["groups"] = self._groups(given, losses, spread)
+        if vcf is not None:
+            found["vcf"] = _figure(vcf.value, vcf.interval)
+            found["relative"] = _figure(vcf.relative, vcf.relative_interval)
+            if vcf.flips is not None:
+                found["flips"] = _figure(vcf.flips.value, vcf.flips.interval)
+        found["groups"] = self._groups(given, losses, vcf)
         return found
 
     def _score(self, given: Array, losses: Array) -> dict[str, float]:
@@ -86,14 +85,13 @@ class Judge:
             return self._mean(self.hits(given))
         return self._interval(lambda rows: 1 - losses[rows].mean() / max(self.truth[rows].var(), 1e-300))
 
-    def _spread(self, model: Any) -> tuple[Array, Array] | None:
-        """Return the variance of counterfactual predictions per point, and the points' places among the rows."""
+    def _vcf(self, model: Any) -> VarianceOfCounterfactuals | None:
         if self.scm is None:
             return None
-        found = variance_of_counterfactuals(
+        return variance_of_counterfactuals(
             model,
             self.scm,
-            self.rows.drop(columns=self.outcome),
+            self.inputs,
             list(self.protected),
             _POINTS,
             _INTERVENTIONS,
@@ -101,23 +99,21 @@ class Judge:
             inputs=list(self.inputs.columns),
             n_draws=_DRAWS,
         )
-        return found.per_row["vcf"].to_numpy(), self.rows.index.get_indexer(found.per_row.index)
 
-    def _groups(self, given: Array, losses: Array, spread: tuple[Array, Array] | None) -> list[dict[str, Any]]:
+    def _groups(self, given: Array, losses: Array, vcf: VarianceOfCounterfactuals | None) -> list[dict[str, Any]]:
         found = []
         for column in self.protected:
             labels = grouped(self.rows[column])
             for label in labels.cat.categories:
-                inside = np.flatnonzero((labels == label).to_numpy())
-                if not len(inside):
+                inside = (labels == label).to_numpy()
+                if not inside.any():
                     continue
-                own = self.hits(given)[inside] if self.classes is not None else losses[inside]
-                entry: dict[str, Any] = {"column": column, "label": str(label), "rows": len(inside)}
-                entry["score"] = self._mean(own)
+                entry: dict[str, Any] = {"column": column, "label": str(label), "rows": int(inside.sum())}
+                entry["score"] = self._mean((self.hits(given) if self.classes is not None else losses)[inside])
                 if given.shape[1] <= 2:
                     entry["prediction"] = self._mean(given[inside, -1])
-                if spread is not None:
-                    here = spread[0][np.isin(spread[1], inside)]
+                if vcf is not None:
+                    here = vcf.per_row["vcf"][vcf.per_row.index.isin(self.rows.index[inside])].to_numpy()
                     if len(here):
                         entry["vcf"] = self._mean(here)
                 found.append(entry)
@@ -126,15 +122,14 @@ class Judge:
     def line(self, free: Any, safe: Any) -> list[dict[str, float]]:
         """The straight line g + s (f − g) from CF1 to the unconstrained: its VCF is s² times that of f."""
         f, g = self.answers(free), self.answers(safe)
-        spread = self._spread(free)
-        top = None if spread is None else float(spread[0].mean())
+        vcf = self._vcf(free)
         places = []
         for s in np.linspace(0, 1, 21):
             mixed = g + s * (f - g)
             losses = self.losses(mixed)
             score = self.hits(mixed).mean() if self.classes is not None else 1 - losses.mean() / self.truth.var()
             point = {"s": float(s), "loss": float(losses.mean()), "score": float(score)}
-            places.append(point if top is None else {**point, "vcf": float(s**2 * top)})
+            places.append(point if vcf is None else {**point, "vcf": float(s**2 * vcf.value)})
         return places
 
     def _mean(self, values: Array) -> dict[str, float]:
@@ -155,9 +150,9 @@ def answers(model: Any, inputs: pd.DataFrame) -> Array:  # (n, outputs)
     return found[:, None] if found.ndim == 1 else found
 
 
-def _ratio(variances: Array, given: Array) -> float:
-    spread = given.var(axis=0).sum()
-    return float(variances.mean() / spread) if spread > 0 else 0.0
+def _figure(value: float, interval: tuple[float, float]) -> dict[str, float] | None:
+    """Return a figure with its interval; None for one that is not defined."""
+    return None if np.isnan(value) else {"value": float(value), "low": float(interval[0]), "high": float(interval[1])}
 
 
 def _places(labels: pd.Series, classes: Array) -> Array:

@@ -43,7 +43,7 @@ def opened(
     if model is not None:
         document, models = _of_model(model)
     elif demo:
-        document = Document(example("demo").graph())
+        document = example("demo").document()
     desk = Desk(store, document)
     if table is not None:
         desk.take_table(table.resolve(), table.name)

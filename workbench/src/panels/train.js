@@ -132,6 +132,7 @@ export class TrainPanel {
     const loss = run.task === "classification" ? "cross-entropy" : "mean squared error";
     const group = run.task === "classification" ? "accuracy" : "squared error";
     const rows = [[scoreName, stop.score], [loss, stop.loss], ["VCF", stop.vcf], ["VCF relative to the variance of predictions", stop.relative]];
+    if (stop.flips) rows.push(["decisions that would flip", stop.flips]);
     return [
       el("table.figures", {}, el("caption", {}, "At this stop, with 95 % intervals"), el("tbody", {}, rows.map(([name, figure]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, within(figure)))))),
       stop.groups?.length ? el("details.section", {}, el("summary", {}, "By group"), el("div.scroll", {}, el("table", {},

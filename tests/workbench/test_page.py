@@ -1,0 +1,348 @@
+"""The page in a real browser: drawing, seeing, opening and handing on, by hands and by keys."""
+
+import pytest
+
+from ciplearn import CausalGraph
+from tests.workbench.browser import browsing, needs_browser, served
+from tests.workbench.graphs import HOSTILE, twenty
+
+pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def address(page, tmp_path_factory):
+    with served(tmp_path_factory.mktemp("work")) as (_, found):
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser(address, tmp_path_factory):
+    with browsing(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def web(browser, address):
+    """The page with nothing on it."""
+    browser.open(address.partition("#")[0])
+    browser.run("document.querySelector('.cw').workbench.editor.apply(arguments[0] ?? "
+                "(({...document.querySelector('.cw').workbench.editor.doc, nodes: [], directed: [], bidirected: [],"
+                " undirected: [], latent: [], exposures: [], outcomes: [], adjusted: [], context: null, inputs: null,"
+                " positions: new Map(), unit: 1})), 'emptied')")  # fmt: skip
+    browser.complaints()
+    yield browser
+    assert browser.complaints() == []
+
+
+def example(web, name="demo"):
+    web.click("[data-opens=examples]")
+    web.click(f"[data-example={name}]")
+    web.until(lambda: web.doc("editor.doc.nodes.length") > 0)
+    web.wait(".statement")
+
+
+def edges(web):
+    return {tuple(edge) for edge in web.doc("editor.doc.directed")}
+
+
+def test_empty_page_teaches_and_has_an_example_one_click_away(web):
+    web.wait(".empty h2")
+    web.click(".empty .primary")
+    web.wait(".headline.good")
+    assert web.text(".statement") == "Ŷ ⊥ {A, L} | {Z}"
+    assert not web.find(".empty")[0].is_displayed()
+
+
+def test_node_is_added_by_double_click_named_and_renamed(web):
+    web.run("document.querySelector('.empty').hidden = true")
+    web.tap((400, 500), times=2)
+    web.wait(".rename input")
+    web.keys("smoking", "\ue007")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["smoking"])
+    web.tap(web.place("smoking"), times=2)
+    web.wait(".rename input")
+    web.keys("Tar & <b>smoke</b>", "\ue007")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["Tar & <b>smoke</b>"])
+
+
+def test_edges_are_drawn_by_dragging_and_nodes_are_moved(web):
+    for name, spot in (("A", (300, 400)), ("Y", (600, 400))):
+        web.run("document.querySelector('.cw').workbench.rename.add()")
+        web.wait(".rename input")
+        web.keys(name, "\ue007")
+        web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
+        web.drag(web.place(name), spot)
+    assert abs(web.place("Y")[0] - 600) < 12
+    web.click("[data-tool=directed]")
+    web.drag(web.place("A"), web.place("Y"))
+    web.until(lambda: edges(web) == {("A", "Y")})
+    web.click("[data-tool=bidirected]")
+    web.drag(web.place("A"), web.place("Y"))
+    web.until(lambda: web.doc("editor.doc.bidirected") == [["A", "Y"]])
+    web.click("[data-tool=select]")
+    web.drag(web.place("Y"), (600, 600))
+    assert abs(web.place("Y")[1] - 600) < 12
+    web.click("[data-tool=undo]")
+    web.until(lambda: abs(web.place("Y")[1] - 400) < 12)
+    web.click("[data-tool=redo]")
+    web.until(lambda: abs(web.place("Y")[1] - 600) < 12)
+
+
+def test_everything_works_by_keyboard(web):
+    control = "\ue009"
+    web.focus_drawing()
+    for name in ("A", "L", "Y"):
+        web.keys("n")
+        web.wait(".rename input")
+        web.keys(name, "\ue007")
+        web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
+    web.keys(".")  # A, after Y
+    web.keys("a")
+    web.until(lambda: web.doc("editor.doc.exposures") == ["A"])
+    web.keys("e")
+    web.wait("dialog select[aria-label=To]")
+    web.keys("L", "\ue007")
+    web.until(lambda: edges(web) == {("A", "L")})
+    web.keys(".", "l")
+    web.until(lambda: web.doc("editor.doc.latent") == ["L"])
+    web.keys("l", "b")
+    web.wait("dialog select[aria-label=To]")
+    web.keys("Y", "\ue007")
+    web.until(lambda: web.doc("editor.doc.bidirected") == [["L", "Y"]])
+    web.keys(".", "y")
+    web.until(lambda: web.doc("editor.doc.outcomes") == ["Y"])
+    web.wait(".statement")
+    web.keys(",", "s")
+    web.until(lambda: web.doc("editor.doc.adjusted") == ["L"])
+    web.keys("s", "c")
+    web.until(lambda: web.doc("editor.doc.context") == ["A"])
+    web.keys("c", "i")
+    web.until(lambda: web.doc("editor.doc.inputs") == ["A"])
+    web.keys("i", "\ue015", "\ue014", "o", "0", "+", "-", "d", "u", "v", ".", ".")
+    web.keys("\ue032")  # F2
+    web.wait(".rename input")
+    web.keys("M", "\ue007")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "M", "Y"])
+    web.keys("\ue017")  # Delete
+    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "Y"])
+    web.chord(control, "z")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "M", "Y"])
+    web.chord(control, "y")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "Y"])
+    web.keys("\ue00c", "?")
+    web.wait("dialog .keys")
+    web.keys("\ue00c")
+
+
+def test_roles_are_given_by_click_and_every_button_of_a_selection_works(web):
+    example(web)
+    web.tap(web.place("L"))
+    for key, role in (("adjusted", "adjusted"), ("latent", "latent"), ("exposures", "exposures")):
+        web.click(f".selection [data-key={key}]")
+        web.until(lambda role=role: "L" in web.doc(f"editor.doc.{role}"))
+    web.click(".selection [data-key=exposures]")
+    for key in ("context", "inputs"):
+        web.click(f".selection [data-key={key}]")
+        web.until(lambda key=key: web.doc(f"editor.doc.{key}") == ["A", "Z"])
+        web.click(f".selection [data-key={key}]")
+        web.until(lambda key=key: web.doc(f"editor.doc.{key}") is None)
+    web.click(".selection [data-key=outcomes]")
+    web.until(lambda: web.doc("editor.doc.outcomes") == ["L"])
+    web.click(".selection [data-key=rename]")
+    web.wait(".rename input")
+    web.keys("M", "\ue007")
+    web.click(".selection [data-key=connect]")
+    web.click("dialog.small [type=button]")
+    web.click(".selection [data-key=delete]")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "Y", "Z"])
+
+
+def test_edge_is_turned_around_changed_and_deleted(web):
+    example(web)
+    web.run("document.querySelector('.cw').workbench.canvas.selectEdge({kind: 'directed', from: 'L', to: 'Y'})")
+    web.click(".selection [data-key=reverse]")
+    web.until(lambda: ("Y", "L") in edges(web))
+    web.click(".selection [data-key=bidirected]")
+    web.until(lambda: web.doc("editor.doc.bidirected") == [["Y", "L"]])
+    web.click(".selection [data-key=undirected]")
+    web.until(lambda: web.doc("editor.doc.undirected") == [["Y", "L"]])
+    web.click(".selection [data-key=directed]")
+    web.click(".selection [data-key=delete]")
+    web.until(lambda: ("Y", "L") not in edges(web))
+
+
+def test_cycle_is_named_and_undone_by_one_click(web):
+    example(web)
+    web.run("document.querySelector('.cw').workbench.canvas.connect('directed', 'Y', 'Z')")
+    web.wait(".card.bad [data-key], .card.bad button")
+    assert "cycle" in web.text(".card.bad")
+    web.click(".card.bad button")
+    web.wait(".headline.good")
+
+
+def test_open_path_lights_up_and_a_repair_is_applied_and_undone(web):
+    example(web, "loan")
+    web.wait(".headline.bad")
+    web.click(".against button.path")
+    assert web.doc("canvas.cy.edges('.lit').length") == 3
+    assert web.doc("canvas.cy.nodes('.ghost').length") == 1, "Ŷ is drawn for the while"
+    web.click(".against button.path")
+    assert web.doc("canvas.cy.elements('.lit, .ghost').length") == 0
+    web.click(".row .primary")
+    web.wait(".headline.good")
+    web.click("[data-tool=undo]")
+    web.wait(".headline.bad")
+
+
+def test_adjustment_set_is_used_and_given_back(web):
+    example(web)
+    web.run("document.querySelectorAll('.panel details').forEach((one) => { one.open = true })")
+    web.click(".row button")
+    web.until(lambda: web.doc("editor.doc.adjusted") == ["Z"])
+    web.run("document.querySelectorAll('.panel details').forEach((one) => { one.open = true })")
+    web.until(lambda: any(one.text == "Choose for me" for one in web.find(".row button")))
+    next(one for one in web.find(".row button") if one.text == "Choose for me").click()
+    web.until(lambda: web.doc("editor.doc.adjusted") == [])
+
+
+def test_outline_edits_everything_with_ordinary_controls(web):
+    web.click("#cw-tab-outline")
+    for name in ("A", "Y"):
+        web.wait("[data-key=new-node]")
+        web.find("[data-key=new-node]")[0].send_keys(name, "\ue007")
+        web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
+    web.click("[data-key='A|Protected']")
+    web.click("[data-key='Y|Outcome']")
+    web.click(".inline:not([hidden]) button[type=submit]:last-of-type")
+    next(one for one in web.find("form.inline button") if one.text == "Connect").click()
+    web.until(lambda: edges(web) == {("A", "Y")})
+    web.click("[aria-label='Reverse A → Y']")
+    web.until(lambda: edges(web) == {("Y", "A")})
+    web.click("[aria-label='Delete Y → A']")
+    web.until(lambda: edges(web) == set())
+    web.click("[aria-label='Delete A']")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["Y"])
+    web.find("#cw-tab-outline")[0].send_keys("\ue012")
+    web.wait("#cw-panel-verdict")
+
+
+def test_zoom_layout_and_themes(web):
+    example(web)
+    before = web.doc("canvas.cy.zoom()")
+    web.click("[data-tool=in]")
+    assert web.doc("canvas.cy.zoom()") > before
+    web.click("[data-tool=out]")
+    web.click("[data-tool=fit]")
+    places = web.doc("canvas.cy.nodes().map((node) => node.position('x'))")
+    web.click("[data-tool=layout]")
+    web.until(lambda: web.doc("canvas.cy.nodes().map((node) => node.position('x'))") != places)
+    seen = []
+    for _ in range(3):
+        seen.append(web.run("return document.querySelector('.cw').dataset.theme"))
+        web.click("header .icon[aria-label^=Colours]")
+    assert seen == ["auto", "light", "dark"]
+
+
+def opened_text(web, text):
+    web.click("[data-opens=paste]")
+    web.wait("dialog textarea")
+    web.run("document.querySelector('dialog textarea').value = arguments[0]", text)
+    web.click("dialog [data-do=read]")
+
+
+def exported(web, notation):
+    web.click("[data-opens=export]")
+    web.click(f"dialog [data-format={notation}]")
+    web.until(lambda: web.find(f"dialog [data-format={notation}][aria-pressed=true]"))
+    text = web.run("return document.querySelector('dialog textarea').value")
+    web.click("dialog [aria-label=Close]")
+    return text
+
+
+def test_twenty_graphs_go_through_the_page_without_loss(web):
+    for name, graph in twenty().items():
+        opened_text(web, graph.to_json())
+        web.until(lambda graph=graph: sorted(web.doc("editor.doc.nodes")) == sorted(graph.nodes), what=name)
+        back = CausalGraph.from_json(exported(web, "json"))
+        assert back == graph, name
+        for node, spot in graph.positions.items():
+            assert back.positions[node] == pytest.approx(spot), name
+
+
+@pytest.mark.parametrize("notation", ["dagitty", "dot", "gml", "edges"])
+def test_every_notation_goes_out_and_in(web, notation):
+    example(web, "mbias")
+    text = exported(web, notation)
+    opened_text(web, "S -> T")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["S", "T"])
+    opened_text(web, text)
+    web.until(lambda: web.doc("editor.doc.nodes.length") == 5)
+    assert web.doc("editor.doc.directed.length") == 5
+
+
+def test_unreadable_text_is_answered_in_the_window(web):
+    opened_text(web, "dag { A -> ")
+    web.until(lambda: "line" in web.text("dialog .problem"))
+    web.keys("\ue00c")
+
+
+def test_copy_download_and_share(web):
+    example(web)
+    web.click("[data-opens=export]")
+    web.until(lambda: "dag" in web.run("return document.querySelector('dialog textarea').value"))
+    web.click("dialog [data-do=copy]")
+    web.wait("dialog .said")
+    web.click("dialog [data-do=download]")
+    assert b"dag" in web.downloaded("graph.txt")
+    web.click("dialog [aria-label=Close]")
+    web.click("[data-opens=share]")
+    web.until(lambda: "#g=" in web.run("return document.querySelector('dialog textarea').value"))
+    shared = web.run("return document.querySelector('dialog textarea').value")
+    assert "token" not in shared
+    web.click("dialog [data-do=copy]")
+    web.click("dialog [aria-label=Close]")
+    opened_text(web, "S -> T")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["S", "T"])
+    opened_text(web, shared)
+    web.until(lambda: web.doc("editor.doc.exposures") == ["A"])
+
+
+def test_address_holds_the_drawing(web, address, tmp_path):
+    web.until(lambda: "#g=" in web.driver.current_url)
+    before = web.driver.current_url
+    example(web)
+    web.until(lambda: web.driver.current_url != before)
+    fragment = web.driver.current_url.partition("#")[2]
+    with served(tmp_path) as (_, other), browsing(tmp_path / "other") as second:
+        second.open(f"{other}#{fragment}")
+        second.until(lambda: second.doc("editor.doc.exposures") == ["A"])
+        second.wait(".headline.good")
+
+
+def test_hostile_names_are_text_and_run_nothing(web):
+    for graph in (twenty()["hostile names"], twenty()["hostile roles"]):
+        opened_text(web, graph.to_json())
+        web.until(lambda graph=graph: web.doc("editor.doc.nodes.length") == len(graph.nodes))
+        for tab in ("outline", "data", "train", "verdict"):
+            web.click(f"#cw-tab-{tab}")
+    web.until(lambda: HOSTILE[0] in web.text("#cw-panel-verdict"))
+    assert web.run("return document.querySelectorAll('.cw script, .cw img').length") == 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_sticks_out_on_desk_and_phone_light_and_dark(web, width, height, dark):
+    web.look(width, height, dark)
+    try:
+        example(web, "loan")
+        for tab in ("verdict", "outline", "data", "train", "whatif"):
+            web.click(f"#cw-tab-{tab}")
+            assert web.run("return document.documentElement.scrollWidth") <= width
+            wide = "const p = document.querySelector('.panel:not([hidden])'); return p.scrollWidth - p.clientWidth"
+            assert web.run(wide) <= 0, tab
+        lightness = web.run(
+            "return getComputedStyle(document.querySelector('.cw')).backgroundColor.match(/[0-9]+/g).map(Number)"
+        )
+        assert (sum(lightness) < 200) == dark
+    finally:
+        web.look(1440, 900)
