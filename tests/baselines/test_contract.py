@@ -20,8 +20,9 @@ QUICK = {
     "Augmented": {"copies": 2},
     "CausallyAugmented": {"copies": 2},
     "PSCF": {"n_draws": 3, "n_latents": 2},
+    "StraightLine": {"share": 0.5},
 }
-NEED_A_GRAPH = ("CF1", "CF2", "CausallyAugmented", "PSCF")
+NEED_A_GRAPH = ("CF1", "CF2", "CausallyAugmented", "PSCF", "StraightLine")
 
 every_rival = pytest.mark.parametrize("name", list(QUICK))
 
@@ -94,6 +95,7 @@ def test_missing_values_are_refused_dropped_or_imputed(name, X, y, roles):
 
 
 @every_rival
+@pytest.mark.filterwarnings("ignore:Column 'job' holds levels that training never saw")
 def test_mixed_columns_classes_and_weights(name):
     generator = np.random.default_rng(0)
     sex = generator.choice(["f", "m"], 150)

@@ -4,6 +4,7 @@ from ciplearn.baselines.augmented import Augmented, CausallyAugmented
 from ciplearn.baselines.cf2 import CF2
 from ciplearn.baselines.pscf import PSCF
 from ciplearn.baselines.selected import CF1, NaivePredictor
+from ciplearn.baselines.straight_line import StraightLine
 from ciplearn.baselines.veitch import Veitch
 
-__all__ = ["CF1", "CF2", "PSCF", "Augmented", "CausallyAugmented", "NaivePredictor", "Veitch"]
+__all__ = ["CF1", "CF2", "PSCF", "Augmented", "CausallyAugmented", "NaivePredictor", "StraightLine", "Veitch"]

@@ -149,8 +149,8 @@ patience, device, verbose, random_state
         """Columns without which there is no training."""
 
     @abstractmethod
-    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
-        """Learn on training rows what the rival needs, and return the trained network."""
+    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
+        """Learn on training rows what the rival needs, and return the trained predictor."""
 
     @abstractmethod
     def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
@@ -208,15 +208,7 @@ patience, device, verbose, random_state
             raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
         table = table[list(self.inputs_)]
         refuse_unpredictable(table, self.inputs_, self.missing)
-        # Rows that agree in all that is read get the same answer, to the last bit, and are asked once.
-        same = table.groupby(list(self.inputs_), sort=False, dropna=False, observed=True).ngroup().to_numpy()
-        _, first, place = np.unique(same, return_index=True, return_inverse=True)
-        asked = table.iloc[first].reset_index(drop=True)
-        answers = [
-            np.mean([ask(view) for view in self._views(asked[start : start + _ROWS_AT_ONCE])], axis=0)
-            for start in range(0, len(asked), _ROWS_AT_ONCE)
-        ]
-        return np.concatenate(answers)[place]
+        return asked_once(table, self.inputs_, lambda some: np.mean([ask(view) for view in self._views(some)], axis=0))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -228,3 +220,19 @@ patience, device, verbose, random_state
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
             tags.target_tags.multi_output = True
         return tags
+
+
+def asked_once(
+    table: pd.DataFrame, names: Sequence[str], ask: Callable[[pd.DataFrame], np.ndarray]
+) -> np.ndarray:  # (n,) or (n, outputs)
+    """Return answers about the named columns, asked in blocks of rows.
+
+    Rows that agree in all of these columns are asked once, and get the same answer to the last bit.
+    """
+    same = np.zeros(len(table), dtype=int)
+    if names:
+        same = table.groupby(list(names), sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    _, first, place = np.unique(same, return_index=True, return_inverse=True)
+    asked = table[list(names)].iloc[first].reset_index(drop=True)
+    blocks = (asked[start : start + _ROWS_AT_ONCE] for start in range(0, len(asked), _ROWS_AT_ONCE))
+    return np.concatenate([ask(block) for block in blocks])[place]

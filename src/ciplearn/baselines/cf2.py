@@ -47,7 +47,7 @@ class CF2(Baseline):
             raise InputError(
                 f"regress_on must be 'protected' or 'parents', got {self.regress_on!r}; pass one of these."
             )
-        unchanged, regressed = self._unchanged(columns), self._regressed(columns)
+        unchanged, regressed = columns.unchanged(), self._regressed(columns)
         if not unchanged and not regressed:
             raise InputError(
                 f"CF2 has nothing to predict from: the only inputs are {as_set(columns.inputs)}, which are protected; "
@@ -61,7 +61,7 @@ class CF2(Baseline):
 
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
         seed = self._seed()
-        self.unchanged_ = self._unchanged(columns)
+        self.unchanged_ = columns.unchanged()
         self.residuals_ = [
             self._residual(table, column, causes, seed + number)
             for number, (column, causes) in enumerate(self._regressed(columns).items())
@@ -70,10 +70,6 @@ class CF2(Baseline):
 
     def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
         yield self._residual_table(table)
-
-    def _unchanged(self, columns: NodeColumns) -> tuple[str, ...]:
-        changed = {*columns.protected, *columns.descendants()}
-        return columns.of(node for node in columns.inputs if node not in changed)
 
     def _regressed(self, columns: NodeColumns) -> dict[str, tuple[str, ...]]:
         """Columns of the inputs that descend from A, each with the columns it is regressed on."""

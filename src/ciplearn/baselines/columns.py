@@ -45,6 +45,11 @@ class NodeColumns:
         below = graph.descendants(self.protected) - set(self.protected) - {self.outcome} - graph.latent
         return tuple(node for node in graph.topological_order() if node in below)
 
+    def unchanged(self) -> tuple[str, ...]:
+        """Columns of the inputs that do not descend from A."""
+        changed = {*self.protected, *self.descendants()}
+        return self.of(node for node in self.inputs if node not in changed)
+
     def responding(self) -> tuple[str, ...]:
         """Descendants of A that are inputs or act on inputs, each after its causes."""
         acting = self._known_graph().ancestors(self.inputs)

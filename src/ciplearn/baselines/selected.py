@@ -55,11 +55,10 @@ class CF1(_Selected):
     """
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
-        changed = {*columns.protected, *columns.descendants()}
-        seen = tuple(node for node in columns.inputs if node not in changed)
+        seen = columns.unchanged()
         if not seen:
             raise InputError(
                 f"CF1 has nothing to predict from: every input descends from {as_set(columns.protected)} in the graph "
                 f"(the inputs are {as_set(columns.inputs)}); add a non-descendant, or use CF2."
             )
-        return columns.of(seen)
+        return seen

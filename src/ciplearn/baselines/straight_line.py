@@ -1,0 +1,136 @@
+"""The straight line between CF1 and an unconstrained predictor: the reference for every frontier."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from ciplearn._core.numbers import share as checked_share
+from ciplearn.baselines.base import Baseline, asked_once
+from ciplearn.baselines.columns import NodeColumns
+from ciplearn.baselines.task import CLASSIFICATION
+
+
+@dataclass(eq=False, repr=False)
+class StraightLine(Baseline):
+    """Ŷ = g + s (f − g) with g = CF1, f unconstrained on all inputs, and s² = ``share``.
+
+    An intervention on A leaves g alone, so the variance of counterfactuals of Ŷ is exactly ``share`` times that of f.
+    The squared error is about that of f plus (1 − s)² times what g loses to f. Two trainings give the whole line, see
+    `at`. Classifiers mix the probabilities of g and f. Where every input descends from A, g is the best constant: the
+    mean, or the shares of the classes.
+
+    Parameters
+    ----------
+    share : float
+        The share of f's variance of counterfactuals that is kept, between 0 (CF1) and 1 (unconstrained).
+
+    Other parameters and attributes: see `Baseline`; the graph is needed.
+
+    Attributes
+    ----------
+    model_ : Mixture
+        Both trained predictors, with the share.
+    """
+
+    share: float = 0.05
+
+    def at(self, share: float) -> Self:
+        """Return the predictor at another share; nothing is trained again.
+
+        Parameters
+        ----------
+        share : float
+            Between 0 and 1.
+        """
+        check_is_fitted(self, "model_")
+        other = copy.copy(self).set_params(share=share)
+        other.model_ = replace(self.model_, share=checked_share(share, "share"))
+        return other
+
+    def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
+        columns.unchanged()  # says that a graph is needed
+        return columns.of(columns.inputs)
+
+    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
+        return self.inputs_
+
+    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Mixture:
+        share, unchanged = checked_share(self.share, "share"), columns.unchanged()
+        free = self._network().fit(table[list(self.inputs_)], y, weights)
+        invariant: Any
+        if unchanged:
+            invariant = self._network().fit(table[list(unchanged)], y, weights)
+        else:
+            classes = free.classes_ if self.task_ == CLASSIFICATION else None
+            invariant = BestConstant.of(y, weights, classes)
+        return Mixture(invariant, unchanged, free, share)
+
+    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
+        yield table
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """g + s (f − g) of two trained predictors, s² = ``share``.
+
+    Attributes
+    ----------
+    invariant : predictor
+        g.
+    unchanged : tuple of str
+        The columns that g reads.
+    unconstrained : predictor
+        f, which reads all columns.
+    share : float
+    """
+
+    invariant: Any
+    unchanged: tuple[str, ...]
+    unconstrained: Any
+    share: float
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, where there are such."""
+        return self.unconstrained.classes_
+
+    def predict(self, table: pd.DataFrame) -> np.ndarray:
+        """Mix numbers."""
+        return self._mixed(asked_once(table, self.unchanged, self.invariant.predict), self.unconstrained.predict(table))
+
+    def predict_proba(self, table: pd.DataFrame) -> np.ndarray:
+        """Mix class probabilities."""
+        invariant = asked_once(table, self.unchanged, self.invariant.predict_proba)
+        return self._mixed(invariant, self.unconstrained.predict_proba(table))
+
+    def _mixed(self, invariant: np.ndarray, unconstrained: np.ndarray) -> np.ndarray:
+        weight = sqrt(self.share)
+        # In this form both ends of the line are g and f to the last bit.
+        return (1 - weight) * invariant + weight * unconstrained
+
+
+@dataclass(frozen=True)
+class BestConstant:
+    """The constant with the smallest loss: the weighted mean of the outcome, or the weighted shares of its classes."""
+
+    answer: np.ndarray
+
+    @classmethod
+    def of(cls, y: Any, weights: Any, classes: np.ndarray | None) -> Self:
+        """Learn it; without ``classes`` y holds numbers."""
+        values = np.asarray(y, dtype=float) if classes is None else np.asarray(y)[:, None] == classes
+        return cls(np.average(values, axis=0, weights=weights))
+
+    def predict(self, table: pd.DataFrame) -> np.ndarray:
+        """Return the same for every row."""
+        return np.broadcast_to(self.answer, (len(table), *self.answer.shape))
+
+    predict_proba = predict
