@@ -82,12 +82,13 @@ def coverage(name: str, repetitions: int, rows: int = 300, n_interventions: int 
     """Return how often the interval covers the truth, how often it lies below it, and its mean width over the truth."""
     process = PROCESSES[name]
     scm = process.model()
+    generators = [np.random.default_rng([rows, seed]) for seed in range(repetitions)]
     ends = np.array(
         [
             variance_of_counterfactuals(
-                process.predictor, scm, scm.sample(rows, random_state=seed), "A", rows, n_interventions, seed
+                process.predictor, scm, scm.sample(rows, generator), "A", rows, n_interventions, generator
             ).interval
-            for seed in range(repetitions)
+            for generator in generators
         ]
     )
     below, above = ends[:, 1] < process.truth, ends[:, 0] > process.truth

@@ -2,8 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn.evaluation.group_scores import grouped
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.report.groups import grouped, most_affected, scores_by_group
+from ciplearn.report.groups import most_affected, scores_by_group
 
 
 def asked(model):
@@ -11,7 +12,7 @@ def asked(model):
 
 
 def test_rare_levels_are_one_group(labels):
-    found = grouped(labels)
+    found = grouped(labels, 6)
     assert len(found.cat.categories) == 7
     assert found.cat.categories[-1] == "all others"
     common = labels.value_counts().index[:6]
@@ -19,17 +20,17 @@ def test_rare_levels_are_one_group(labels):
 
 
 def test_numbers_are_cut_into_bands_of_equal_size_that_name_their_ends():
-    found = grouped(pd.Series(np.arange(100)))
+    found = grouped(pd.Series(np.arange(100)), 6)
     assert list(found.cat.categories) == ["0 to 24", "25 to 49", "50 to 74", "75 to 99"]
     assert found.value_counts().tolist() == [25] * 4
-    assert list(grouped(pd.Series([0, 1, 1, 0, 1])).cat.categories) == ["0", "1", "all others"]
+    assert list(grouped(pd.Series([0, 1, 1, 0, 1]), 6).cat.categories) == ["0", "1", "all others"]
 
 
 def test_scores_of_a_group_are_those_of_its_rows_alone(make_report):
     report = make_report()
     groups = scores_by_group(asked(report.model), report.rows, "Y", ["A"], report.audit.vcf)
     assert sum(group.n_rows for group in groups) == len(report.rows)
-    bands = grouped(report.rows["A"])
+    bands = grouped(report.rows["A"], 6)
     first = report.rows[(bands == groups[0].label).to_numpy()]
     error = (report.model(first) - first["Y"]) ** 2
     assert groups[0].scores["mse"] == pytest.approx(error.mean())

@@ -1,9 +1,12 @@
 """Measuring a finished predictor: variance of counterfactuals, tests of independence, audits."""
 
 from ciplearn.evaluation.auditing import Audit, audit
+from ciplearn.evaluation.decisions import Flips
 from ciplearn.evaluation.effects import CounterfactualEffect, FlipRate, counterfactual_effect, flip_rate
+from ciplearn.evaluation.group_scores import GroupScores, group_scores
 from ciplearn.evaluation.independence import IndependenceTest, independence_test
 from ciplearn.evaluation.overlap import Overlap
+from ciplearn.evaluation.paired_effects import PairedEffects, paired_effects
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
 
@@ -11,12 +14,17 @@ __all__ = [
     "Audit",
     "CounterfactualEffect",
     "FlipRate",
+    "Flips",
+    "GroupScores",
     "IndependenceTest",
     "Overlap",
+    "PairedEffects",
     "VarianceOfCounterfactuals",
     "audit",
     "counterfactual_effect",
     "flip_rate",
+    "group_scores",
     "independence_test",
+    "paired_effects",
     "variance_of_counterfactuals",
 ]

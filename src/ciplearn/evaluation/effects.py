@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,20 +41,20 @@ class CounterfactualEffect:
     model_based: bool
 
     def __str__(self) -> str:
-        said = "; ".join(
+        changes = "; ".join(
             f"{name} changes by {value:.3g} on average (95 % interval {self.interval[name][0]:.3g} to "
             f"{self.interval[name][1]:.3g})"
             for name, value in self.value.items()
         )
-        return f"{whose(self.model_based)}, from {_said(self.first)} to {_said(self.second)}: {said}."
+        return f"{whose(self.model_based)}, from {said(self.first)} to {said(self.second)}: {changes}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
         return {
             "value": dict(self.value),
             "interval": {name: list(ends) for name, ends in self.interval.items()},
-            "first": _said(self.first),
-            "second": _said(self.second),
+            "first": said(self.first),
+            "second": said(self.second),
             "model_based": self.model_based,
         }
 
@@ -80,10 +80,10 @@ class FlipRate:
     model_based: bool
 
     def __str__(self) -> str:
-        start = "what was observed" if self.first is None else _said(self.first)
+        start = "what was observed" if self.first is None else said(self.first)
         return (
             f"{whose(self.model_based)}, {100 * self.value:.1f} % of the predicted labels flip from {start} to "
-            f"{_said(self.second)} (95 % interval {100 * self.interval[0]:.1f} % to {100 * self.interval[1]:.1f} %)."
+            f"{said(self.second)} (95 % interval {100 * self.interval[0]:.1f} % to {100 * self.interval[1]:.1f} %)."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,8 +91,8 @@ class FlipRate:
         return {
             "value": self.value,
             "interval": list(self.interval),
-            "first": None if self.first is None else _said(self.first),
-            "second": _said(self.second),
+            "first": None if self.first is None else said(self.first),
+            "second": said(self.second),
             "model_based": self.model_based,
         }
 
@@ -123,8 +123,8 @@ def counterfactual_effect(
     table, ignored = table_of(scm, rows)
     predictor = Predictor.of(model, list(table.columns), inputs, method, ignored)
     points = Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n_draws)
-    before, after = (_predicted(points, predictor, setting) for setting in (first, second))
-    difference = np.concatenate([b - a for a, b in zip(before, after, strict=True)])
+    answers = [each["model"].mean(axis=2) for each in answers_under(points, {"model": predictor}, (first, second))]
+    difference = np.concatenate([each[:, 1] - each[:, 0] for each in answers])
     outputs = predictor.outputs(difference.shape[1])
     columns = {name: difference[:, place] for place, name in enumerate(outputs)}
     return CounterfactualEffect(
@@ -190,14 +190,22 @@ def _same_nodes(scm: Any, first: Any, second: Any) -> tuple[str, ...]:
     return checked_protected(scm, tuple(first))
 
 
-def _predicted(points: Points, predictor: Predictor, setting: Mapping[str, Any]) -> list[Array]:
-    # Both settings use the units' own noise, so nothing but the setting differs between them.
-    world = points.scm.do(setting)
-    answers = []
+def answers_under(
+    points: Points, predictors: Mapping[str, Predictor], settings: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Array]]:  # (d, settings, draws, q) each
+    """Iterate over chunks of points: what each model says about them under each setting.
+
+    All settings use the units' own noise, so nothing but the setting differs between them.
+    """
+    worlds = [points.scm.do(setting) for setting in settings]
     for places in points.chunks(1):
-        frame = world.predict(points.units.take(places))
-        answers.append(predictor(frame).reshape(len(places), points.units.draws, -1).mean(axis=1))
-    return answers
+        units = points.units.take(places)
+        answers: dict[str, list[Array]] = {name: [] for name in predictors}
+        for world in worlds:
+            frame = world.predict(units)
+            for name, predictor in predictors.items():
+                answers[name].append(predictor(frame).reshape(len(places), points.units.draws, -1))
+        yield {name: np.stack(each, axis=1) for name, each in answers.items()}
 
 
 def _labels(points: Points, predictor: Predictor, places: Array, setting: Mapping[str, Any] | None) -> Array:
@@ -214,5 +222,6 @@ def _labels(points: Points, predictor: Predictor, places: Array, setting: Mappin
     return labels
 
 
-def _said(setting: Mapping[str, Any]) -> str:
+def said(setting: Mapping[str, Any]) -> str:
+    """Write a setting."""
     return ", ".join(f"{node} = {value}" for node, value in setting.items())

@@ -1,9 +1,12 @@
-"""Confidence intervals for means of skewed numbers."""
+"""Confidence intervals for means of skewed numbers, and for shares."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.random import Generator
+from scipy.stats import norm
 
 from ciplearn.scm.kinds import Array
 
@@ -52,3 +55,21 @@ def bootstrap_interval(
     squares = np.square(values - mean)
     wider = error * np.sqrt(1 + (np.square(squares).mean() / squares.mean() ** 2 - 1) / n)
     return max(bounds[0], float(centre - high * wider)), min(bounds[1], float(centre - low * wider))
+
+
+# Standard errors on either side of a normal interval.
+NORMAL_ERRORS = float(norm.ppf((1 + LEVEL) / 2))
+
+
+def share_interval(values: Array) -> tuple[float, float]:  # (n,), each between 0 and 1
+    """Return Wilson's 95 % interval for the mean of zeros and ones: it has a width also where all are the same.
+
+    Values between 0 and 1, such as means over draws, are worth more than one trial each: n p (1 − p) / s² of them.
+    """
+    n, share = values.size, float(values.mean())
+    spread = float(values.var())
+    trials = n * share * (1 - share) / spread if spread > 0 else float(n)
+    z2 = NORMAL_ERRORS**2
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = NORMAL_ERRORS * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
+    return max(0.0, centre - half), min(1.0, centre + half)

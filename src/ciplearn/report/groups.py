@@ -10,14 +10,12 @@ import numpy as np
 import pandas as pd
 
 from ciplearn.evaluation import VarianceOfCounterfactuals
+from ciplearn.evaluation.group_scores import grouped
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
 
 # Levels shown of one column; the others are one group.
 _MOST_LEVELS = 6
-
-# Groups that a column of many numbers is cut into.
-_BANDS = 4
 
 # A score of fewer rows says little.
 FEW_ROWS = 30
@@ -69,7 +67,7 @@ def scores_by_group(
     point_vcf = vcf.per_row["vcf"]
     found = []
     for column in columns:
-        labels = grouped(rows[column])
+        labels = grouped(rows[column], _MOST_LEVELS)
         for label in labels.cat.categories:
             inside = (labels == label).to_numpy()
             if not inside.any():
@@ -114,31 +112,10 @@ def most_affected(
     ]
 
 
-def grouped(column: pd.Series) -> pd.Series:
-    """Return a group's label for each row: levels as they are, numbers in bands of equal size."""
-    if pd.api.types.is_numeric_dtype(column.dtype) and column.nunique() > _MOST_LEVELS:
-        bands = pd.qcut(column, _BANDS, duplicates="drop")
-        ends = column.groupby(bands, observed=True).agg(["min", "max"])
-        return bands.cat.rename_categories({band: _band(ends.loc[band]) for band in bands.cat.categories})
-    counts = column.astype(object).value_counts()
-    kept = list(counts.index[:_MOST_LEVELS])
-    labels = column.astype(object).where(column.isin(kept), "all others").map(_said)
-    order = [_said(level) for level in (sorted(kept) if _sortable(kept) else kept)]
-    return labels.astype(pd.CategoricalDtype(list(dict.fromkeys([*order, "all others"]))))
-
-
-def _band(ends: pd.Series) -> str:
-    return f"{_said(ends['min'])} to {_said(ends['max'])}"
-
-
 def _said(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.4g}"
     return str(value)
-
-
-def _sortable(levels: Sequence[Any]) -> bool:
-    return all(isinstance(level, int | float | np.number) for level in levels)
 
 
 def _as_number(predictor: Predictor, truth: pd.Series) -> np.ndarray[Any, Any] | None:

@@ -1,0 +1,285 @@
+"""How a predictor does in each group, and in each crossing of two columns' groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from ciplearn._core.columns import holds_numbers, takes_few_values
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.random import RandomState, as_generator
+from ciplearn.evaluation.decisions import PROBABILITY_THRESHOLD
+from ciplearn.evaluation.intervals import NORMAL_ERRORS, bootstrap_interval, share_interval
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.scm.kinds import Array
+
+# Groups that a number with many values is cut into.
+_BANDS = 4
+
+MEASURES = ("positive_rate", "ratio", "auc", "fpr", "fnr", "calibration", "error")
+
+Interval = tuple[float, float, float]  # value, low, high
+_UNKNOWN: Interval = (math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupScores:
+    """Scores of groups.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per model and group: ``model``, ``columns``, ``group``, ``n_rows``, and with ``_low`` and ``_high`` for
+        their 95 % intervals: ``positive_rate``, the share of positive decisions; ``ratio``, that share over the highest
+        of all groups of the same columns, whose own uncertainty counts but for the choice of the highest; ``auc``;
+        ``fpr`` and ``fnr``, the share of positive decisions among negative outcomes and of negative decisions among
+        positive ones; ``calibration``, mean prediction minus mean outcome; ``error``, the share of wrong decisions, or
+        the mean squared error where nothing is decided. NaN where a group does not tell.
+    threshold : float or None
+        Above it a decision is positive.
+    positive : str or None
+        The outcome that counts as positive.
+    """
+
+    table: pd.DataFrame
+    threshold: float | None
+    positive: str | None
+
+    def __str__(self) -> str:
+        return self.table.to_string(index=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data; what is unknown is None."""
+        records = self.table.astype(object).where(self.table.notna(), None).to_dict(orient="records")
+        return {"groups": records, "threshold": self.threshold, "positive": self.positive}
+
+
+def group_scores(
+    model: Any,
+    rows: pd.DataFrame,
+    outcome: str,
+    groups: str | Sequence[str],
+    *,
+    crossings: bool = True,
+    threshold: float | None = None,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    random_state: RandomState = 0,
+) -> GroupScores:
+    """Measure a predictor in every group of some columns, and in every crossing of two of them.
+
+    Parameters
+    ----------
+    model
+        A model, or a mapping of names to models.
+    rows : DataFrame
+        Rows that the model was not trained on, outcome included.
+    outcome : str
+    groups : column or list of columns
+        Each level is a group, however few rows it has; numbers with many values are cut into four bands of equal size;
+        rows without a value are a group of their own.
+    crossings : bool
+    threshold : float, optional
+        0.5 for the probability of the second of two classes; other numbers decide nothing by default.
+    inputs, method
+        See `variance_of_counterfactuals`.
+    random_state : int, Generator, RandomState or None
+    """
+    names = [groups] if isinstance(groups, str) else list(groups)
+    _check(rows, outcome, names)
+    columns = [column for column in rows.columns if column != outcome]
+    predictors = Predictor.several(model, columns, inputs, method)
+    generator = as_generator(random_state)
+    labels = {name: grouped(rows[name]) for name in names}
+    families: list[tuple[str, ...]] = [(name,) for name in names]
+    families += list(combinations(names, 2)) if crossings else []
+    found, positive = [], None
+    for name, predictor in predictors.items():
+        scores = predictor.numbers(predictor.in_blocks(rows))
+        task = _Task.of(predictor, scores, rows[outcome], threshold)
+        positive = task.positive
+        for family in families:
+            cells = list(_cells(family, labels))
+            decided = [task.decided(inside) for _, inside in cells]
+            highest = 0 if task.threshold is None else int(np.argmax([each.mean() for each in decided]))
+            for place, (label, inside) in enumerate(cells):
+                measured = task.measures(inside, None if place == highest else decided[highest], generator)
+                found.append(
+                    {
+                        "model": name,
+                        "columns": " × ".join(family),
+                        "group": label,
+                        "n_rows": int(inside.sum()),
+                        **{
+                            f"{measure}{end}": value
+                            for measure in MEASURES
+                            for end, value in zip(("", "_low", "_high"), measured[measure], strict=True)
+                        },
+                    }
+                )
+    return GroupScores(pd.DataFrame(found), task.threshold, positive)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Predictions and outcomes as numbers; decisions and true classes where something is decided."""
+
+    scores: Array  # (n,)
+    truth: Array  # (n,)
+    threshold: float | None
+    cut: float | None  # above it the outcome is positive
+    positive: str | None
+
+    @classmethod
+    def of(cls, predictor: Predictor, scores: Array, outcome: pd.Series, threshold: float | None) -> _Task:
+        if scores.shape[1] != 1:
+            raise InputError(
+                f"Group scores are about one number per row, but the predictor gives {scores.shape[1]}; pass a "
+                "function that returns one of them."
+            )
+        classes = getattr(predictor.model, "classes_", None)
+        probability = PROBABILITY_THRESHOLD if threshold is None else threshold
+        if predictor.method == "predict_proba" and classes is not None:
+            truth = (outcome == classes[1]).to_numpy(dtype=np.float64)
+            return cls(scores[:, 0], truth, probability, 0.5, str(classes[1]))
+        if not (holds_numbers(outcome) or pd.api.types.is_bool_dtype(outcome.dtype)):
+            raise InputError(
+                f"The outcome {outcome.name!r} holds labels, but the model has no classes; pass a model with "
+                "predict_proba and classes_, or an outcome of numbers."
+            )
+        truth = outcome.to_numpy(dtype=np.float64)
+        if predictor.method == "predict_proba":
+            return cls(scores[:, 0], truth, probability, 0.5, "1")
+        return cls(scores[:, 0], truth, threshold, threshold, None if threshold is None else f"above {threshold:g}")
+
+    def decided(self, inside: Array) -> Array:  # (rows inside,)
+        """The decisions in a group, as zeros and ones."""
+        if self.threshold is None:
+            return np.zeros(0)
+        return (self.scores[inside] > self.threshold).astype(np.float64)
+
+    def measures(self, inside: Array, highest: Array | None, generator: np.random.Generator) -> dict[str, Interval]:
+        """Measure a group; ``highest`` holds the decisions in the group with most positive ones, if it is another."""
+        scores, truth, decided = self.scores[inside], self.truth[inside], self.decided(inside)
+        gap = scores - truth
+        found = dict.fromkeys(MEASURES, _UNKNOWN)
+        found["calibration"] = (float(gap.mean()), *bootstrap_interval(gap, generator))
+        if self.threshold is None or self.cut is None:
+            squares = np.square(gap)
+            found["error"] = (float(squares.mean()), *bootstrap_interval(squares, generator, (0.0, np.inf)))
+            return found
+        positive = truth > self.cut
+        found["positive_rate"] = _share(decided)
+        found["ratio"] = _ratio(decided, highest)
+        found["fpr"] = _share(decided[~positive])
+        found["fnr"] = _share(1 - decided[positive])
+        found["error"] = _share((decided > 0) != positive)
+        found["auc"] = _auc(scores, positive)
+        return found
+
+
+def grouped(column: pd.Series, most_levels: int | None = None) -> pd.Series:
+    """Return a group's label for each row: levels as they are, numbers with many values in bands of equal size.
+
+    With ``most_levels``, rarer levels beyond so many are one group.
+    """
+    many = column.nunique() > most_levels if most_levels is not None else not takes_few_values(column)
+    if holds_numbers(column) and many:
+        bands = pd.qcut(column, _BANDS, duplicates="drop")
+        ends = column.groupby(bands, observed=True).agg(["min", "max"])
+        return bands.cat.rename_categories({band: _band(ends.loc[band]) for band in bands.cat.categories})
+    counts = column.astype(object).value_counts()
+    kept = list(counts.index[:most_levels])
+    labels = column.astype(object).where(column.isin(kept) | column.isna(), "all others").map(_text, na_action="ignore")
+    order = [_text(level) for level in (sorted(kept) if _sortable(kept) else kept)]
+    return labels.astype(pd.CategoricalDtype(list(dict.fromkeys([*order, "all others"]))))
+
+
+def _cells(family: Sequence[str], labels: Mapping[str, pd.Series]) -> Iterable[tuple[str, Array]]:
+    """Iterate over the groups of a column, or of two columns crossed, that have rows."""
+    cells: list[tuple[str, Array]] = [("", np.ones(len(labels[family[0]]), dtype=bool))]
+    for name in family:
+        column = labels[name]
+        parts = [(str(level), (column == level).to_numpy()) for level in column.cat.categories]
+        parts.append(("missing", column.isna().to_numpy()))
+        cells = [
+            (f"{one}, {label}" if one else label, before & inside)
+            for one, before in cells
+            for label, inside in parts
+            if (before & inside).any()
+        ]
+    return cells
+
+
+def _share(values: Array) -> Interval:
+    if values.size == 0:
+        return _UNKNOWN
+    numbers = np.asarray(values, dtype=np.float64)
+    return (float(numbers.mean()), *share_interval(numbers))
+
+
+def _ratio(decided: Array, highest: Array | None) -> Interval:
+    """A share over another: normal on the scale of logarithms, with half a case added to both for its error."""
+    top = float((decided if highest is None else highest).mean())
+    if top == 0:
+        return _UNKNOWN
+    if highest is None:
+        return 1.0, 1.0, 1.0
+    value = float(decided.mean()) / top
+    errors, centres = 0.0, []
+    for each in (decided, highest):
+        n, cases = each.size + 1, float(each.sum()) + 0.5
+        errors += 1 / cases - 1 / n
+        centres.append(math.log(cases / n))
+    centre, half = centres[0] - centres[1], NORMAL_ERRORS * math.sqrt(errors)
+    return value, min(value, math.exp(centre - half)), max(value, math.exp(centre + half))
+
+
+def _auc(scores: Array, positive: Array) -> Interval:
+    """P(score of a positive > score of a negative), ties by half; the error of DeLong et al. on the scale of logits."""
+    p, n = int(positive.sum()), int((~positive).sum())
+    if p == 0 or n == 0:
+        return _UNKNOWN
+    ranks = rankdata(scores)
+    # How often each positive beats a negative, and each negative loses to a positive.
+    wins = (ranks[positive] - rankdata(scores[positive])) / n
+    losses = 1 - (ranks[~positive] - rankdata(scores[~positive])) / p
+    value = float(wins.mean())
+    if p == 1 or n == 1 or not 0 < value < 1:
+        return value, 0.0, 1.0
+    half = NORMAL_ERRORS * math.sqrt(wins.var(ddof=1) / p + losses.var(ddof=1) / n) / (value * (1 - value))
+    logit = math.log(value / (1 - value))
+    return value, 1 / (1 + math.exp(half - logit)), 1 / (1 + math.exp(-half - logit))
+
+
+def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
+    if not isinstance(rows, pd.DataFrame):
+        raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
+    for role, name in [("outcome", outcome), *(("groups", name) for name in groups)]:
+        if name not in rows.columns:
+            known = ", ".join(map(str, rows.columns))
+            raise InputError(f"{role} names {name!r}, which is no column of the rows; name one of {known}.")
+    if not groups:
+        raise InputError("No column to group by was named; pass groups=[...].")
+    if rows[outcome].isna().any():
+        bad = int(rows[outcome].isna().sum())
+        raise InputError(f"The outcome {outcome!r} is missing in {bad} of {len(rows)} rows; drop those rows.")
+
+
+def _band(ends: pd.Series) -> str:
+    return f"{_text(ends['min'])} to {_text(ends['max'])}"
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def _sortable(levels: Sequence[Any]) -> bool:
+    return all(isinstance(level, int | float | np.number) for level in levels)

@@ -1,0 +1,277 @@
+"""Evidence about decisions: this value of a protected variable against that one, for the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import takes_few_values
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import non_negative, whole
+from ciplearn._core.random import RandomState, as_seed
+from ciplearn.causal.names import Names
+from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
+from ciplearn.evaluation.decisions import Thresholds, thresholds_of
+from ciplearn.evaluation.effects import answers_under, said
+from ciplearn.evaluation.intervals import bootstrap_interval, share_interval
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.vcf_result import whose
+from ciplearn.scm import StructuralCausalModel, Units
+from ciplearn.scm.kinds import Array
+
+# Quantiles that stand for a number with many values.
+_QUANTILES = (0.1, 0.5, 0.9)
+
+# A prediction counts as moved by more than this: of a probability, or of the standard deviation of other predictions.
+_MOVED_PROBABILITY = 0.05
+_MOVED_DEVIATIONS = 0.1
+
+_MEASURES = ("effect", "moved", "flips", "flips_at_equal_rate")
+
+
+@dataclass(frozen=True, eq=False)
+class PairedEffects:
+    """What changing a protected variable from one value to another does to the same rows.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per model, pair of values and output: ``model``, ``variable``, ``first``, ``second``, how many rows
+        show either value (``n_first``, ``n_second``), ``output``, and with ``_low`` and ``_high`` for their 95 %
+        intervals: ``effect``, the mean of Ŷ*_second − Ŷ*_first; ``moved``, the share of rows moved by more than
+        ``moved_by``; ``flips`` and ``flips_at_equal_rate``, the share of rows whose decision differs, NaN where
+        nothing is decided.
+    moved_by : float
+    thresholds : dict of name to Thresholds
+        By model, for those that decide.
+    n_points : int
+        The rows that were imagined under each value.
+    model_based : bool
+        Whether the structural causal model was estimated.
+    """
+
+    table: pd.DataFrame
+    moved_by: float
+    thresholds: dict[str, Thresholds]
+    n_points: int
+    model_based: bool
+
+    def largest(self, model: str | None = None) -> pd.Series:
+        """Return the row of the largest mean effect, of all models or of one."""
+        table = self.table if model is None else self.table[self.table["model"] == model]
+        if table.empty:
+            known = ", ".join(self.table["model"].unique())
+            raise InputError(f"There is no model named {model!r}; name one of {known}.")
+        largest: pd.Series = table.loc[table["effect"].abs().idxmax()]
+        return largest
+
+    @property
+    def headline(self) -> str:
+        """Name the largest paired effect of each model; however few rows show a value, it is not averaged away."""
+        models = list(self.table["model"].unique())
+        parts = [self._sentence(self.largest(name), name if len(models) > 1 else None) for name in models]
+        return f"{whose(self.model_based)}: {'; '.join(parts)}."
+
+    def _sentence(self, row: pd.Series, name: str | None) -> str:
+        flips = "" if np.isnan(row["flips"]) else f", and {100 * row['flips']:.3g} % of decisions flip"
+        return (
+            f"{'' if name is None else f'{name}: '}the largest effect is that of going from {row['first']} to "
+            f"{row['second']}, which moves {row['output']} by {row['effect']:.3g} on average "
+            f"({row['effect_low']:.3g} to {row['effect_high']:.3g}){flips}"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.headline}\n{self.table.to_string(index=False)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data; what is unknown is None."""
+        records = self.table.astype(object).where(self.table.notna(), None).to_dict(orient="records")
+        return {
+            "headline": self.headline,
+            "pairs": records,
+            "moved_by": self.moved_by,
+            "thresholds": {name: dict(vars(pair)) for name, pair in self.thresholds.items()},
+            "n_points": self.n_points,
+            "model_based": self.model_based,
+        }
+
+
+def paired_effects(
+    model: Any,
+    scm: StructuralCausalModel,
+    rows: pd.DataFrame | Units,
+    protected: Names,
+    *,
+    values: Mapping[str, Sequence[Any]] | None = None,
+    crossings: bool = True,
+    threshold: float | None = None,
+    rate: float | None = None,
+    moved_by: float | None = None,
+    n_points: int = 1000,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    n_draws: int | None = None,
+    random_state: RandomState = 0,
+) -> PairedEffects:
+    """Compare every pair of values of each protected variable, and of each crossing of two, row by row.
+
+    Parameters
+    ----------
+    model
+        A model, or a mapping of names to models that are asked about the same rows.
+    scm, rows, inputs, method, n_draws, threshold, rate
+        See `variance_of_counterfactuals`.
+    protected : name or list of names
+        Each is changed alone; two that cross are changed together.
+    values : mapping from name to values, optional
+        Which values to compare. Default: all that occur where they are few, else the 10 %, 50 % and 90 % quantiles.
+    crossings : bool
+        Whether pairs in which two protected variables differ at once are compared too.
+    moved_by : float, optional
+        A row counts as moved if its prediction changes by more than this: 0.05 for probabilities, else a tenth of the
+        standard deviation of the first model's predictions.
+    n_points : int
+        Rows that are imagined under every value.
+    random_state : int, Generator, RandomState or None
+    """
+    names = checked_protected(scm, protected)
+    n_points = whole(n_points, "n_points", minimum=2)
+    table, ignored = table_of(scm, rows)
+    predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
+    levels = {name: _levels(table, scm, name, values or {}) for name in names}
+    families: list[tuple[str, ...]] = [(name,) for name in names]
+    families += list(combinations(names, 2)) if crossings else []
+    read = {column for predictor in predictors.values() for column in predictor.inputs}
+    seed = as_seed(random_state)
+    found: list[dict[str, Any]] = []
+    for family in families:
+        # The same seed: every family is about the same rows.
+        generator = np.random.default_rng(seed)
+        points = Points.of(scm, rows, family, read, generator, n_points=n_points, n_draws=n_draws)
+        if not found:
+            as_they_are = points.as_they_are()
+            factual = {name: predictor(as_they_are) for name, predictor in predictors.items()}
+            thresholds = thresholds_of(predictors, factual, threshold, rate)
+            moved = _amount(moved_by, next(iter(predictors.values())), next(iter(factual.values())))
+        settings = _settings(family, levels)
+        pairs = [pair for pair in combinations(range(len(settings)), 2) if _all_differ(settings, pair)]
+        compared = _compared(points, predictors, settings, pairs, thresholds, moved)
+        counts = [_count(table, scm, setting) for setting in settings]
+        for name, predictor in predictors.items():
+            for (first, second), per_output in zip(pairs, compared[name], strict=True):
+                for output, measures in zip(predictor.outputs(len(per_output)), per_output, strict=True):
+                    found.append(
+                        {
+                            "model": name,
+                            "variable": " × ".join(family),
+                            "first": said(settings[first]),
+                            "second": said(settings[second]),
+                            "n_first": counts[first],
+                            "n_second": counts[second],
+                            "output": output,
+                            **_with_intervals(measures, generator),
+                        }
+                    )
+    return PairedEffects(pd.DataFrame(found), moved, thresholds, points.n, scm.model_based)
+
+
+def _compared(
+    points: Points,
+    predictors: Mapping[str, Predictor],
+    settings: Sequence[Mapping[str, Any]],
+    pairs: Sequence[tuple[int, int]],
+    thresholds: Mapping[str, Thresholds],
+    moved_by: float,
+) -> dict[str, list[list[dict[str, Array]]]]:
+    """Per model, pair and output: each measure of each point, averaged over the draws of its noise."""
+    parts: dict[str, list[list[list[dict[str, Array]]]]] = {name: [] for name in predictors}
+    for answers in answers_under(points, predictors, settings):
+        for name, each in answers.items():  # (d, settings, draws, q)
+            parts[name].append([_pair(each[:, i], each[:, j], thresholds.get(name), moved_by) for i, j in pairs])
+    return {
+        name: [
+            [
+                {key: np.concatenate([chunk[p][o][key] for chunk in chunks]) for key in chunks[0][p][o]}
+                for o in range(len(chunks[0][p]))
+            ]
+            for p in range(len(pairs))
+        ]
+        for name, chunks in parts.items()
+    }
+
+
+def _pair(first: Array, second: Array, thresholds: Thresholds | None, moved_by: float) -> list[dict[str, Array]]:
+    found = []
+    for output in range(first.shape[2]):  # (d, draws, q)
+        one, two = first[:, :, output], second[:, :, output]
+        measures = {"effect": (two - one).mean(axis=1), "moved": (np.abs(two - one) > moved_by).mean(axis=1)}
+        if thresholds is not None:
+            for key, t in (("flips", thresholds.given), ("flips_at_equal_rate", thresholds.equal_rate)):
+                measures[key] = ((one > t) != (two > t)).mean(axis=1)
+        found.append(measures)
+    return found
+
+
+def _with_intervals(measures: Mapping[str, Array], generator: np.random.Generator) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for key in _MEASURES:
+        value, low, high = np.nan, np.nan, np.nan
+        if key in measures:
+            each = measures[key]
+            value = float(each.mean())
+            low, high = bootstrap_interval(each, generator) if key == "effect" else share_interval(each)
+        found |= {key: value, f"{key}_low": low, f"{key}_high": high}
+    return found
+
+
+def _levels(
+    table: pd.DataFrame, scm: StructuralCausalModel, name: str, values: Mapping[str, Sequence[Any]]
+) -> list[Any]:
+    columns = scm.columns([name])
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
+    if name in values:
+        listed = list(values[name])
+        if len(listed) < 2:
+            raise InputError(f"values names {len(listed)} value of {name}, and a pair needs two; name at least two.")
+        return listed
+    if len(columns) > 1:
+        raise InputError(f"{name} is a vector, which has no levels or quantiles; name values={{{name!r}: [...]}}.")
+    column = table[columns[0]].dropna()
+    if takes_few_values(column):
+        return sorted(column.unique().tolist(), key=lambda level: (str(type(level)), level))
+    return list(dict.fromkeys(column.quantile(_QUANTILES, interpolation="nearest").tolist()))
+
+
+def _settings(family: Sequence[str], levels: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    settings: list[dict[str, Any]] = [{}]
+    for name in family:
+        settings = [{**setting, name: level} for setting in settings for level in levels[name]]
+    return settings
+
+
+def _all_differ(settings: Sequence[Mapping[str, Any]], pair: tuple[int, int]) -> bool:
+    first, second = (settings[place] for place in pair)
+    return all(np.any(np.asarray(first[name] != second[name])) for name in first)
+
+
+def _count(table: pd.DataFrame, scm: StructuralCausalModel, setting: Mapping[str, Any]) -> int:
+    inside = np.ones(len(table), dtype=bool)
+    for name, value in setting.items():
+        for column, entry in zip(scm.columns([name]), np.atleast_1d(np.asarray(value, dtype=object)), strict=True):
+            inside &= (table[column] == entry).to_numpy()
+    return int(inside.sum())
+
+
+def _amount(moved_by: float | None, predictor: Predictor, factual: Array) -> float:
+    if moved_by is not None:
+        return non_negative(moved_by, "moved_by")
+    if predictor.method == "predict_proba":
+        return _MOVED_PROBABILITY
+    return _MOVED_DEVIATIONS * float(factual.std(axis=0).mean())
