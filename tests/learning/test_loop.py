@@ -138,3 +138,25 @@ def on_rows(n):
 def test_training_that_would_not_be_what_was_asked_for_is_refused(call, words):
     with pytest.raises(InputError, match=words):
         call(rows_of(), TrainingSettings(gamma=1.0, epochs=1))
+
+
+def test_learning_rate_goes_down_along_half_a_cosine():
+    settings = TrainingSettings(epochs=4, learning_rate=0.1)
+    rates = [settings.rate_in(epoch) for epoch in range(5)]
+    assert rates == pytest.approx([0.1, 0.1 * (2 + 2**0.5) / 4, 0.05, 0.1 * (2 - 2**0.5) / 4, 0.0])
+    assert TrainingSettings(epochs=4, learning_rate=0.1, schedule="constant").rate_in(3) == 0.1
+    with pytest.raises(InputError, match="schedule must be 'cosine' or 'constant', got 'step'"):
+        TrainingSettings(schedule="step")
+
+
+def test_training_follows_the_schedule():
+    rows = TrainingRows(inputs=(torch.ones(8, 1),), target=torch.zeros(8, 1))
+    moved = {}
+    for schedule in ("cosine", "constant"):
+        module = nn.Linear(1, 1)
+        nn.init.ones_(module.weight)
+        nn.init.ones_(module.bias)
+        train(module, rows, SquaredError(), TrainingSettings(epochs=10, learning_rate=0.01, schedule=schedule))
+        moved[schedule] = float(2 - module(torch.ones(1, 1)))
+    # Adam's first steps are of the learning rate's size: half of them on average along the cosine, and the first is full.
+    assert moved["cosine"] == pytest.approx(0.55 * moved["constant"], rel=0.02)

@@ -51,8 +51,8 @@ class Baseline(BaseEstimator, ABC):
         Checked against the graph, so that the same roles fit every estimator; no rival conditions on it.
     task : "auto", "regression" or "classification"
         ``"auto"`` classifies where y holds text, categories, booleans or exactly two distinct values.
-    missing, module, hidden, epochs, batch_size, learning_rate, weight_decay, early_stopping, validation_fraction, \
-patience, device, verbose, random_state
+    missing, module, hidden, epochs, batch_size, learning_rate, weight_decay, schedule, early_stopping, \
+validation_fraction, patience, device, verbose, random_state
         As in `CIPRegressor`.
 
     Attributes
@@ -79,6 +79,7 @@ patience, device, verbose, random_state
     batch_size: int = 256
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
+    schedule: str = "cosine"
     early_stopping: bool = False
     validation_fraction: float = 0.1
     patience: int = 10
@@ -176,6 +177,7 @@ patience, device, verbose, random_state
             "batch_size": self.batch_size,
             "learning_rate": self.learning_rate,
             "weight_decay": self.weight_decay,
+            "schedule": self.schedule,
             "early_stopping": self.early_stopping,
             "validation_fraction": self.validation_fraction,
             "patience": self.patience,
@@ -193,6 +195,7 @@ patience, device, verbose, random_state
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
+            schedule=self.schedule,
         )
         return NetworkSettings(self.hidden, training, chosen_device(self.device), progress=bool(self.verbose))
 

@@ -74,6 +74,7 @@ class CIPEstimator(BaseEstimator, ABC):
         batch_size: int = 256,
         learning_rate: float = 1e-3,
         weight_decay: float = 0.0,
+        schedule: str = "cosine",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         patience: int = 10,
@@ -105,6 +106,7 @@ class CIPEstimator(BaseEstimator, ABC):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
+        self.schedule = schedule
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -276,6 +278,7 @@ class CIPEstimator(BaseEstimator, ABC):
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
+            schedule=self.schedule,
             patience=self.patience if self.early_stopping else None,
             mixed_precision=bool(self.mixed_precision),
             seed=as_seed(self.random_state),

@@ -58,6 +58,8 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Widths of the default network's hidden layers.
     epochs, batch_size, learning_rate, weight_decay
         Of the training with Adam.
+    schedule : "cosine" or "constant"
+        Whether the learning rate goes down to zero over the epochs.
     early_stopping, validation_fraction, patience
         Hold out rows, stop when the objective on them has not improved for ``patience`` epochs, return to the best.
     warm_start : bool

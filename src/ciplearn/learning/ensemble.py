@@ -21,7 +21,7 @@ from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
-from ciplearn.learning.settings import TrainingSettings
+from ciplearn.learning.settings import TrainingSettings, set_rate
 from ciplearn.penalties import Operator
 
 
@@ -65,7 +65,8 @@ def train_stacked(
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(settings.seed)
         stack = _Stack(modules, gammas, rows, objective, settings, as_invariance(penalty))
-        for _ in tqdm(range(settings.epochs), disable=not progress, unit="epoch"):
+        for epoch in tqdm(range(settings.epochs), disable=not progress, unit="epoch"):
+            set_rate(stack.optimiser, settings.rate_in(epoch))
             stack.one_epoch()
         return stack.unstacked()
 
@@ -87,8 +88,9 @@ class _Stack:
         self.skeleton = copy.deepcopy(moved[0]).to("meta")
         self.gammas = settings.gamma_scale * torch.tensor(list(gammas), dtype=torch.float32, device=device)
         graphed = device.type == "cuda"
+        rate = torch.tensor(settings.learning_rate, device=device) if graphed else settings.learning_rate
         self.optimiser = torch.optim.Adam(
-            self.parameters.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=graphed
+            self.parameters.values(), lr=rate, weight_decay=settings.weight_decay, capturable=graphed
         )
         self.generator = torch.Generator().manual_seed(settings.seed)
         n_batches = max(1, math.ceil(len(rows) / settings.batch_size))

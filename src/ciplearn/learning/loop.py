@@ -18,7 +18,7 @@ from ciplearn.learning.checkpoint import Checkpoint
 from ciplearn.learning.dataset_rows import Rows
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
-from ciplearn.learning.settings import TrainingSettings
+from ciplearn.learning.settings import TrainingSettings, set_rate
 from ciplearn.learning.stepper import NotFinite, Stepper
 from ciplearn.penalties import Operator, Penalty
 
@@ -149,6 +149,7 @@ class _Run:
         plan = self._plan()
         if self.stepper.invariance is not None:
             self.stepper.invariance.begin_epoch(self.generator)
+        set_rate(self.stepper.optimiser, self.settings.rate_in(self.epoch))
         try:
             seen = self.stepper.epoch(plan)
         except NotFinite as where:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, positive, whole
+
+SCHEDULES = ("cosine", "constant")
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class TrainingSettings:
         Weight of the penalty, in units of ``gamma_scale``.
     epochs, batch_size : int
     learning_rate, weight_decay : float
+    schedule : "cosine" or "constant"
+        How the learning rate goes: down to zero along half a cosine over the epochs, so that training settles, or not.
     patience : int or None
         Stop after this many epochs without a better objective on the validation rows, and return to the best; None
         trains all epochs.
@@ -36,6 +41,7 @@ class TrainingSettings:
     batch_size: int = 256
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
+    schedule: str = "cosine"
     patience: int | None = None
     mixed_precision: bool = False
     gamma_scale: float = 1.0
@@ -48,13 +54,30 @@ class TrainingSettings:
         whole(self.batch_size, "batch_size", minimum=2)
         positive(self.learning_rate, "learning_rate")
         non_negative(self.weight_decay, "weight_decay")
+        if self.schedule not in SCHEDULES:
+            raise InputError(f"schedule must be 'cosine' or 'constant', got {self.schedule!r}; pass one of these.")
         if self.patience is not None:
             whole(self.patience, "patience", minimum=1)
+
+    def rate_in(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 0."""
+        if self.schedule == "constant":
+            return self.learning_rate
+        return self.learning_rate * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
 
     @property
     def weight(self) -> float:
         """What the penalty is multiplied with."""
         return self.gamma * self.gamma_scale
+
+
+def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+    """Set the learning rate; in place where it is a tensor, which a step that was recorded on a device reads."""
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def chosen_device(device: str | torch.device) -> torch.device:

@@ -50,8 +50,9 @@ class Stepper:
         if not any(part.requires_grad for part in module.parameters()):
             raise InputError("The network has no weights to train; pass one with parameters that require gradients.")
         on_device = rows.device.type == "cuda"
+        rate = torch.tensor(settings.learning_rate, device=rows.device) if on_device else settings.learning_rate
         self.optimiser = torch.optim.Adam(
-            module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, capturable=on_device
+            module.parameters(), lr=rate, weight_decay=settings.weight_decay, capturable=on_device
         )
         # Looking at a number on a device waits for all work before it. Larger batches keep a device busy by themselves,
         # and their penalty looks at the predictions anyway.

@@ -186,6 +186,7 @@ def _trained(
         epochs=settings.epochs,
         batch_size=settings.batch_size,
         learning_rate=settings.learning_rate,
+        schedule="constant",
         device=device,
         random_state=seed,
     )

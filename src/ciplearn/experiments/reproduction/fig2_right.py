@@ -95,6 +95,7 @@ def _rival(name: str, graph: Any, settings: ScenarioSettings, seed: int) -> Any:
         epochs=settings.rival_epochs,
         batch_size=settings.rival_batch_size,
         learning_rate=Training(1).learning_rate,
+        schedule="constant",
         device="cpu",
         random_state=seed,
     )

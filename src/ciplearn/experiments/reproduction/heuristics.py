@@ -91,6 +91,7 @@ def _heuristic(name: str, graph: Any, settings: HeuristicSettings, seed: int) ->
         "epochs": settings.epochs,
         "batch_size": settings.batch_size,
         "learning_rate": settings.learning_rate,
+        "schedule": "constant",
         "device": "cpu",
         "random_state": seed,
     }

@@ -45,6 +45,7 @@ def predictor(
     }
     if method == DEFAULT:
         return CIPRegressor(**common, gamma_scale=1.0)
+    common["schedule"] = "constant"
     network = partial(paper_network, len(inputs))
     if not independence.given:
         return CIPRegressor(**common, module=network, penalty=PAPER_HSIC)

@@ -93,6 +93,7 @@ def _rival(graph: Any, settings: FrontierSettings, gamma: float, seed: int) -> V
         epochs=settings.epochs,
         batch_size=settings.batch_size,
         learning_rate=settings.learning_rate,
+        schedule="constant",
         device="cpu",
         random_state=seed,
     )
