@@ -29,7 +29,8 @@ def alone(module, gamma, objective, target):
     """The same training written as a plain loop over the same batches."""
     optimiser = torch.optim.Adam(module.parameters(), lr=1e-2)
     generator = torch.Generator().manual_seed(7)
-    for _ in range(3):
+    for epoch in range(3):
+        optimiser.param_groups[0]["lr"] = 1e-2 * (1 + math.cos(math.pi * epoch / 3)) / 2
         for index in torch.randperm(N, generator=generator).split(N // math.ceil(N / BATCH)):
             output = module(INPUTS[index])
             loss = objective.loss(output, target[index], None)

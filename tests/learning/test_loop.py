@@ -158,5 +158,5 @@ def test_training_follows_the_schedule():
         nn.init.ones_(module.bias)
         train(module, rows, SquaredError(), TrainingSettings(epochs=10, learning_rate=0.01, schedule=schedule))
         moved[schedule] = float(2 - module(torch.ones(1, 1)))
-    # Adam's first steps are of the learning rate's size: half of them on average along the cosine, and the first is full.
+    # Adam's first steps are as long as the learning rate, along the cosine half of it on average.
     assert moved["cosine"] == pytest.approx(0.55 * moved["constant"], rel=0.02)
