@@ -119,6 +119,7 @@ def study(name, process, options):
     torch.set_num_threads(1)
     case = Case(name, process())
     roles = {"graph": case.graph, "outcome": "Y", "protected": ["A"], "epochs": options.epochs}
+    roles |= {} if options.learning_rate is None else {"learning_rate": options.learning_rate}
     kind = CIPClassifier if case.labels else CIPRegressor
     paths = (True, False) if options.plain else (True,)
     models = {}
@@ -167,6 +168,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--plain", action="store_true", help="also without the invariant path")
     parser.add_argument("--curves", action="store_true", help="print error and VCF at each gamma")
