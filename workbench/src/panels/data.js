@@ -22,16 +22,42 @@ export class DataPanel {
 
   #drop(small) {
     const { app } = this;
-    const file = el("input", { type: "file", accept: ".csv,.tsv,.txt,.parquet,.gz", "aria-label": "Table file", "data-key": "table-file", onchange: () => file.files[0] && this.#send(file.files[0]) });
-    const zone = el(`div.drop${small ? ".small" : ""}`, {
-      ondragover: (event) => { event.preventDefault(); zone.classList.add("over"); },
-      ondragleave: () => zone.classList.remove("over"),
-      ondrop: (event) => { event.preventDefault(); zone.classList.remove("over"); if (event.dataTransfer.files[0]) this.#send(event.dataTransfer.files[0]); },
-    },
+    const file = el("input", {
+      type: "file",
+      accept: ".csv,.tsv,.txt,.parquet,.gz",
+      "aria-label": "Table file",
+      "data-key": "table-file",
+      onchange: () => file.files[0] && this.#send(file.files[0]),
+    });
+    const zone = el(
+      `div.drop${small ? ".small" : ""}`,
+      {
+        ondragover: (event) => {
+          event.preventDefault();
+          zone.classList.add("over");
+        },
+        ondragleave: () => zone.classList.remove("over"),
+        ondrop: (event) => {
+          event.preventDefault();
+          zone.classList.remove("over");
+          if (event.dataTransfer.files[0]) this.#send(event.dataTransfer.files[0]);
+        },
+      },
       small ? null : el("h3", {}, "Drop a table here"),
       small ? null : el("p", {}, "CSV, TSV or Parquet, one column per node. It stays on this machine."),
       el("label.file", {}, small ? "Another table: " : "Or choose a file: ", file),
-      small ? null : el("p.buttons", {}, el("button", { "data-key": "demo", onclick: () => app.openExample("demo") }, "Take the demo's graph and table")));
+      small
+        ? null
+        : el(
+            "p.buttons",
+            {},
+            el(
+              "button",
+              { "data-key": "demo", onclick: () => app.openExample("demo") },
+              "Take the demo's graph and table",
+            ),
+          ),
+    );
     return zone;
   }
 
@@ -51,58 +77,203 @@ export class DataPanel {
   async #describe() {
     const { app } = this;
     const found = await app.ask({ do: "describe", document: toJson(app.editor.doc) });
-    if (found.error) fill(this.element, el("div.card.bad", { role: "alert" }, el("p", {}, found.error)), this.#drop(true));
+    if (found.error)
+      fill(this.element, el("div.card.bad", { role: "alert" }, el("p", {}, found.error)), this.#drop(true));
     else {
       this.found = found;
-      fill(this.element, this.#summary(found), this.#columns(found), this.#missing(found), this.#check(), this.#drop(true));
+      fill(
+        this.element,
+        this.#summary(found),
+        this.#columns(found),
+        this.#missing(found),
+        this.#check(),
+        this.#drop(true),
+      );
     }
   }
 
   #summary(found) {
     const matched = found.columns.filter((column) => column.node).length;
-    return el("div.card", {}, el("h3", {}, found.name),
-      el("p", {}, `${found.rows} rows, ${found.complete} of them complete in the drawing's columns. ${matched} of ${found.columns.length} columns are nodes.`));
+    return el(
+      "div.card",
+      {},
+      el("h3", {}, found.name),
+      el(
+        "p",
+        {},
+        `${found.rows} rows, ${found.complete} of them complete in the drawing's columns. ${matched} of ${found.columns.length} columns are nodes.`,
+      ),
+    );
   }
 
   #columns(found) {
     const { app } = this;
     const setKind = (name, kind) => {
       const { doc } = app.editor;
-      app.editor.apply({ ...doc, kinds: new Map([...doc.kinds, [name, kind]]) }, `${name} holds ${kind === "number" ? "numbers" : "categories"}`);
+      app.editor.apply(
+        { ...doc, kinds: new Map([...doc.kinds, [name, kind]]) },
+        `${name} holds ${kind === "number" ? "numbers" : "categories"}`,
+      );
     };
     const add = (name) => app.editor.apply(addNode(app.editor.doc, name, app.canvas.freeSpot()), `added ${name}`);
-    const kind = (column) => el("select", { "aria-label": `Kind of ${column.name}`, "data-key": `kind|${column.name}`, onchange: (event) => setKind(column.name, event.target.value) },
-      el("option", { value: "number", selected: column.kind === "number", disabled: !column.can_be_number }, "number"),
-      el("option", { value: "category", selected: column.kind === "category" }, "category"));
-    const rows = found.columns.map((column) => el("tr", {},
-      el("th", { scope: "row" }, column.name, column.few_values && column.kind === "number" ? el("small", {}, "few values: codes?") : null),
-      el("td", {}, kind(column)),
-      el("td", {}, column.values, column.missing ? el("small", {}, `${column.missing} missing`) : null),
-      el("td", {}, column.node ? el("span.ok", {}, "node") : el("button.chip", { "aria-label": `Add ${column.name} to the drawing`, onclick: () => add(column.name) }, "add"))));
-    return el("div.scroll", {}, el("table", {}, el("caption.unseen", {}, "Columns of the table"),
-      el("thead", {}, el("tr", {}, ["column", "kind", "values", "in the drawing"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, rows)));
+    const kind = (column) =>
+      el(
+        "select",
+        {
+          "aria-label": `Kind of ${column.name}`,
+          "data-key": `kind|${column.name}`,
+          onchange: (event) => setKind(column.name, event.target.value),
+        },
+        el(
+          "option",
+          { value: "number", selected: column.kind === "number", disabled: !column.can_be_number },
+          "number",
+        ),
+        el("option", { value: "category", selected: column.kind === "category" }, "category"),
+      );
+    const rows = found.columns.map((column) =>
+      el(
+        "tr",
+        {},
+        el(
+          "th",
+          { scope: "row" },
+          column.name,
+          column.few_values && column.kind === "number" ? el("small", {}, "few values: codes?") : null,
+        ),
+        el("td", {}, kind(column)),
+        el("td", {}, column.values, column.missing ? el("small", {}, `${column.missing} missing`) : null),
+        el(
+          "td",
+          {},
+          column.node
+            ? el("span.ok", {}, "node")
+            : el(
+                "button.chip",
+                { "aria-label": `Add ${column.name} to the drawing`, onclick: () => add(column.name) },
+                "add",
+              ),
+        ),
+      ),
+    );
+    return el(
+      "div.scroll",
+      {},
+      el(
+        "table",
+        {},
+        el("caption.unseen", {}, "Columns of the table"),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["column", "kind", "values", "in the drawing"].map((title) => el("th", { scope: "col" }, title)),
+          ),
+        ),
+        el("tbody", {}, rows),
+      ),
+    );
   }
 
   #missing(found) {
     const { editor } = this.app;
     if (!found.without_column.length) return null;
-    return el("div.card.warn", {}, el("p", {}, "These nodes are observed in the drawing and have no column:"),
-      el("ul.plain", {}, found.without_column.map((name) => el("li.row", {}, el("code", {}, name),
-        el("button", { "data-key": `latent|${name}`, onclick: () => editor.apply(toggleRole(editor.doc, name, "latent"), `${name} is latent`) }, "Make latent")))));
+    return el(
+      "div.card.warn",
+      {},
+      el("p", {}, "These nodes are observed in the drawing and have no column:"),
+      el(
+        "ul.plain",
+        {},
+        found.without_column.map((name) =>
+          el(
+            "li.row",
+            {},
+            el("code", {}, name),
+            el(
+              "button",
+              {
+                "data-key": `latent|${name}`,
+                onclick: () => editor.apply(toggleRole(editor.doc, name, "latent"), `${name} is latent`),
+              },
+              "Make latent",
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   #check() {
     const { tests } = this;
-    const button = el("button", { "data-key": "falsify", disabled: this.busy, onclick: () => this.#falsify() }, this.busy ? "Testing …" : "Does the table refute the drawing?");
-    if (!tests) return el("div.card", {}, el("h3", {}, "Check against data"), el("p", {}, "Every missing edge implies an independence that the table can refute. It can never prove the drawing."), el("p.buttons", {}, button));
+    const button = el(
+      "button",
+      { "data-key": "falsify", disabled: this.busy, onclick: () => this.#falsify() },
+      this.busy ? "Testing …" : "Does the table refute the drawing?",
+    );
+    if (!tests)
+      return el(
+        "div.card",
+        {},
+        el("h3", {}, "Check against data"),
+        el(
+          "p",
+          {},
+          "Every missing edge implies an independence that the table can refute. It can never prove the drawing.",
+        ),
+        el("p.buttons", {}, button),
+      );
     if (tests.error) return el("div.card.warn", {}, el("p", {}, tests.error), el("p.buttons", {}, button));
     const refuted = tests.tests.filter((test) => test.refuted).length;
     const shown = [...tests.tests].sort((a, b) => a.p - b.p);
-    return el(`div.card.${refuted ? "bad" : "good"}`, {},
-      el("h3", {}, !tests.tests.length ? "The drawing implies nothing that data can test" : refuted ? `${refuted} of ${tests.tests.length} implied independencies are refuted` : `None of ${tests.tests.length} implied independencies is refuted`),
-      shown.length ? el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, ["statement", "p", "power"].map((title) => el("th", { scope: "col" }, title)))),
-        el("tbody", {}, shown.map((test) => el(`tr${test.refuted ? ".refuted" : ""}`, {}, el("th", { scope: "row" }, `${test.refuted ? "✗" : "·"} ${test.statement}`), el("td", {}, small(test.p)), el("td", {}, test.power === null ? "–" : test.power.toFixed(2))))))) : null,
-      el("p.buttons", {}, button));
+    return el(
+      `div.card.${refuted ? "bad" : "good"}`,
+      {},
+      el(
+        "h3",
+        {},
+        !tests.tests.length
+          ? "The drawing implies nothing that data can test"
+          : refuted
+            ? `${refuted} of ${tests.tests.length} implied independencies are refuted`
+            : `None of ${tests.tests.length} implied independencies is refuted`,
+      ),
+      shown.length
+        ? el(
+            "div.scroll",
+            {},
+            el(
+              "table",
+              {},
+              el(
+                "thead",
+                {},
+                el(
+                  "tr",
+                  {},
+                  ["statement", "p", "power"].map((title) => el("th", { scope: "col" }, title)),
+                ),
+              ),
+              el(
+                "tbody",
+                {},
+                shown.map((test) =>
+                  el(
+                    `tr${test.refuted ? ".refuted" : ""}`,
+                    {},
+                    el("th", { scope: "row" }, `${test.refuted ? "✗" : "·"} ${test.statement}`),
+                    el("td", {}, small(test.p)),
+                    el("td", {}, test.power === null ? "–" : test.power.toFixed(2)),
+                  ),
+                ),
+              ),
+            ),
+          )
+        : null,
+      el("p.buttons", {}, button),
+    );
   }
 
   async #falsify() {
