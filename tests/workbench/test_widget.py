@@ -78,7 +78,8 @@ def test_what_is_no_graph_is_refused(sent):
         Workbench().graph = "A -> Y"
 
 
-NOTEBOOK = """<!doctype html><link rel="icon" href="icon.svg"><link rel="stylesheet" href="workbench.css"><div id="cell"></div><script type="module">
+NOTEBOOK = """<!doctype html><link rel="icon" href="icon.svg">
+<link rel="stylesheet" href="workbench.css"><div id="cell"></div><script type="module">
 import widget from "./workbench.js";
 const heard = [];
 const model = {

@@ -43,7 +43,7 @@ export function mount(root, transport, { page = false } = {}) {
   app.ask = (message) => transport.ask(message);
   app.open = (dialog) => openDialog(app, dialog);
   app.openExample = (name) => openExample(app, name);
-  root.replaceChildren(header(app), app.notices.element, el("main", {}, stage, side), app.live);
+  root.replaceChildren(header(app), el("main", {}, stage, side), app.notices.element, app.live);
 
   app.rename = new Rename(app, stage);
   app.canvas = new Canvas(holder, app.editor, {

@@ -16,6 +16,7 @@ export class VerdictPanel {
     this.element = el("div");
     this.advice = el("div");
     this.lit = null;
+    this.unfolded = new Map();
   }
 
   show(answer) {
@@ -127,9 +128,16 @@ export class VerdictPanel {
     ];
   }
 
+  /** A list under a title that stays as open or closed as its reader has left it. */
   #section(title, items, open = false) {
     if (!items.length) return null;
-    return el("details.section", { open }, el("summary", {}, title), el("ul.plain", {}, items));
+    const toggled = (event) => this.unfolded.set(title, event.target.open);
+    return el(
+      "details.section",
+      { open: this.unfolded.get(title) ?? open, ontoggle: toggled },
+      el("summary", {}, title),
+      el("ul.plain", {}, items),
+    );
   }
 
   #reason(reason) {
