@@ -40,6 +40,11 @@ def test_page_on_graphs_says_what_it_shows(capsys):
     assert str(names["verdict"].independence) == "Ŷ ⊥ {A, L} | {S}"
 
 
+def test_page_on_doubt_says_what_it_shows(capsys):
+    exec("\n".join(python_on("docs/doubt.md")), {})
+    assert "P(Y = 0 had X been 0 | X = 1, Y = 1) lies in [0.5, 0.75]. Sharp, " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")

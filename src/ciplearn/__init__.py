@@ -35,6 +35,7 @@ _ROOM_OF = {
     "StructuralCausalModel": "ciplearn.scm",
     "Sum": "ciplearn.kernels",
     "audit": "ciplearn.evaluation",
+    "counterfactual_bounds": "ciplearn.doubt",
     "fit_scm": "ciplearn.scm",
     "frontier": "ciplearn.estimators",
     "independence_test": "ciplearn.evaluation",

@@ -1,0 +1,170 @@
+"""Sharp bounds on counterfactual probabilities of discrete variables [balke1997, wu2019]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.wording import as_list, as_set
+from ciplearn.causal import CausalGraph
+from ciplearn.doubt.discrete_law import DiscreteLaw
+from ciplearn.doubt.linear_programs import extreme
+from ciplearn.doubt.response_functions import Component, ObservedGraph
+from ciplearn.doubt.two_worlds import possible_worlds, reduced
+
+
+@dataclass(frozen=True)
+class CounterfactualBounds:
+    """Between which values a counterfactual probability lies, whatever the causal model with this graph.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The interval.
+    sharp : bool
+        Whether some model attains each end, so that no narrower interval is valid without further assumptions.
+    how : str
+        How the interval was found, in one sentence.
+    question : str
+        The probability that is bounded.
+    laws : mapping from component to frame
+        For each confounded component whose law is open, the response functions (one column per node and values of its
+        parents) with the probabilities ``lower`` and ``upper`` that come closest to the two ends.
+    """
+
+    lower: float
+    upper: float
+    sharp: bool
+    how: str
+    question: str
+    laws: Mapping[tuple[str, ...], pd.DataFrame] = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        if self.upper - self.lower < 1e-6:
+            return f"{self.question} = {self.lower:.4g}. {self.how}"
+        return f"{self.question} lies in [{self.lower:.4g}, {self.upper:.4g}]. {self.how}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the laws as JSON-ready data."""
+        return {key: getattr(self, key) for key in ("question", "lower", "upper", "sharp", "how")}
+
+
+def counterfactual_bounds(
+    graph: CausalGraph,
+    probabilities: pd.DataFrame | pd.Series,
+    event: Mapping[str, Any],
+    do: Mapping[str, Any],
+    given: Mapping[str, Any] | None = None,
+) -> CounterfactualBounds:
+    """Bound P(event had `do` been done | given) over all causal models with this graph and these probabilities.
+
+    Nodes are discrete. A causal model is a law of response functions, one law per confounded component of the graph
+    (`ciplearn.doubt.response_functions`), and a linear program finds its extremes.
+
+    Parameters
+    ----------
+    graph
+        Every edge with a direction; latent nodes and bidirected edges are unobserved causes of any kind.
+    probabilities
+        A frame of rows, whose shares are taken as they are, or a Series of joint probabilities indexed by the observed
+        nodes. Sampling error is not accounted for.
+    event
+        What would have been: levels of nodes in the world where `do` was done.
+    do
+        What is imagined to be set: levels of nodes.
+    given
+        What was the case: levels of nodes in the world as it is. Default: nothing, so that the question is about an
+        intervention in the population.
+
+    Returns
+    -------
+    CounterfactualBounds
+        With ``lower`` and ``upper``.
+
+    Raises
+    ------
+    GraphError
+        If an edge has no direction.
+    InputError
+        If a name or level is unknown, the evidence has probability 0, no model fits, or the program is too large.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> law = pd.Series({(0, 0): 0.3, (0, 1): 0.2, (1, 0): 0.1, (1, 1): 0.4}).rename_axis(["X", "Y"])
+    >>> print(counterfactual_bounds(CausalGraph.from_edges("X -> Y"), law, {"Y": 0}, {"X": 0}, {"X": 1, "Y": 1}))
+    P(Y = 0 had X been 0 | X = 1, Y = 1) lies in [0.5, 0.75]. Sharp, by a linear program of 4 variables for {Y}.
+    """
+    observed = ObservedGraph.of(graph)
+    law = DiscreteLaw.read(probabilities, tuple(observed.parents))
+    wanted, done, evidence = (
+        _numbered(law, graph, values, role)
+        for values, role in ((event, "event"), (do, "do"), ({} if given is None else given, "given"))
+    )
+    if not wanted:
+        raise InputError("event is empty; name at least one node and the level it would have had.")
+    question = _words(event, do, given)
+    # Nothing is done and nothing imagined: what is left is the probability of the evidence.
+    normaliser = float(reduced(possible_worlds(law, observed, {}, {}, evidence))[0])
+    if normaliser <= 0:
+        raise InputError(
+            f"The evidence {_levels(given or {})} has probability 0, so that nothing follows from it; change given."
+        )
+    objective, free = reduced(possible_worlds(law, observed, wanted, done, evidence))
+    ends = [extreme(objective / normaliser, free, sign) for sign in (1, -1)]
+    lower, upper = (float(np.clip(end.value, 0.0, 1.0)) for end in ends)
+    attained = all(end.attained for end in ends) and all(component.is_one_cause for component in free)
+    sharp = attained or upper - lower < 1e-7
+    laws = {component.nodes: _law(component, [end.laws[place] for end in ends]) for place, component in enumerate(free)}
+    return CounterfactualBounds(lower, max(lower, upper), sharp, _how(free, sharp), question, laws)
+
+
+def _numbered(law: DiscreteLaw, graph: CausalGraph, values: Mapping[str, Any], role: str) -> dict[str, int]:
+    if not isinstance(values, Mapping):
+        raise InputTypeError(f"{role} must be a mapping from nodes to levels, but {values!r} was received.")
+    names = graph.known_observed(list(values), role)
+    return {name: law.number(name, values[name], role) for name in names}
+
+
+def _words(event: Mapping[str, Any], do: Mapping[str, Any], given: Mapping[str, Any] | None) -> str:
+    had = f" had {as_list(f'{node} been {level}' for node, level in do.items())}" if do else ""
+    return f"P({_levels(event)}{had}{f' | {_levels(given)}' if given else ''})"
+
+
+def _levels(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{node} = {level}" for node, level in values.items())
+
+
+def _how(free: Sequence[Component], sharp: bool) -> str:
+    if not free:
+        return "Graph and probabilities alone give it."
+    names = as_list(as_set(component.nodes) for component in free)
+    size = prod(component.size for component in free)
+    if sharp:
+        attained = "" if len(free) == 1 else ", attained by a model"
+        return f"Sharp, by a linear program of {size} variables for {names}{attained}."
+    if len(free) == 1:
+        return (
+            f"Valid, perhaps not sharp: several unobserved causes act on {names}, and the linear program of {size} "
+            "variables leaves out that they are independent."
+        )
+    return (
+        f"Valid, perhaps not sharp: the laws of {names} enter as a product, and a linear relaxation of {size} "
+        "variables stands in for it."
+    )
+
+
+def _law(component: Component, weights: Sequence[np.ndarray]) -> pd.DataFrame:
+    columns = {}
+    for node in component.nodes:
+        parents, levels = component.graph.parents[node], np.array(component.law.levels[node], dtype=object)
+        for place, at in enumerate(component.configurations[node]):
+            there = ", ".join(f"{p} = {component.law.levels[p][v]}" for p, v in zip(parents, at, strict=True))
+            columns[f"{node} where {there}" if there else node] = levels[component.responses[node][:, place]]
+    return pd.DataFrame({**columns, "lower": weights[0], "upper": weights[1]})

@@ -1,0 +1,205 @@
+"""Confounded components, and the laws of their response functions.
+
+The noise of a discrete node does one thing: it picks the function from its parents' values to its own, its response
+function. A causal model is thus a law of response functions [balke1994]. Nodes that share an unobserved cause draw
+theirs together, others independently: the law is a product over the confounded components of the graph. What a
+component does given its parents outside is known from data, as a product over its nodes in topological order
+[tian2002], so that all that data say about the law p of a component C is linear:
+
+    Σ { p(r) : under r the nodes of C take the values v where their parents outside have the values w } = Q(v | w).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.wording import as_set
+from ciplearn.causal import CausalGraph
+from ciplearn.doubt.discrete_law import DiscreteLaw, Values
+
+# Variables of a program that still takes seconds.
+MOST_VARIABLES = 100_000
+
+# Value of a node where its parents have these values.
+Response = tuple[str, Values, int]
+
+
+@dataclass(frozen=True)
+class ObservedGraph:
+    """What a graph says about its observed nodes: their parents, and which of them share a cause.
+
+    A latent node with parents hands them on to its children and becomes a root: what it carried, its children could
+    have computed themselves. Nodes stand in topological order.
+    """
+
+    parents: Mapping[str, tuple[str, ...]]
+    causes: tuple[frozenset[str], ...]  # the children of each unobserved root that has several
+
+    @classmethod
+    def of(cls, graph: CausalGraph) -> ObservedGraph:
+        """Hand the parents of latent nodes on, and read off what is left."""
+        dag = graph.dag()
+        hidden = graph.numbers(graph.latent) | set(range(len(graph.nodes), dag.size))
+        order = dag.topological_order() or []
+        above = [set(parents) for parents in dag.parents]
+        for latent in (node for node in order if node in hidden):
+            for node in range(dag.size):
+                if latent in above[node]:
+                    above[node] |= above[latent]
+            above[latent] = set()
+        seen = [node for node in order if node not in hidden]
+        causes = {frozenset(graph.names(node for node in seen if latent in above[node])) for latent in hidden}
+        kept = [one for one in causes if len(one) > 1 and not any(one < other for other in causes)]
+        parents = {graph.nodes[node]: tuple(graph.nodes[p] for p in seen if p in above[node]) for node in seen}
+        return cls(parents, tuple(sorted(kept, key=sorted)))
+
+    def restricted(self, nodes: Set[str]) -> ObservedGraph:
+        """Return the graph on a set of nodes that holds all their parents."""
+        causes = (cause & nodes for cause in self.causes)
+        return ObservedGraph(
+            {node: parents for node, parents in self.parents.items() if node in nodes},
+            tuple(cause for cause in causes if len(cause) > 1),
+        )
+
+    def components(self) -> list[tuple[str, ...]]:
+        """Return the confounded components, each in topological order."""
+        found: list[tuple[str, ...]] = []
+        for node in self.parents:
+            if not any(node in component for component in found):
+                together = self.confounded_with(node, set(self.parents))
+                found.append(tuple(other for other in self.parents if other in together))
+        return found
+
+    def confounded_with(self, node: str, among: Set[str]) -> set[str]:
+        """Return the component of `node` in the graph on the nodes `among`."""
+        found, stack = {node}, [node]
+        while stack:
+            here = stack.pop()
+            for cause in self.causes:
+                if here in cause:
+                    new = (cause & among) - found
+                    found |= new
+                    stack += new
+        return found
+
+    def ancestors(self, nodes: Set[str], avoiding: Set[str] = frozenset()) -> set[str]:
+        """Return `nodes` and all nodes with a directed path into them that does not run through `avoiding`."""
+        found, stack = set(nodes), list(nodes)
+        while stack:
+            for parent in self.parents[stack.pop()]:
+                if parent not in found and parent not in avoiding:
+                    found.add(parent)
+                    stack.append(parent)
+        return found
+
+    @cached_property
+    def before(self) -> dict[str, tuple[str, ...]]:
+        """What each node is conditioned on: its component among itself and earlier nodes, and all their parents."""
+        found: dict[str, tuple[str, ...]] = {}
+        earlier: set[str] = set()
+        for node in self.parents:
+            together = self.confounded_with(node, earlier | {node})
+            kin = {parent for member in together for parent in self.parents[member]} | together
+            found[node] = tuple(other for other in self.parents if other in kin and other != node)
+            earlier.add(node)
+        return found
+
+
+@dataclass(frozen=True)
+class Component:
+    """A confounded component and the law of its response functions, as the unknowns of a linear program.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        The nodes in topological order.
+    configurations : mapping from node to list
+        The values of its parents at which a response function is looked at; all others do not matter.
+    """
+
+    nodes: tuple[str, ...]
+    graph: ObservedGraph
+    law: DiscreteLaw
+    configurations: Mapping[str, Sequence[Values]]
+
+    @property
+    def is_one_cause(self) -> bool:
+        """Whether one unobserved cause reaches all nodes, so that any law of their response functions is possible."""
+        return len(self.nodes) == 1 or any(cause.issuperset(self.nodes) for cause in self.graph.causes)
+
+    @cached_property
+    def size(self) -> int:
+        """The number of unknowns: combinations of response functions."""
+        size = prod(self.law.size(node) ** len(self.configurations[node]) for node in self.nodes)
+        if size > MOST_VARIABLES:
+            raise InputError(
+                f"The program for {as_set(self.nodes)} has {size:.3g} variables, more than {MOST_VARIABLES}; merge "
+                "levels, or leave out parents and latent causes that you can argue away."
+            )
+        return size
+
+    @cached_property
+    def responses(self) -> dict[str, np.ndarray]:  # node -> (size, configurations)
+        """The value of each node at each configuration under each combination of response functions."""
+        shapes = {n: (self.law.size(n),) * len(self.configurations[n]) for n in self.nodes}
+        picks = np.unravel_index(np.arange(self.size), [prod(shape) for shape in shapes.values()])
+        return {
+            node: np.array(list(product(*map(range, shape))), dtype=int).reshape(prod(shape), len(shape))[pick]
+            for (node, shape), pick in zip(shapes.items(), picks, strict=True)
+        }
+
+    @cached_property
+    def _column(self) -> dict[tuple[str, Values], int]:
+        return {(n, at): place for n in self.nodes for place, at in enumerate(self.configurations[n])}
+
+    def agreeing(self, responses: Sequence[Response]) -> np.ndarray:  # (size,), 0 or 1
+        """Mark the combinations of response functions that give all these responses."""
+        marked = np.ones(self.size, dtype=bool)
+        for node, at, value in responses:
+            marked &= self.responses[node][:, self._column[node, at]] == value
+        return marked.astype(float)
+
+    @cached_property
+    def constraints(self) -> tuple[np.ndarray, np.ndarray]:  # (rows, size), (rows,)
+        """All that the probabilities say about the law: matrix and right-hand side."""
+        rows, right, known = [np.ones(self.size)], [1.0], set()
+        for responses, probability in self._known_probabilities():
+            if responses not in known:
+                known.add(responses)
+                rows.append(self.agreeing(responses))
+                right.append(probability)
+        return np.array(rows), np.array(right)
+
+    def _known_probabilities(self) -> Iterator[tuple[tuple[Response, ...], float]]:
+        outside = sorted({p for node in self.nodes for p in self.graph.parents[node]} - set(self.nodes))
+        needed = {node: set(self.configurations[node]) for node in self.nodes}
+        for values in product(*(range(self.law.size(node)) for node in (*outside, *self.nodes))):
+            at = dict(zip((*outside, *self.nodes), values, strict=True))
+            said: list[Response] = []
+            probability = 1.0
+            for node in self.nodes:
+                parents = tuple(at[parent] for parent in self.graph.parents[node])
+                factor = conditional(self.law, self.graph, node, at)
+                # Where the parents' values never occur together, data say nothing from here on.
+                if parents not in needed[node] or factor is None:
+                    break
+                said.append((node, parents, at[node]))
+                probability *= factor
+                if probability == 0:
+                    break
+            if said:
+                yield tuple(said), probability
+
+
+def conditional(law: DiscreteLaw, graph: ObservedGraph, node: str, values: Mapping[str, int]) -> float | None:
+    """P(node | what stands before it) at these values; None where they have probability 0."""
+    given = {name: values[name] for name in graph.before[node]}
+    whole = law.mass(given)
+    return law.mass({**given, node: values[node]}) / whole if whole > 0 else None
