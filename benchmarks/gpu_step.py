@@ -6,8 +6,8 @@ Run: python benchmarks/gpu_step.py
 import torch
 
 from ciplearn.kernels import Gaussian
-from ciplearn.penalties.forms import Dense, LowRank
-from ciplearn.penalties.inner import inner_product
+from ciplearn.penalties.inner_product import inner_product
+from ciplearn.penalties.storage import DenseMatrix, Factor
 
 
 def milliseconds(call, repeats=50):
@@ -47,12 +47,13 @@ def main(b=16_384, columns=256):
     bytes_of_q = matrix.numel() * matrix.element_size()
     bandwidth = 2 * bytes_of_q / milliseconds(matrix.clone)  # a copy reads and writes
     print(f"{torch.cuda.get_device_name()}: copy moves {bandwidth / 1e9:.2f} TB/s")
-    forms = {"matrix": Dense(matrix), f"factor of {columns} columns": LowRank(torch.rand(b, columns, device="cuda"))}
+    factor = Factor(torch.rand(b, columns, device="cuda"))
+    stored = {"matrix": DenseMatrix(matrix), f"factor of {columns} columns": factor}
     for outputs, held in ((1, "matrix"), (3, "matrix"), (1, f"factor of {columns} columns")):
         y_hat = torch.rand(b, outputs, device="cuda", requires_grad=True)
 
-        def step(y_hat=y_hat, form=forms[held]):
-            value = inner_product(Gaussian(0.1), y_hat, form, None, 1.0, 1.0, spread=1.0)
+        def step(y_hat=y_hat, storage=stored[held]):
+            value = inner_product(Gaussian(0.1), y_hat, storage, None, 1.0, 1.0, spread=1.0)
             torch.autograd.grad(value, y_hat)
 
         line = f"b = {b}, {outputs} output(s), {held}: value and gradient {milliseconds(step):.3f} ms"

@@ -75,7 +75,7 @@ def test_rows_in_the_hundred_thousands_need_no_square_matrix():
     n = 200_000
     right, given = torch.rand(n, 1), torch.rand(n, 1)
     operator = ResidualHSCIC(features=Nystroem(16), ridge=1e-3, rank=24).prepare(right, given)
-    assert operator.form.width <= 24
+    assert operator.storage.width <= 24
     rows = torch.arange(0, n, 1000)
     y_hat = right[rows].requires_grad_()
     value = operator(y_hat, rows=rows)

@@ -21,8 +21,8 @@ EXACT_ROWS = 2048
 
 DEFAULT_FEATURES = Nystroem(n_features=128)
 
-# Beyond that many rows, a row carries at most this many numbers.
-DEFAULT_RANK = 128
+# Beyond that many rows, the most columns of a factor; half of them do where few columns are involved.
+DEFAULT_RANK = 256
 
 # Reads its length scale off the data.
 DEFAULT_KERNEL = Gaussian("median")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ciplearn.penalties.conditional import ConditionalPenalty
-from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense
-from ciplearn.penalties.landmarks import Entries
+from ciplearn.penalties.low_rank import VectorsOf
+from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
 
 
 @dataclass(frozen=True)
@@ -21,10 +19,10 @@ class CIRCE(ConditionalPenalty):
     Parameters: see `ConditionalPenalty`.
     """
 
-    def _exact_form(self, problem: Conditional) -> Dense:
+    def _exact_matrix(self, problem: RegressionProblem) -> Tensor:
         right_gram, given_gram, ridge = problem.grams()
-        return Dense(given_gram * ridge.residual_gram(right_gram) / problem.rows.n**2)
+        return given_gram * ridge.residual_gram(right_gram) / problem.rows.n**2
 
-    def _entries(self, regression: FeatureRegression) -> Callable[[Tensor, Tensor], Entries]:
+    def _vectors(self, regression: FeatureRegression) -> VectorsOf:
         identity = torch.eye(regression.given.size, dtype=torch.float64, device=regression.problem.rows.device)
-        return regression.residual_entries(identity / regression.problem.rows.n)
+        return regression.residual_vectors(identity / regression.problem.rows.n)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels import FeatureMap, Kernel
+from ciplearn.penalties.approximation_error import CHECKED_ROWS, gradient_error, smooth_predictions
 from ciplearn.penalties.base import (
     DEFAULT_FEATURES,
     DEFAULT_KERNEL,
@@ -21,11 +22,11 @@ from ciplearn.penalties.base import (
     check_kernels,
     is_exact,
 )
-from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense, Form
-from ciplearn.penalties.landmarks import Entries, low_rank
+from ciplearn.penalties.low_rank import VectorsOf, stored_rows
 from ciplearn.penalties.operator import Operator
+from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
 from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.storage import DenseMatrix, Storage
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class ConditionalPenalty(Penalty, ABC):
     features : FeatureMap
         What replaces the Gram matrices beyond ``exact_rows``.
     rank : int
-        The most numbers that a row carries beyond ``exact_rows``.
+        Beyond ``exact_rows``, the most numbers per row of a factor V with Q ≈ V Vᵀ; half of them are taken where they
+        do. Where no such factor keeps the direction of gradients, as with many columns, a row carries the two vectors
+        of its features instead.
     """
 
     kernel: Kernel = DEFAULT_KERNEL
@@ -79,22 +82,38 @@ class ConditionalPenalty(Penalty, ABC):
             )
 
     def _build(self, rows: Rows) -> Operator:
-        problem = Conditional.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
+        problem = RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
         exact = is_exact(self.exact_rows, rows.n)
-        form: Form
+        storage: Storage
         if exact:
-            form = self._exact_form(problem)
+            problem = problem.regression().problem if problem.ridge_is_provisional else problem
+            storage, error = DenseMatrix(self._exact_matrix(problem)), 0.0
         else:
-            regression = problem.regression(ridge_is_free=self.ridge == "loo")
-            form, problem = low_rank(rows, self._entries(regression), self.rank), regression.problem
+            regression = problem.regression()
+            storage, error = self._approximation(regression)
+            problem = regression.problem
         if self.center:
-            form = form.centred()
-        return Operator(self.kernel, form, problem.setting, exact)
+            storage = storage.centred()
+        return Operator(self.kernel, storage, problem.setting, exact, error)
+
+    def _approximation(self, regression: FeatureRegression) -> tuple[Storage, float]:
+        """Q from features, and its error.
+
+        What features lose shows on a sample, where Gram matrices can be had; what a factor loses, on the vectors of
+        rows. The two errors have nothing to do with each other, so their squares add.
+        """
+        sample = regression.of_sample(CHECKED_ROWS)
+        right_gram, given_gram, _ = sample.problem.grams()
+        predictions = smooth_predictions(right_gram, given_gram)
+        of_features = self._vectors(sample)(*sample.problem.rows.whole()).block(None)
+        lost = gradient_error(of_features, self._exact_matrix(sample.problem), predictions)
+        storage, also_lost = stored_rows(regression.problem.rows, self._vectors(regression), self.rank, predictions)
+        return storage, math.hypot(lost, also_lost)
 
     @abstractmethod
-    def _exact_form(self, problem: Conditional) -> Dense:
+    def _exact_matrix(self, problem: RegressionProblem) -> Tensor:  # (n, n)
         """Q from full Gram matrices."""
 
     @abstractmethod
-    def _entries(self, regression: FeatureRegression) -> Callable[[Tensor, Tensor], Entries]:
+    def _vectors(self, regression: FeatureRegression) -> VectorsOf:
         """Return what takes rows (right, given) to the vectors that give entries of Q."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,9 +10,9 @@ from torch import Tensor
 
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties.conditional import ConditionalPenalty
-from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense
-from ciplearn.penalties.landmarks import Entries
+from ciplearn.penalties.low_rank import VectorsOf
+from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
+from ciplearn.penalties.storage import ElementwiseProduct
 
 # Rows whose third moments are formed at a time: each needs the square of the number of directions.
 _MOMENT_ROWS = 1024
@@ -40,57 +39,77 @@ class HSCIC(ConditionalPenalty):
         """The paper's settings, meant for columns scaled to [0, 1]: length scales 0.1, λ = 0.01."""
         return cls(kernel=Gaussian(0.1), right_kernel=Gaussian(0.1), given_kernel=Gaussian(0.1), ridge=0.01)
 
-    def _exact_form(self, problem: Conditional) -> Dense:
+    def _exact_matrix(self, problem: RegressionProblem) -> Tensor:
         right_gram, _, ridge = problem.grams()
         weights = ridge.weights()
         joint = weights * (right_gram @ weights)  # P
         joint.sub_(weights * (joint.sum(dim=0) / 2))  # B
         cross = joint @ weights.T
         matrix = right_gram * (weights @ weights.T) - cross - cross.T
-        return Dense(matrix / problem.rows.n)
+        return matrix / problem.rows.n
 
-    def _entries(self, regression: FeatureRegression) -> Callable[[Tensor, Tensor], Entries]:
-        moments = _SmoothedMoments.of(regression)
+    def _vectors(self, regression: FeatureRegression) -> VectorsOf:
+        sums = regression.problem.rows.summed(_SmoothedSums(regression))
         n = regression.problem.rows.n
 
-        def entries(right_rows: Tensor, given_rows: Tensor) -> Entries:
+        def vectors(right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
             rho = regression.right(right_rows)
-            z = regression.given(given_rows) @ moments.scores
-            return Entries(z * moments.left, rho, (moments.correction(z, rho) / n, z))
+            z = regression.given(given_rows) @ sums.scores
+            return ElementwiseProduct(z * sums.left, rho, (sums.correction(z, rho) / n, z))
 
-        return entries
+        return vectors
 
 
-@dataclass(frozen=True)
-class _SmoothedMoments:
+class _SmoothedSums:
     """Sums over rows t of the weight vectors z'_t, which give W_it = z_i · z'_t for scores z_i.
 
     (K_R W)_it = ρ_i · (Σ_k ρ_k W_kt) = (E ρ_i) · z'_t with E = Σ_k z_k ρ_kᵀ, so
 
         (P Wᵀ)_ij = Σ_t (z_i·z'_t)(E ρ_i·z'_t)(z'_t·z_j) = T(z_i, E ρ_i, z_j),   T = Σ_t z'_t ⊗ z'_t ⊗ z'_t,
         (W diag(a) Wᵀ)_ij = z_iᵀ A z_j,   A = Σ_t ‖Eᵀ z'_t‖² z'_t z'_tᵀ.
+
+    Parameters
+    ----------
+    regression : FeatureRegression
+        Of all rows.
+
+    Attributes
+    ----------
+    scores : Tensor, shape (r, p)
+        Takes features to scores.
+    left : Tensor, shape (p,)
+        Takes scores to factors of W Wᵀ / n.
+    cross : Tensor, shape (p, q)
+        E.
+    third : Tensor, shape (p p, p)
+        T.
+    weighted : Tensor, shape (p, p)
+        A.
     """
 
-    scores: Tensor  # (r, p): features to scores
-    left: Tensor  # (p,): scores to factors of W Wᵀ / n
-    cross: Tensor  # (p, q): E
-    third: Tensor  # (p p, p): T
-    weighted: Tensor  # (p, p): A
+    def __init__(self, regression: FeatureRegression) -> None:
+        spectrum, kept = regression.spectrum, regression.influential()
+        self.given = regression.given
+        self.inverse = spectrum.inverse(regression.problem.ridge)[kept]
+        self.scores, self.cross = spectrum.basis[:, kept], spectrum.cross[kept]
+        self.left = spectrum.values[kept].sqrt() * self.inverse / spectrum.rows**0.5
+        p = self.inverse.numel()
+        self.third, self.weighted = self.cross.new_zeros(p * p, p), self.cross.new_zeros(p, p)
 
-    @classmethod
-    def of(cls, regression: FeatureRegression) -> Self:
-        rows, spectrum = regression.problem.rows, regression.spectrum
-        inverse = spectrum.inverse(regression.problem.ridge)
-        kept = regression.influential()
-        inverse, basis, cross = inverse[kept], spectrum.basis[:, kept], spectrum.cross[kept]
-        p = inverse.numel()
-        third, weighted = cross.new_zeros(p * p, p), cross.new_zeros(p, p)
-        for _, given_rows in rows.chunks():
-            for part in (regression.given(given_rows) @ (basis * inverse)).split(_MOMENT_ROWS):
-                third.addmm_(_pairs(part, part).T, part)
-                weighted.addmm_((part * (part @ cross).square().sum(1, keepdim=True)).T, part)
-        left = spectrum.values[kept].sqrt() * inverse / rows.n**0.5
-        return cls(basis, left, cross, third, weighted)
+    def update(self, _right: Tensor, given: Tensor) -> None:
+        """Add a block of rows."""
+        for part in (self.given(given) @ (self.scores * self.inverse)).split(_MOMENT_ROWS):
+            self.third.addmm_(_pairs(part, part).T, part)
+            self.weighted.addmm_((part * (part @ self.cross).square().sum(1, keepdim=True)).T, part)
+
+    def merge(self, other: _SmoothedSums) -> None:
+        """Add the sums over other rows, taken with the same regression."""
+        self.third += other.third
+        self.weighted += other.weighted
+
+    def finalise(self) -> Self:
+        """The sums are what is needed."""
+        return self
 
     def correction(self, z: Tensor, rho: Tensor) -> Tensor:  # (m, p), (m, q) -> (m, p)
         """Rows g_i with (B Wᵀ)_ij = g_i · z_j."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from ciplearn._core.errors import InputError
-from ciplearn.kernels import FeatureMap, Kernel
+from ciplearn.kernels import FeatureMap, Features, Kernel
+from ciplearn.penalties.approximation_error import CHECKED_ROWS, gradient_error, smooth_predictions
 from ciplearn.penalties.base import (
     DEFAULT_FEATURES,
     DEFAULT_KERNEL,
@@ -17,9 +19,9 @@ from ciplearn.penalties.base import (
     check_kernels,
     is_exact,
 )
-from ciplearn.penalties.forms import Dense, LowRank
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.storage import DenseMatrix, Factor
 
 # Rows that features are fitted on.
 _SAMPLE_ROWS = 2048
@@ -57,16 +59,41 @@ class HSIC(Penalty):
             raise InputError("HSIC has no conditioning variables, got given; leave it out, or use ResidualHSCIC.")
 
     def _build(self, rows: Rows) -> Operator:
-        sample, _ = rows.sample(_SAMPLE_ROWS, seed=0)
+        sample, _ = rows.sample.first(_SAMPLE_ROWS)
         kernel = self.right_kernel.resolve(sample)
         if is_exact(self.exact_rows, rows.n):
             right, _ = rows.whole()
-            form = Dense(kernel.gram(right, right) / rows.n**2).centred()
-            return Operator(self.kernel, form, Setting(kernel), exact=True)
+            storage = DenseMatrix(kernel.gram(right, right) / rows.n**2).centred()
+            return Operator(self.kernel, storage, Setting(kernel), exact=True)
         features = self.features.fit(kernel, sample)
-        total = sample.new_zeros(features.size)
-        for right, _ in rows.chunks():
-            total += features(right).sum(dim=0)
-        mean = total / rows.n
+        mean = rows.summed(_FeatureMean(features))
         parts = [((features(right) - mean) / rows.n).to(rows.dtype) for right, _ in rows.chunks()]
-        return Operator(self.kernel, LowRank(torch.cat(parts)), Setting(kernel), exact=False)
+        error = _features_error(kernel, features, rows.sample.first(CHECKED_ROWS)[0])
+        return Operator(self.kernel, Factor(torch.cat(parts)), Setting(kernel), exact=False, relative_error=error)
+
+
+class _FeatureMean:
+    """Mean of the features over rows."""
+
+    def __init__(self, features: Features) -> None:
+        self.features, self.n, self.total = features, 0, torch.zeros(())
+
+    def update(self, right: Tensor, _given: Tensor) -> None:
+        """Add a block of rows."""
+        self.n += right.shape[0]
+        self.total = self.total.to(right) + self.features(right).sum(dim=0)
+
+    def merge(self, other: _FeatureMean) -> None:
+        """Add the sum over other rows."""
+        self.n += other.n
+        self.total = self.total.to(other.total) + other.total
+
+    def finalise(self) -> Tensor:  # (size,)
+        """Divide by the number of rows."""
+        return self.total / self.n
+
+
+def _features_error(kernel: Kernel, features: Features, right: Tensor) -> float:  # (m, d)
+    gram = kernel.gram(right, right)
+    found, exact = Factor(features(right)).centred(), DenseMatrix(gram).centred()
+    return gradient_error(found.block(None), exact.block(None), smooth_predictions(gram))

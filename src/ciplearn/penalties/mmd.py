@@ -11,9 +11,9 @@ from torch.nn.functional import one_hot
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import Kernel
 from ciplearn.penalties.base import DEFAULT_KERNEL, Penalty, check_kernels
-from ciplearn.penalties.forms import LowRank
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.storage import Factor
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class MMD(Penalty):
         within = centred * (weight[cell] / sizes[cell, group])[:, None]  # (n, groups)
         apart = within[:, None, :] * one_hot(cell, n_cells)[:, :, None]  # rows of different cells never meet
         met = present.flatten() > 0
-        return Operator(self.kernel, LowRank(apart.flatten(1)[:, met]), Setting(), exact=True)
+        return Operator(self.kernel, Factor(apart.flatten(1)[:, met]), Setting(), exact=True)
 
 
 def _levels(values: Tensor, name: str) -> tuple[Tensor, int]:  # (n, d) -> (n,)

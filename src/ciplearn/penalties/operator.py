@@ -11,8 +11,8 @@ from torch import Tensor
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows, extremes, same_device
 from ciplearn.kernels import Kernel
-from ciplearn.penalties.forms import Dense, Form
-from ciplearn.penalties.inner import inner_product, stacked_inner_products
+from ciplearn.penalties.inner_product import inner_product, stacked_inner_products
+from ciplearn.penalties.storage import DenseMatrix, Storage
 
 # Up to this many rows, a CUDA device passes over a block faster than the host learns how many waves it would need.
 BATCH_WITHOUT_LOOKING = 2048
@@ -36,18 +36,23 @@ class Operator:
     kernel : Kernel
         Of the predictions. A length scale of ``"median"`` is read off the predictions at hand in each call and taken as
         constant: no gradient flows through it.
-    form : Dense or LowRank
-        Q as a matrix, or as a short vector a row.
+    storage : DenseMatrix, Factor or ElementwiseProduct
+        Q as a matrix, or as short vectors per row.
     setting : Setting
         The kernels and the ridge behind Q, with their chosen values.
     exact : bool
         Whether Q came from full Gram matrices; if not, from features.
+    relative_error : float
+        How far gradients of the penalty lie from those of the exact operator, 0 where it is exact: √(1 − c²) for their
+        cosine c, which is ‖g̃ − g‖ / ‖g‖ up to a common scale. Measured on 1 024 rows, for predictions that are smooth
+        functions of the right-hand side and of the conditioning variables; with more rows it is smaller.
     """
 
     kernel: Kernel
-    form: Form
+    storage: Storage
     setting: Setting
     exact: bool
+    relative_error: float = 0.0
 
     def __call__(self, y_hat: Any, rows: Any = None) -> Tensor:
         """Return the penalty of predictions, differentiable in them.
@@ -72,13 +77,13 @@ class Operator:
             NaN, since that would wait for all work before it: there NaN predictions give a NaN penalty.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
-        same_device(y_hat.device, "y_hat", self.form.device, "the operator")
+        same_device(y_hat.device, "y_hat", self.storage.device, "the operator")
         index = self._checked_rows(rows, y_hat)
         if y_hat.dtype in (torch.float16, torch.bfloat16):
             y_hat = y_hat.float()
         n, b = self.n_rows, y_hat.shape[0]
         off, on = n * (n - 1) / (b * (b - 1)), n / b
-        return inner_product(self.kernel.resolve(y_hat), y_hat, self.form, index, off, on, spread=_spread(y_hat))
+        return inner_product(self.kernel.resolve(y_hat), y_hat, self.storage, index, off, on, spread=_spread(y_hat))
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
         """Return the penalty of k models' predictions for the same batch, one value a model.
@@ -87,36 +92,38 @@ class Operator:
         """
         n, b = self.n_rows, y_hat.shape[1]
         off, on = n * (n - 1) / (b * (b - 1)), n / b
-        block = self.form.block(rows).to(y_hat.dtype)
+        block = self.storage.block(rows).to(y_hat.dtype)
         return stacked_inner_products(self.kernel, y_hat, block, off, on)
 
     @property
     def n_rows(self) -> int:
         """n, the number of rows that Q was prepared on."""
-        return self.form.rows
+        return self.storage.rows
 
     @property
     def floor(self) -> float:
         """1ᵀQ1, the penalty of any constant prediction under a kernel with k(y, y) = 1; zero if Q is centred."""
-        return float(self.form.row_sums().sum())
+        return float(self.storage.row_sums().sum())
 
     def matrix(self) -> Tensor:  # (n, n)
         """Q in full; n² numbers."""
-        return self.form.block(None)
+        return self.storage.block(None)
 
     def factorised(self, precision: torch.dtype) -> Self:
         """Return the same operator with a factor beside its matrix, where a short one holds Q to this precision."""
-        if not isinstance(self.form, Dense):
+        if not isinstance(self.storage, DenseMatrix):
             return self
-        return replace(self, form=self.form.factorised(precision))
+        return replace(self, storage=self.storage.factorised(precision))
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Self:
         """Return the same operator on another device or in another precision."""
         target = None if device is None else torch.device(device)
-        return replace(self, form=self.form.to(target, dtype))
+        return replace(self, storage=self.storage.to(target, dtype))
 
     def __repr__(self) -> str:
-        size = "exact" if self.exact else f"low-rank, {self.form.width} numbers a row"
+        size = "exact"
+        if not self.exact:
+            size = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"
         ridge = "" if self.setting.ridge is None else f", ridge {self.setting.ridge:.1e}"
         return f"Operator({self.n_rows} rows, {size}{ridge}, kernel={self.kernel})"
 
@@ -157,7 +164,7 @@ class Operator:
                 f"rows must name each row at most once, got {distinct} different ones among {b}; draw batches without "
                 f"replacement."
             )
-        return index.to(self.form.device)
+        return index.to(self.storage.device)
 
 
 def _spread(y_hat: Tensor) -> float | None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from ciplearn.penalties.conditional import ConditionalPenalty
-from ciplearn.penalties.conditioning import Conditional, FeatureRegression
-from ciplearn.penalties.forms import Dense
-from ciplearn.penalties.landmarks import Entries
+from ciplearn.penalties.low_rank import VectorsOf
+from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
 
 
 @dataclass(frozen=True)
@@ -22,10 +20,10 @@ class ResidualHSCIC(ConditionalPenalty):
     Parameters: see `ConditionalPenalty`.
     """
 
-    def _exact_form(self, problem: Conditional) -> Dense:
+    def _exact_matrix(self, problem: RegressionProblem) -> Tensor:
         right_gram, _, ridge = problem.grams()
         weights = ridge.weights()
-        return Dense((weights @ weights.T) * ridge.residual_gram(right_gram) / problem.rows.n)
+        return (weights @ weights.T) * ridge.residual_gram(right_gram) / problem.rows.n
 
-    def _entries(self, regression: FeatureRegression) -> Callable[[Tensor, Tensor], Entries]:
-        return regression.residual_entries(regression.smoother() / regression.problem.rows.n**0.5)
+    def _vectors(self, regression: FeatureRegression) -> VectorsOf:
+        return regression.residual_vectors(regression.smoother() / regression.problem.rows.n**0.5)

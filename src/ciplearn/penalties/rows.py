@@ -1,9 +1,9 @@
-"""The rows an operator is prepared on: checked once, read whole, in chunks, or as a sample."""
+"""The rows that an operator is prepared on: checked once, read whole, chunk by chunk, or as a sample."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,13 +13,28 @@ from torch import Tensor
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
-from ciplearn.kernels.distances import sample_rows
+from ciplearn.penalties.row_sample import Pair, RowSample, joined
 
 # Rows mapped to features at a time: large enough for fast matrix products, small enough to stay in cache.
 CHUNK_ROWS = 4096
 
-# Right-hand side (n, d) and conditioning variables (n, k); without any of the latter, k = 0.
-Pair = tuple[Tensor, Tensor]
+# Everything that is chosen on a sample is chosen on rows among these.
+SAMPLE_ROWS = 4096
+
+Result = TypeVar("Result", covariant=True)
+
+
+class Sums(Protocol[Result]):
+    """What is summed over rows: blocks can come from chunks, files or workers, and parts add up to the whole."""
+
+    def update(self, right: Tensor, given: Tensor) -> None:
+        """Add a block of rows."""
+
+    def merge(self, other: Self) -> None:
+        """Add what another state has summed over other rows."""
+
+    def finalise(self) -> Result:
+        """Return what follows from the sums."""
 
 
 class Rows:
@@ -29,17 +44,25 @@ class Rows:
     ----------
     chunks : callable
         Returns a fresh iterator over checked pairs (right, given) each time it is called.
+
+    Attributes
+    ----------
+    n : int
+        How many rows there are.
+    sample : SampledRows
+        Some of them, drawn over all chunks.
     """
 
     def __init__(self, chunks: Callable[[], Iterator[Pair]]) -> None:
         self._chunks = chunks
-        sizes, first = [], None
+        drawn, first = RowSample(SAMPLE_ROWS), None
         for right, given in chunks():
             first = first or (right, given)
-            sizes.append(right.shape[0])
-        if first is None or sum(sizes) < 2:
-            raise InputError(f"A penalty needs at least 2 rows, got {sum(sizes)}; pass a larger batch.")
-        self.n = sum(sizes)
+            drawn.update(right, given)
+        self.n = drawn.next
+        if first is None or self.n < 2:
+            raise InputError(f"A penalty needs at least 2 rows, got {self.n}; pass a larger batch.")
+        self.sample = drawn.finalise()
         self.device = first[0].device
         self.has_given = first[1].shape[1] > 0
         # The operator is stored in the precision of the data it came from, though computed in double.
@@ -59,6 +82,11 @@ class Rows:
                 yield whole[0][start:stop], whole[1][start:stop]
 
         return cls(chunks)
+
+    @classmethod
+    def of_pair(cls, pair: Pair) -> Self:
+        """Rows that have been checked before."""
+        return cls(lambda: iter([pair]))
 
     @classmethod
     def from_chunks(cls, pairs: Iterable[Any], *, right_codes: bool, given_codes: bool) -> Self:
@@ -83,19 +111,13 @@ class Rows:
 
     def whole(self) -> Pair:
         """All rows at once."""
-        return _joined(list(self.chunks()))
+        return joined(list(self.chunks()))
 
-    def sample(self, size: int, seed: int) -> Pair:
-        """``size`` rows drawn without replacement, in order; all rows if there are fewer."""
-        if self.n <= size:
-            return self.whole()
-        chosen = sample_rows(self.n, size, seed)
-        pieces, start = [], 0
+    def summed(self, sums: Sums[Result]) -> Result:
+        """What follows from sums over all rows."""
         for right, given in self.chunks():
-            here = chosen[(chosen >= start) & (chosen < start + right.shape[0])].to(right.device) - start
-            pieces.append((right[here], given[here]))
-            start += right.shape[0]
-        return _joined(pieces)
+            sums.update(right, given)
+        return sums.finalise()
 
 
 def with_codes(value: Any) -> Any:
@@ -127,7 +149,3 @@ def _checked(right: Any, given: Any, *, right_codes: bool, given_codes: bool) ->
     same_rows(right, "right", given, "given")
     same_device(right.device, "right", given.device, "given")
     return right, given
-
-
-def _joined(pieces: list[Pair]) -> Pair:
-    return torch.cat([right for right, _ in pieces]), torch.cat([given for _, given in pieces])

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ciplearn.penalties import HSCIC, Operator
-from ciplearn.penalties.inner import stacked_inner_products
+from ciplearn.penalties.inner_product import stacked_inner_products
 
 # Newton steps go on until the inverse is exact to this share.
 _PRECISION = 1e-12

@@ -2,7 +2,7 @@
 
 | kernel, prediction | Q held as | cost for a batch of b rows |
 |---|---|---|
-| Gaussian, scalar | factor V, m columns | b m f for f waves: linear in b (`waves.py`) |
+| Gaussian, scalar | factor V, m columns | b m f for f waves: linear in b (`fourier_series.py`) |
 | Gaussian, any | matrix | one pass over the b × b block (`fused.py`) |
 | linear | factor or matrix | one product with V or with the block |
 | any other | matrix | the block, through autograd |
@@ -17,15 +17,15 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ciplearn.kernels import Gaussian, Kernel, Linear
-from ciplearn.penalties.forms import Dense, Form
+from ciplearn.penalties.fourier_series import WaveProduct, waves_for
 from ciplearn.penalties.fused import GaussianBlockProduct
-from ciplearn.penalties.waves import WaveProduct, waves_for
+from ciplearn.penalties.storage import DenseMatrix, Storage
 
 
 def inner_product(
     kernel: Kernel,
     y_hat: Tensor,
-    form: Form,
+    storage: Storage,
     rows: Tensor | None,
     off: float,
     on: float,
@@ -39,7 +39,7 @@ def inner_product(
         Resolved.
     y_hat : Tensor, shape (b, d)
         Differentiable.
-    form : Dense or LowRank
+    storage : DenseMatrix, Factor or ElementwiseProduct
     rows : Tensor, shape (b,), optional
         The rows of Q that the batch belongs to.
     off, on : float
@@ -51,20 +51,20 @@ def inner_product(
         y_hat = kernel.select(y_hat)
         scale = kernel.scale(y_hat.shape[1])
         if y_hat.shape[1] == 1 and spread is not None:
-            factor = form.factor_of(rows)
+            factor = storage.factor_of(rows)
             waves = None if factor is None else waves_for(y_hat, spread * scale, factor.shape[1])
             if factor is not None and waves is not None:
                 return WaveProduct.apply(y_hat, factor.to(y_hat.dtype), scale, waves, off, on)
-        return GaussianBlockProduct.apply(y_hat, form.block(rows).to(y_hat.dtype), scale, off, on)
+        return GaussianBlockProduct.apply(y_hat, storage.block(rows).to(y_hat.dtype), scale, off, on)
     if isinstance(kernel, Linear):
         y_hat = kernel.select(y_hat)
-        factor = form.factor_of(rows)
-        held = form.block(rows) if factor is None else factor
+        factor = storage.factor_of(rows)
+        held = storage.block(rows) if factor is None else factor
         return _LinearProduct.apply(
             y_hat, held.to(y_hat.dtype), factor is None, kernel.divisor(y_hat.shape[1]), off, on
         )
     gram = kernel.gram(y_hat, y_hat)
-    product = gram * form.block(rows).to(gram.dtype)
+    product = gram * storage.block(rows).to(gram.dtype)
     diagonal = product.diagonal().sum()
     return off * (product.sum() - diagonal) + on * diagonal
 
@@ -74,8 +74,8 @@ def stacked_inner_products(kernel: Kernel, y_hat: Tensor, block: Tensor, off: fl
     if isinstance(kernel, Gaussian) and not kernel.is_open:
         y_hat = kernel.select(y_hat)
         return GaussianBlockProduct.apply(y_hat, block, kernel.scale(y_hat.shape[-1]), off, on)
-    form = Dense(block)
-    values = [inner_product(kernel.resolve(one), one, form, None, off, on, None) for one in y_hat]
+    storage = DenseMatrix(block)
+    values = [inner_product(kernel.resolve(one), one, storage, None, off, on, None) for one in y_hat]
     return torch.stack(values)
 
 

@@ -5,9 +5,9 @@ import torch
 
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, ResidualHSCIC
-from ciplearn.penalties.forms import Dense, LowRank
-from ciplearn.penalties.inner import inner_product
-from ciplearn.penalties.waves import WaveProduct, waves_for
+from ciplearn.penalties.fourier_series import WaveProduct, waves_for
+from ciplearn.penalties.inner_product import inner_product
+from ciplearn.penalties.storage import DenseMatrix, Factor
 
 B, M = 64, 5
 
@@ -20,7 +20,7 @@ def both(y_hat, factor, lengthscale, off=1.7, on=1.2):
     waves = waves_for(y_hat, spread * scale, factor.shape[1])
     assert waves is not None
     fast = WaveProduct.apply(y_hat, factor, scale, waves, off, on)
-    slow = inner_product(kernel, y_hat, Dense(factor @ factor.T), None, off, on, spread)
+    slow = inner_product(kernel, y_hat, DenseMatrix(factor @ factor.T), None, off, on, spread)
     return [(value, torch.autograd.grad(value, y_hat)[0]) for value in (fast, slow)]
 
 
@@ -61,7 +61,7 @@ def test_block_takes_over_where_waves_would_be_many():
     spread = torch.linspace(0, 1e5, B)[:, None]
     assert waves_for(spread, 5e5, M) is None
     factor = torch.randn(B, M)
-    value = inner_product(Gaussian(0.2), spread, LowRank(factor), None, 1.0, 1.0, spread=1e5)
+    value = inner_product(Gaussian(0.2), spread, Factor(factor), None, 1.0, 1.0, spread=1e5)
     # Predictions this far apart see only themselves.
     torch.testing.assert_close(value, factor.square().sum())
 
@@ -73,13 +73,15 @@ def test_prepared_operator_is_held_as_a_factor_with_the_same_values(penalty, dty
     given = torch.rand(400, 1, generator=generator, dtype=torch.float64).to(dtype)
     right = given + 0.3 * torch.randn(400, 1, generator=generator, dtype=torch.float64).to(dtype)
     operator = penalty.prepare(right, given)
-    assert operator.form.factor is not None
-    assert operator.form.factor.dtype == dtype
+    assert operator.storage.factor is not None
+    assert operator.storage.factor.dtype == dtype
     rows = torch.randperm(400, generator=generator)[:150]
     y_hat = (0.3 * given + 0.7 * right)[rows].requires_grad_()
     fast = operator(y_hat, rows=rows)
     n, b = 400, 150
-    slow = inner_product(penalty.kernel, y_hat, Dense(operator.matrix()), rows, n * (n - 1) / (b * (b - 1)), n / b, 2.0)
+    slow = inner_product(
+        penalty.kernel, y_hat, DenseMatrix(operator.matrix()), rows, n * (n - 1) / (b * (b - 1)), n / b, 2.0
+    )
     tolerance = {"rtol": 1e-4, "atol": 1e-7} if dtype == torch.float32 else {"rtol": 1e-8, "atol": 1e-12}
     torch.testing.assert_close(fast, slow, **tolerance)
     torch.testing.assert_close(torch.autograd.grad(fast, y_hat)[0], torch.autograd.grad(slow, y_hat)[0], **tolerance)

@@ -1,19 +1,20 @@
-"""Regression of the right-hand side on the conditioning variables: what conditional criteria share."""
+"""Ridge regression of the right-hand side R on the conditioning variables S: what conditional criteria share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
 from torch import Tensor
 
+from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
 from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum
-from ciplearn.penalties.landmarks import Entries
+from ciplearn.penalties.low_rank import VectorsOf
 from ciplearn.penalties.operator import Setting
 from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.storage import ElementwiseProduct
 
 # Length scales are chosen, and leave-one-out errors averaged, over at most this many rows.
 _LOO_ROWS = 2048
@@ -26,7 +27,7 @@ _NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True)
-class Conditional:
+class RegressionProblem:
     """Rows, with the kernels and the ridge of their conditional means settled.
 
     Attributes
@@ -37,6 +38,8 @@ class Conditional:
     ridge : float
         λ of every regression on the conditioning variables.
     features : FeatureMap
+    ridge_is_provisional : bool
+        Whether the ridge was chosen on some of the rows only.
     """
 
     rows: Rows
@@ -44,6 +47,7 @@ class Conditional:
     given_kernel: Kernel
     ridge: float
     features: FeatureMap
+    ridge_is_provisional: bool = False
 
     @classmethod
     def settle(
@@ -53,7 +57,7 @@ class Conditional:
 
         The error is that of predicting the right-hand side's features from the conditioning variables.
         """
-        right, given = rows.sample(_LOO_ROWS, seed=0)
+        right, given = rows.sample.first(_LOO_ROWS)
         right_kernel = right_kernel.resolve(right)
         if not isinstance(ridge, str):
             return cls(rows, right_kernel, given_kernel.resolve(given), float(ridge), features)
@@ -63,7 +67,7 @@ class Conditional:
             spectrum, scores = _spectrum(candidate, given, targets, features)
             trials.append((*spectrum.best_ridge(scores, targets), candidate))
         best_ridge, _, best_kernel = min(trials, key=lambda trial: trial[1])
-        return cls(rows, right_kernel, best_kernel, best_ridge, features)
+        return cls(rows, right_kernel, best_kernel, best_ridge, features, rows.n > _LOO_ROWS)
 
     @property
     def setting(self) -> Setting:
@@ -77,25 +81,74 @@ class Conditional:
         given_gram = self.given_kernel.gram(given, given)
         return right_gram, given_gram, GramRidge(given_gram, self.ridge)
 
-    def regression(self, *, ridge_is_free: bool) -> FeatureRegression:
-        """Sum over all rows; a free ridge that was chosen on a sample only is chosen again on all of them."""
-        sample_right, sample_given = self.rows.sample(_LOO_ROWS, seed=0)
+    def regression(self) -> FeatureRegression:
+        """Sum over all rows; a ridge that was chosen on a sample is chosen again for these sums."""
+        sample_right, sample_given = self.rows.sample.first(_LOO_ROWS)
         right = self.features.fit(self.right_kernel, sample_right)
         given = self.features.fit(self.given_kernel, sample_given)
-        own = sample_right.new_zeros(given.size, given.size)
-        cross = sample_right.new_zeros(given.size, right.size)
-        second = sample_right.new_zeros(right.size, right.size)
-        for right_rows, given_rows in self.rows.chunks():
-            phi, rho = given(given_rows), right(right_rows)
-            own.addmm_(phi.T, phi)
-            cross.addmm_(phi.T, rho)
-            second.addmm_(rho.T, rho)
-        spectrum = RidgeSpectrum.from_moments(own, cross, self.rows.n)
+        moments = self.rows.summed(MomentSums(right, given))
         problem = self
-        if ridge_is_free and self.rows.n > _LOO_ROWS:
-            ridge, _ = spectrum.best_ridge(given(sample_given) @ spectrum.basis, right(sample_right))
-            problem = replace(self, ridge=ridge)
-        return FeatureRegression(problem, right, given, spectrum, second)
+        if self.ridge_is_provisional:
+            scores = given(sample_given) @ moments.spectrum.basis
+            ridge, _ = moments.spectrum.best_ridge(scores, right(sample_right))
+            problem = replace(self, ridge=ridge, ridge_is_provisional=False)
+        return FeatureRegression(problem, right, given, moments)
+
+
+class MomentSums:
+    """Σ φ φᵀ, Σ φ ρᵀ and Σ ρ ρᵀ over rows, for features ρ of the right-hand side and φ of the conditioning variables.
+
+    Parameters
+    ----------
+    right, given : Features
+        ρ and φ.
+    """
+
+    def __init__(self, right: Features, given: Features) -> None:
+        self.right, self.given, self.n = right, given, 0
+        self._sums: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def update(self, right: Tensor, given: Tensor) -> None:
+        """Add a block of rows."""
+        phi, rho = self.given(given), self.right(right)
+        self._add(right.shape[0], (phi.T @ phi, phi.T @ rho, rho.T @ rho))
+
+    def merge(self, other: MomentSums) -> None:
+        """Add the sums over other rows, taken with the same features."""
+        if other._sums is not None:
+            self._add(other.n, other._sums)
+
+    def finalise(self) -> Moments:
+        """Factorise Σ φ φᵀ."""
+        if self._sums is None:
+            raise InputError("There are no rows to regress, got no block; call update first.")
+        own, cross, second = self._sums
+        return Moments(RidgeSpectrum.from_moments(own, cross, self.n), second)
+
+    def _add(self, n: int, sums: tuple[Tensor, Tensor, Tensor]) -> None:
+        self.n += n
+        if self._sums is None:
+            own, cross, second = sums
+            self._sums = own.clone(), cross.clone(), second.clone()
+        else:
+            for total, part in zip(self._sums, sums, strict=True):
+                total += part
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows, factorised.
+
+    Attributes
+    ----------
+    spectrum : RidgeSpectrum
+        Of Σ φ φᵀ, with Σ φ ρᵀ.
+    second : Tensor, shape (q, q)
+        Σ ρ ρᵀ.
+    """
+
+    spectrum: RidgeSpectrum
+    second: Tensor
 
 
 @dataclass(frozen=True)
@@ -104,20 +157,27 @@ class FeatureRegression:
 
     Attributes
     ----------
-    problem : Conditional
+    problem : RegressionProblem
     right, given : Features
         ρ and φ.
-    spectrum : RidgeSpectrum
-        Of Σ φ φᵀ, with Σ φ ρᵀ.
-    second : Tensor, shape (q, q)
-        Σ ρ ρᵀ.
+    moments : Moments
     """
 
-    problem: Conditional
+    problem: RegressionProblem
     right: Features
     given: Features
-    spectrum: RidgeSpectrum
-    second: Tensor
+    moments: Moments
+
+    @property
+    def spectrum(self) -> RidgeSpectrum:
+        """Of the conditioning features."""
+        return self.moments.spectrum
+
+    def of_sample(self, size: int) -> FeatureRegression:
+        """The same regression, features, kernels and ridge, of a sample of the rows alone."""
+        sample = Rows.of_pair(self.problem.rows.sample.first(size))
+        moments = sample.summed(MomentSums(self.right, self.given))
+        return replace(self, problem=replace(self.problem, rows=sample), moments=moments)
 
     def influential(self) -> Tensor:  # (p,), boolean
         """Which directions of the spectrum W = (K + nλI)⁻¹ K does not shrink to nothing."""
@@ -130,22 +190,22 @@ class FeatureRegression:
         scale = self.spectrum.values.sqrt() * self.spectrum.inverse(self.problem.ridge)
         return self.spectrum.basis[:, kept] * scale[kept]
 
-    def residual_entries(self, left: Tensor) -> Callable[[Tensor, Tensor], Entries]:  # (r, p)
-        """Return what takes rows to the entries of (Φ M)(Φ M)ᵀ ∘ K̃_R, with M = ``left`` and K̃_R of the residuals."""
+    def residual_vectors(self, left: Tensor) -> VectorsOf:  # (r, p)
+        """Return what takes rows to the vectors of (Φ M)(Φ M)ᵀ ∘ K̃_R, with M = ``left`` and K̃_R of the residuals."""
         rotation, explained = self._residual_maps()
 
-        def entries(right_rows: Tensor, given_rows: Tensor) -> Entries:
+        def vectors(right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
             phi = self.given(given_rows)
-            return Entries(phi @ left, self.right(right_rows) @ rotation - phi @ explained)
+            return ElementwiseProduct(phi @ left, self.right(right_rows) @ rotation - phi @ explained)
 
-        return entries
+        return vectors
 
     def _residual_maps(self) -> tuple[Tensor, Tensor]:  # (q, s), (r, s)
         """P and B, so that ρ P − φ B are the residuals in the fewest directions that hold all their variance."""
         coefficients = self.spectrum.coefficients(self.problem.ridge)  # (r, q)
         scores = self.spectrum.basis.T @ coefficients  # (p, q)
         explained = scores.T @ self.spectrum.cross
-        variance = self.second - explained - explained.T + scores.T @ (self.spectrum.values[:, None] * scores)
+        variance = self.moments.second - explained - explained.T + scores.T @ (self.spectrum.values[:, None] * scores)
         values, rotation = torch.linalg.eigh(variance)
         kept = values > _NEGLIGIBLE * values[-1].clamp_min(0)
         kept[-1] = True  # a right-hand side that is explained in full still has one, vanishing, direction

@@ -1,12 +1,14 @@
-"""How an operator Q is stored: as a matrix, as a factor V with Q = V Vᵀ, or as both.
+"""How an operator Q is stored: as a matrix, as a factor V with Q = V Vᵀ, or as two short vectors per row.
 
-Smoothing makes the spectrum of Q fall fast: a few hundred columns hold it to single precision, so a row carries a short
-vector and a batch of b rows needs b of them instead of b² entries.
+Smoothing makes the spectrum of Q fall fast where few columns are involved: a few hundred columns of V hold it to single
+precision, so a row carries a short vector and a batch of b rows needs b of them instead of b² entries. With many
+columns no short factor holds Q, but it still is an elementwise product of two such matrices.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -16,7 +18,7 @@ from torch import Tensor
 from ciplearn.kernels.cholesky import fewest_columns, pivoted_cholesky
 
 
-class Form(Protocol):
+class Storage(Protocol):
     """A symmetric positive semi-definite matrix over n rows."""
 
     @property
@@ -40,15 +42,15 @@ class Form(Protocol):
     def row_sums(self) -> Tensor:  # (n,)
         """Σ_j Q_ij."""
 
-    def centred(self) -> Form:
+    def centred(self) -> Storage:
         """C Q C with C = I − 11ᵀ/n."""
 
-    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Form:
-        """The same form elsewhere or in another precision."""
+    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Storage:
+        """The same matrix elsewhere or in another precision."""
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class DenseMatrix:
     """Q itself, and V too where few columns hold Q to rounding error."""
 
     matrix: Tensor  # (n, n)
@@ -112,7 +114,7 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False)
-class LowRank:
+class Factor:
     """Q = V Vᵀ."""
 
     factor: Tensor  # (n, m)
@@ -152,6 +154,92 @@ class LowRank:
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
         """The same factor elsewhere or in another precision."""
         return type(self)(_moved(self.factor, device, dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class ElementwiseProduct:
+    """Q_ij = (l_i·l_j)(r_i·r_j) − g_i·f_j − f_i·g_j.
+
+    Attributes
+    ----------
+    left, right : Tensor, shape (n, p) and (n, q)
+        l and r.
+    correction : pair of Tensor, shape (n, s), optional
+        g and f.
+    """
+
+    left: Tensor
+    right: Tensor
+    correction: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, n."""
+        return self.left.shape[0]
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row carries."""
+        return sum(part.shape[1] for part in self._parts())
+
+    @property
+    def device(self) -> torch.device:
+        """Where the vectors live."""
+        return self.left.device
+
+    def block(self, rows: Tensor | None) -> Tensor:
+        """Rebuild Q[rows, rows] from the rows' vectors."""
+        chosen = self if rows is None else self.at(rows)
+        return chosen.between(chosen)
+
+    def between(self, other: ElementwiseProduct) -> Tensor:  # (n, m)
+        """Entries of Q between these rows and others."""
+        block = (self.left @ other.left.T).mul_(self.right @ other.right.T)
+        if self.correction is not None and other.correction is not None:
+            (g, f), (other_g, other_f) = self.correction, other.correction
+            block.addmm_(g, other_f.T, alpha=-1).addmm_(f, other_g.T, alpha=-1)
+        return block
+
+    def factor_of(self, rows: Tensor | None) -> None:
+        """There is no factor."""
+
+    def row_sums(self) -> Tensor:
+        """Σ_j Q_ij without forming Q: Σ_j (l_i·l_j)(r_i·r_j) = l_iᵀ (Σ_j l_j r_jᵀ) r_i."""
+        sums = ((self.left @ (self.left.T @ self.right)) * self.right).sum(dim=1)
+        if self.correction is not None:
+            g, f = self.correction
+            sums = sums - g @ f.sum(dim=0) - f @ g.sum(dim=0)
+        return sums
+
+    def centred(self) -> Self:
+        """C Q C = Q − a_i − a_j + ā with the means a of Q's rows, as a correction by g_i = a_i − ā/2 and f_i = 1."""
+        means = self.row_sums()[:, None] / self.rows
+        shift, ones = means - means.mean() / 2, torch.ones_like(means)
+        if self.correction is not None:
+            g, f = self.correction
+            shift, ones = torch.cat([g, shift], dim=1), torch.cat([f, ones], dim=1)
+        return replace(self, correction=(shift, ones))
+
+    def at(self, rows: Tensor) -> Self:
+        """The vectors of some rows."""
+        return self._each(lambda part: part.index_select(0, rows))
+
+    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
+        """The same vectors elsewhere or in another precision."""
+        return self._each(lambda part: _moved(part, device, dtype))
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Self]) -> Self:
+        """The vectors of several blocks of rows, one below the other."""
+        left, right, *others = (torch.cat(same) for same in zip(*(piece._parts() for piece in pieces), strict=True))
+        return cls(left, right, (others[0], others[1]) if others else None)
+
+    def _parts(self) -> tuple[Tensor, ...]:
+        return (self.left, self.right, *(self.correction or ()))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        correction = None if self.correction is None else (change(self.correction[0]), change(self.correction[1]))
+        return type(self)(change(self.left), change(self.right), correction)
 
 
 def _take(part: Tensor, rows: Tensor | None) -> Tensor:

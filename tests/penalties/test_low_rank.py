@@ -1,0 +1,116 @@
+"""What is stored beyond the row limit keeps the direction of the exact gradient, and says how well."""
+
+import pytest
+import torch
+
+from ciplearn.kernels import Gaussian
+from ciplearn.penalties import CIRCE, HSCIC, HSIC, ResidualHSCIC, conditional, hsic, low_rank
+from ciplearn.penalties.approximation_error import gradient_error, smooth_predictions
+from ciplearn.penalties.hscic import _SmoothedSums
+from ciplearn.penalties.ridge_regression import MomentSums, RegressionProblem
+from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.storage import ElementwiseProduct, Factor
+
+N = 700
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    """As with many rows, landmarks and rows to judge by are apart."""
+    monkeypatch.setattr(low_rank, "_LANDMARKS", 300)
+    for module in (conditional, hsic):
+        monkeypatch.setattr(module, "CHECKED_ROWS", 400)
+
+
+def columns(n_given, n_right):
+    """R that depends on S, and a prediction that depends on both."""
+    generator = torch.Generator().manual_seed(0)
+
+    def noise(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    given = noise(N, n_given)
+    right = torch.tanh(given @ noise(n_given, n_right) / n_given**0.5) + 0.7 * noise(N, n_right)
+    y_hat = torch.sin(given.mean(dim=1)) + right.mean(dim=1) * n_right**0.5 / 2 + 0.3 * noise(N)
+    return right, given, y_hat
+
+
+def gradient(operator, y_hat):
+    y_hat = y_hat.clone().requires_grad_()
+    return torch.autograd.grad(operator(y_hat), y_hat)[0]
+
+
+def prepared(penalty, n_given, n_right, **settings):
+    right, given, y_hat = columns(n_given, n_right)
+    chosen = penalty(kernel=Gaussian(2**0.5 * float(y_hat.std())), **settings)
+    return chosen.prepare(right, *([] if penalty is HSIC else [given])), y_hat
+
+
+@pytest.mark.parametrize("penalty", [ResidualHSCIC, CIRCE, HSCIC, HSIC])
+@pytest.mark.parametrize(("n_given", "n_right"), [(1, 1), (3, 3), (10, 10)], ids=["1+1", "3+3", "10+10"])
+def test_gradient_points_where_the_exact_one_does(penalty, n_given, n_right):
+    exact, y_hat = prepared(penalty, n_given, n_right, exact_rows=None)
+    low, _ = prepared(penalty, n_given, n_right, exact_rows=0)
+    assert not low.exact
+    assert low.setting == exact.setting
+    cosine = torch.cosine_similarity(gradient(exact, y_hat), gradient(low, y_hat), dim=0)
+    assert cosine > 0.95
+    # What is reported holds, with a little room for another prediction than those it was measured with.
+    assert (1 - cosine**2).sqrt() < low.relative_error + 0.05
+
+
+def test_few_columns_take_a_short_factor_and_many_the_product():
+    few, _ = prepared(ResidualHSCIC, 1, 1, exact_rows=0)
+    many, _ = prepared(ResidualHSCIC, 10, 10, exact_rows=0)
+    assert isinstance(few.storage, Factor)
+    assert few.storage.width <= 128
+    assert few.relative_error < 0.05
+    assert isinstance(many.storage, ElementwiseProduct)
+    assert few.relative_error < many.relative_error < 0.3
+
+
+def test_operator_says_its_error():
+    exact, _ = prepared(ResidualHSCIC, 1, 1, exact_rows=None)
+    low, _ = prepared(ResidualHSCIC, 10, 10, exact_rows=0)
+    assert exact.relative_error == 0
+    assert f"relative error {low.relative_error:.2g}" in repr(low)
+    assert low.to(dtype=torch.float32).relative_error == low.relative_error
+
+
+def test_batches_of_the_product_form_are_rows_of_its_matrix():
+    operator, y_hat = prepared(ResidualHSCIC, 10, 10, exact_rows=0)
+    rows = torch.tensor([3, 350, 41, 699])
+    torch.testing.assert_close(operator.storage.block(rows), operator.matrix()[rows][:, rows], rtol=1e-9, atol=1e-18)
+    assert torch.isfinite(operator(y_hat[rows], rows=rows))
+
+
+def test_sums_over_parts_merge_into_the_sums_over_the_whole():
+    right, given, _ = columns(2, 2)
+    rows = Rows.of_pair((right, given))
+    penalty = HSCIC(exact_rows=0)
+    problem = RegressionProblem.settle(rows, penalty.right_kernel, penalty.given_kernel, 0.01, penalty.features)
+    whole = problem.regression()
+    for make, parts_of in (
+        (lambda: MomentSums(whole.right, whole.given), lambda sums: (sums.spectrum.values, sums.second)),
+        (lambda: _SmoothedSums(whole), lambda sums: (sums.third, sums.weighted)),
+    ):
+        first, second = make(), make()
+        first.update(right[:200], given[:200])
+        second.update(right[200:500], given[200:500])
+        second.update(right[500:], given[500:])
+        first.merge(second)
+        for merged, at_once in zip(parts_of(first.finalise()), parts_of(rows.summed(make())), strict=True):
+            torch.testing.assert_close(merged, at_once, rtol=1e-9, atol=1e-9 * float(at_once.abs().max()))
+
+
+def test_error_of_a_gradient_is_its_angle():
+    generator = torch.Generator().manual_seed(0)
+    factor = torch.randn(60, 5, generator=generator, dtype=torch.float64)
+    matrix = factor @ factor.T
+    predictions = smooth_predictions(matrix)
+    assert predictions.std(dim=1, correction=0) == pytest.approx([1.0] * len(predictions))
+    assert gradient_error(3 * matrix, matrix, predictions) < 1e-7
+    assert gradient_error(torch.zeros_like(matrix), matrix, predictions) == 1
+    assert gradient_error(matrix, torch.zeros_like(matrix), predictions) == 0
+    nearly = factor[:, :4] @ factor[:, :4].T
+    assert 0.05 < gradient_error(nearly, matrix, predictions) < 0.9
