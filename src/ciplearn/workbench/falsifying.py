@@ -8,28 +8,35 @@ from ciplearn._core.errors import InputError
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.tables import Table
 
+# Seconds that a person waits for.
+_BUDGET = 60.0
+
 
 def falsified(document: Document, table: Table) -> dict[str, Any]:
-    """Test what the graph implies, by `CausalGraph.falsify` where this ciplearn has it."""
+    """Test what the graph implies, by `CausalGraph.falsify` where this ciplearn has it.
+
+    Each statement comes with its p-value, corrected for their number, and its power: the smallest partial correlation
+    that would have been found with probability 0.8.
+    """
     test = getattr(document.graph, "falsify", None)
     if test is None:
         raise InputError("This version of ciplearn has no test of graphs against data; update it.")
-    found = test(table.typed(document), random_state=0)
-    refuted = {id(entry) for entry in found.refuted} | {str(entry) for entry in found.refuted}
+    found = test(table.typed(document), budget=_BUDGET, random_state=0)
+    violated = set(found.violated)
+    rows = found.tests.astype(object).where(found.tests.notna(), None)
     return {
+        "refuted": found.refuted,
+        "sentence": str(found),
         "tests": [
             {
-                "statement": str(getattr(entry, "independence", entry)),
-                "left": list(getattr(entry, "independence", entry).left),
-                "right": list(getattr(entry, "independence", entry).right),
-                "p": float(entry.p_value),
-                "power": _number(getattr(entry, "power", None)),
-                "refuted": id(entry) in refuted or str(entry) in refuted,
+                "statement": str(statement),
+                "left": list(statement.left),
+                "right": list(statement.right),
+                "p": row["p_adjusted"],
+                "detectable": row["detectable"],
+                "obstacle": row["obstacle"] or "",
+                "refuted": statement in violated,
             }
-            for entry in found.tests
+            for statement, (_, row) in zip(found.statements, rows.iterrows(), strict=True)
         ],
     }
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)

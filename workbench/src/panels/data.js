@@ -8,6 +8,12 @@ export class DataPanel {
     this.element = el("div");
     this.tests = null;
     this.describeSoon = debounced(() => this.#describe(), 200);
+    // A file that misses its place must not replace the page.
+    app.root.addEventListener("dragover", (event) => event.preventDefault());
+    app.root.addEventListener("drop", (event) => {
+      event.preventDefault();
+      if (event.dataTransfer?.files[0]) this.#send(event.dataTransfer.files[0]);
+    });
   }
 
   opened() {
@@ -37,11 +43,7 @@ export class DataPanel {
           zone.classList.add("over");
         },
         ondragleave: () => zone.classList.remove("over"),
-        ondrop: (event) => {
-          event.preventDefault();
-          zone.classList.remove("over");
-          if (event.dataTransfer.files[0]) this.#send(event.dataTransfer.files[0]);
-        },
+        ondrop: () => zone.classList.remove("over"),
       },
       small ? null : el("h3", {}, "Drop a table here"),
       small ? null : el("p", {}, "CSV, TSV or Parquet, one column per node. It stays on this machine."),
@@ -226,54 +228,35 @@ export class DataPanel {
         el("p.buttons", {}, button),
       );
     if (tests.error) return el("div.card.warn", {}, el("p", {}, tests.error), el("p.buttons", {}, button));
-    const refuted = tests.tests.filter((test) => test.refuted).length;
-    const shown = [...tests.tests].sort((a, b) => a.p - b.p);
+    const tone = tests.refuted ? "bad" : tests.refuted === false ? "good" : "warn";
     return el(
-      `div.card.${refuted ? "bad" : "good"}`,
+      `div.card.${tone}`,
       {},
-      el(
-        "h3",
-        {},
-        !tests.tests.length
-          ? "The drawing implies nothing that data can test"
-          : refuted
-            ? `${refuted} of ${tests.tests.length} implied independencies are refuted`
-            : `None of ${tests.tests.length} implied independencies is refuted`,
-      ),
-      shown.length
-        ? el(
-            "div.scroll",
-            {},
-            el(
-              "table",
-              {},
-              el(
-                "thead",
-                {},
-                el(
-                  "tr",
-                  {},
-                  ["statement", "p", "power"].map((title) => el("th", { scope: "col" }, title)),
-                ),
-              ),
-              el(
-                "tbody",
-                {},
-                shown.map((test) =>
-                  el(
-                    `tr${test.refuted ? ".refuted" : ""}`,
-                    {},
-                    el("th", { scope: "row" }, `${test.refuted ? "✗" : "·"} ${test.statement}`),
-                    el("td", {}, small(test.p)),
-                    el("td", {}, test.power === null ? "–" : test.power.toFixed(2)),
-                  ),
-                ),
-              ),
-            ),
-          )
-        : null,
+      el("p", {}, tests.sentence),
+      this.#tests(tests.tests),
       el("p.buttons", {}, button),
     );
+  }
+
+  #tests(tests) {
+    if (!tests.length) return null;
+    const shown = [...tests].sort((a, b) => (a.p ?? 2) - (b.p ?? 2));
+    const titles = ["statement", "p", "would have seen"].map((title) => el("th", { scope: "col" }, title));
+    const rows = shown.map((test) =>
+      el(
+        `tr${test.refuted ? ".refuted" : ""}`,
+        {},
+        el(
+          "th",
+          { scope: "row" },
+          `${test.refuted ? "✗" : "·"} ${test.statement}`,
+          test.obstacle ? el("small", {}, test.obstacle) : null,
+        ),
+        el("td", {}, small(test.p)),
+        el("td", {}, test.detectable === null ? "–" : `correlation ${test.detectable.toFixed(2)}`),
+      ),
+    );
+    return el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, titles)), el("tbody", {}, rows)));
   }
 
   async #falsify() {
