@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -72,7 +73,7 @@ class CIPEstimator(BaseEstimator, ABC):
         hidden: Sequence[int] = (64, 64),
         epochs: int = 100,
         batch_size: int = 256,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 5e-3,
         weight_decay: float = 0.0,
         schedule: str = "cosine",
         early_stopping: bool = False,
@@ -294,24 +295,27 @@ class CIPEstimator(BaseEstimator, ABC):
             )
         return 0.0
 
-    def _fresh_module(self, rows: Rows, seed: int) -> nn.Module:
-        """The network, not yet trained; where the graph tells what A leaves alone, with a path for it."""
+    def _path_places(self) -> list[int]:
+        """Where the inputs of an invariant path stand; none where there shall be no path."""
         places = self.encoding_.places(self.roles_.unchanged)
-        wanted = self.module is None if self.invariant_path is None else bool(self.invariant_path)
-        if wanted and self.invariant_path and not places:
+        if self.invariant_path and not places:
             raise InputError(
                 "An invariant path was asked for, but no input is known not to descend from the protected columns; "
                 "pass a graph, or invariant_path=False."
             )
+        wanted = self.module is None if self.invariant_path is None else bool(self.invariant_path)
         # With nothing but unchanged inputs the network is that path.
-        has_path = wanted and bool(places) and len(places) < self.encoding_.width
-        generator = torch.Generator().manual_seed(seed)
-        n_inputs = rows.inputs[0].shape[1]
+        return places if wanted and len(places) < self.encoding_.width else []
+
+    def _fresh_module(self, rows: Rows, seed: int, *, with_path: bool = True) -> nn.Module:
+        """The network, not yet trained, beside the invariant path where there is one."""
+        path: Perceptron | None = getattr(self, "path_", None) if with_path else None
         if self.module is None:
-            rest: nn.Module = self._fresh_perceptron(n_inputs, generator, centred=not has_path)
+            generator = torch.Generator().manual_seed(seed)
+            rest: nn.Module = self._fresh_perceptron(rows.inputs[0].shape[1], generator, centred=path is None)
         else:
             rest = seeded(lambda: network_of(self.module), seed)
-        return InvariantPath(self._fresh_perceptron(len(places), generator), rest, places) if has_path else rest
+        return rest if path is None else InvariantPath(copy.deepcopy(path), rest, self._path_places())
 
     def _bound_penalty(self, encodings: tuple[TableEncoding, TableEncoding]) -> Penalty:
         """The penalty, with its kernels fitted to the kinds of a statement's columns."""

@@ -24,6 +24,7 @@ from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
+from ciplearn.estimators.networks import Perceptron
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
 from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
@@ -103,8 +104,11 @@ class Prepared:
         if settings.gamma > 0 or not is_relative(estimator):
             settings = replace(settings, gamma_scale=self.gamma_scale)
         last = getattr(estimator, "module_", None) if estimator.warm_start else None
-        module = estimator._fresh_module(self.rows, settings.seed) if last is None else last
-        estimator.module_ = module.to(self.rows.device)
+        # Without a penalty there is nothing for an invariant path to be kept from.
+        fresh = (
+            estimator._fresh_module(self.rows, settings.seed, with_path=settings.gamma > 0) if last is None else last
+        )
+        estimator.module_ = fresh.to(self.rows.device)
         invariance = self.invariance if settings.gamma > 0 else None
         validation = self.validation
         if validation is not None and invariance is None:
@@ -225,7 +229,24 @@ def prepare(
         invariance = Worst(tuple(each), units) if units and len(each) > 1 else next(iter(each), None)
         found.append((own, invariance))
     validation = Validation(*found[1]) if len(found) > 1 else None
+    places = estimator._path_places() if keeps_something else []
+    estimator.path_ = _trained_path(estimator, places, found[0][0], validation) if places else None
     return Prepared(estimator, found[0][0], validation, found[0][1], scale)
+
+
+def _trained_path(estimator: CIPEstimator, places: list[int], rows: Rows, validation: Validation | None) -> Perceptron:
+    """Train the predictor from inputs that A does not change, for all gammas alike."""
+
+    def cut(whole: Rows) -> TrainingRows:
+        known = whole.known if isinstance(whole, DatasetRows) else whole
+        return replace(known, inputs=(known.inputs[0][:, places],))
+
+    settings = replace(estimator._settings(), gamma=0.0, seed=estimator.preparation_seed_)
+    generator = torch.Generator().manual_seed(settings.seed)
+    path = estimator._fresh_perceptron(len(places), generator).to(rows.device)
+    judge = None if validation is None else Validation(cut(validation.rows))
+    train(path, cut(rows), estimator._objective(), settings, None, judge)
+    return path
 
 
 def _certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:
