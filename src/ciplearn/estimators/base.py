@@ -272,7 +272,7 @@ class CIPEstimator(BaseEstimator, ABC):
             model_graph=model_graph,
         )
 
-    def _settings(self) -> TrainingSettings:
+    def _settings(self, seed: int | None = None) -> TrainingSettings:
         return TrainingSettings(
             gamma=self._effective_gamma(),
             epochs=self.epochs,
@@ -282,7 +282,7 @@ class CIPEstimator(BaseEstimator, ABC):
             schedule=self.schedule,
             patience=self.patience if self.early_stopping else None,
             mixed_precision=bool(self.mixed_precision),
-            seed=as_seed(self.random_state),
+            seed=as_seed(self.random_state) if seed is None else seed,
         )
 
     def _effective_gamma(self) -> float:

@@ -105,9 +105,8 @@ class Prepared:
             settings = replace(settings, gamma_scale=self.gamma_scale)
         last = getattr(estimator, "module_", None) if estimator.warm_start else None
         # Without a penalty there is nothing for an invariant path to be kept from.
-        fresh = (
-            estimator._fresh_module(self.rows, settings.seed, with_path=settings.gamma > 0) if last is None else last
-        )
+        kept = settings.gamma > 0
+        fresh = estimator._fresh_module(self.rows, settings.seed, with_path=kept) if last is None else last
         estimator.module_ = fresh.to(self.rows.device)
         invariance = self.invariance if settings.gamma > 0 else None
         validation = self.validation
@@ -192,7 +191,8 @@ def prepare(
             f"{len(target)}; pass the same rows to both."
         )
     weights = None if sample_weight is None else read_weights(sample_weight, table)
-    estimator.preparation_seed_ = as_seed(estimator.random_state)
+    # Trainings with other seeds share what is prepared, so that it is the same in every process.
+    estimator.preparation_seed_ = 0 if estimator.random_state is None else as_seed(estimator.random_state)
     estimator.roles_ = roles = _certified_roles(estimator, table, imagined)
     table, kept = without_missing(table, roles.used, estimator.missing)
     if roles.protects_nothing(table):
@@ -241,7 +241,7 @@ def _trained_path(estimator: CIPEstimator, places: list[int], rows: Rows, valida
         known = whole.known if isinstance(whole, DatasetRows) else whole
         return replace(known, inputs=(known.inputs[0][:, places],))
 
-    settings = replace(estimator._settings(), gamma=0.0, seed=estimator.preparation_seed_)
+    settings = replace(estimator._settings(estimator.preparation_seed_), gamma=0.0)
     generator = torch.Generator().manual_seed(settings.seed)
     path = estimator._fresh_perceptron(len(places), generator).to(rows.device)
     judge = None if validation is None else Validation(cut(validation.rows))
