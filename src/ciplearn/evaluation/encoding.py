@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.mixed import mixed_kernel
 
+# A range of this share of the largest value is sixteen units in the last place.
+_ROUNDING = 16 * np.finfo(np.float64).eps
+
 
 @dataclass(frozen=True)
 class Variable:
@@ -27,10 +30,16 @@ class Variable:
         Numbers standardised, labels as codes.
     kernel : Kernel
         Gaussian on the numbers with a median length scale, times the kernel of categories on the codes.
+    categories : tuple of bool
+        Whether each column holds codes of labels.
+    rounded : bool
+        Whether a column of numbers varies by no more than rounding, so that nothing can be said about it.
     """
 
     rows: Tensor
     kernel: Kernel
+    categories: tuple[bool, ...]
+    rounded: bool = False
 
     @classmethod
     def of(cls, value: Any, name: str) -> Variable:
@@ -39,20 +48,33 @@ class Variable:
         missing = int(frame.isna().any(axis=1).sum())
         if missing:
             raise InputError(f"{name} holds NaN in {missing} of {len(frame)} rows; drop or impute those rows first.")
-        numbers, labels = [], []
+        numbers, labels, rounded = [], [], False
         for place in range(frame.shape[1]):
             column = frame.iloc[:, place]
             if holds_numbers(column):
-                numbers.append(_standardised(column, name))
+                values = _finite(column, name)
+                rounded = rounded or _is_rounding(values)
+                numbers.append(_standardised(values))
             else:
                 labels.append(pd.factorize(column.astype(object))[0].astype(np.float64))
         rows = torch.as_tensor(np.stack([*numbers, *labels], axis=1))
-        return cls(rows, mixed_kernel(Gaussian("median"), [False] * len(numbers) + [True] * len(labels)))
+        categories = (False,) * len(numbers) + (True,) * len(labels)
+        return cls(rows, mixed_kernel(Gaussian("median"), categories), categories, rounded)
 
     @property
     def n(self) -> int:
         """The number of rows."""
         return self.rows.shape[0]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Places of the columns of numbers."""
+        return tuple(place for place, is_category in enumerate(self.categories) if not is_category)
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """Places of the columns of labels."""
+        return tuple(place for place, is_category in enumerate(self.categories) if is_category)
 
     @property
     def is_constant(self) -> bool:
@@ -61,7 +83,7 @@ class Variable:
 
     def take(self, places: Tensor) -> Variable:
         """Return some rows."""
-        return Variable(self.rows[places], self.kernel)
+        return replace(self, rows=self.rows[places])
 
 
 @dataclass(frozen=True)
@@ -123,10 +145,25 @@ def _as_frame(value: Any, name: str) -> pd.DataFrame:
     return value
 
 
-def _standardised(column: pd.Series, name: str) -> Any:
+def _finite(column: pd.Series, name: str) -> Any:
     values = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise InputError(f"{name} holds infinity; drop or impute those rows first.")
-    spread = values.std()
-    # A column that is constant up to rounding is constant.
-    return (values - values.mean()) / spread if spread > 1e-12 * np.abs(values).max() else np.zeros_like(values)
+    return values
+
+
+def _is_rounding(values: Any) -> bool:
+    """Whether values differ, but by no more than a sum of a few numbers of their size is rounded."""
+    # Halves, because the range of all finite numbers is not finite.
+    spread = values.max() / 2 - values.min() / 2
+    return bool(0 < spread <= _ROUNDING * np.abs(values).max() / 2)
+
+
+def _standardised(values: Any) -> Any:
+    """Mean zero and variance one, at every scale and offset that double precision can tell from a constant."""
+    _, exponent = np.frexp(np.abs(values).max())
+    # A power of two scales exactly; squares then neither overflow nor vanish.
+    values = np.ldexp(values, -int(exponent))
+    values = values - np.median(values)
+    values = values / (np.abs(values).max() or 1.0)
+    return (values - values.mean()) / (values.std() or 1.0)

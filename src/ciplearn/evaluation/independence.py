@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,30 +15,34 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.encoding import Sides, Variable
-from ciplearn.kernels import Kernel
-from ciplearn.kernels.cholesky import pivoted_cholesky
-from ciplearn.kernels.ridge import RidgeSpectrum
-from ciplearn.penalties import CIRCE, HSIC
+from ciplearn.evaluation.regression import Menu, Regression, landmarks_for
 
-# Directions of the prediction's feature space that carry less than this share of its variance are left out.
-_NEGLIGIBLE = 1e-3
-_MAX_DIRECTIONS = 64
+# Directions of a feature space that carry less than this share of its variance are left out.
+_NEGLIGIBLE = 2e-3
+_DIRECTIONS = 10
+_WEIGHTS = 6
 
 N_BOOTSTRAP = 999
-MAX_ROWS = 1000
-_MIN_ROWS = 20
-
-# The ridge used, as a part of the ridge that predicts best.
-_UNDERSMOOTHING = 0.1
-
-# A factor with up to this many columns a row is cheaper to permute than its matrix.
-_SHORT = 0.2
-
-# The share of a trace that a factor may lack: the statistic is a small part of the product of two traces.
-_ROUNDING = 1e-14
+MAX_ROWS = 20_000
+MIN_ROWS = 20
 
 # Bootstrap signs held at a time are rows times this.
 _BLOCK = 256
+
+# The product of two biases that is left, in units of the product that the second half of the rows took away: one where
+# bias falls like 1 / n, six where it falls like n^(−1/2).
+_BIAS_LEFT = 2.0
+
+# A rejection counts unless bias may be all of the covariance found and a standard error, or unless both regressions
+# want this share of the freedom that they could have.
+_BIASED_SHARE = 1.0
+_BIASED_ERRORS = 1.0
+_STARVED = 0.4
+_NOISES = 5
+
+# A dependence is called detectable if it is found with this probability.
+_POWER = 0.8
+_CORRELATIONS = tuple(float(rho) for rho in np.round(np.geomspace(0.005, 0.995, 160), 4))
 
 
 @dataclass(frozen=True)
@@ -47,12 +52,17 @@ class IndependenceTest:
     Attributes
     ----------
     p_value : float
-        How often a statistic this large comes about under independence.
+        How often a statistic this large comes about under independence; NaN where that cannot be judged.
     statistic : float
         The kernel statistic itself; comparable only between tests on the same rows.
     conditional : bool
         Whether there was anything to condition on.
     n_rows, n_bootstrap : int
+    detectable : float
+        The smallest partial correlation, between the leading features of the two sides, that the test would have found
+        with probability 0.8; NaN where there is none.
+    obstacle : str
+        Why the independence cannot be judged; empty where it can.
     """
 
     p_value: float
@@ -60,6 +70,13 @@ class IndependenceTest:
     conditional: bool
     n_rows: int
     n_bootstrap: int
+    detectable: float = math.nan
+    obstacle: str = ""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the rows allow an answer."""
+        return not self.obstacle
 
     @property
     def rejects(self) -> bool:
@@ -67,8 +84,12 @@ class IndependenceTest:
         return self.p_value <= 0.05
 
     def __str__(self) -> str:
+        if self.obstacle:
+            return f"On {self.n_rows} rows the independence cannot be judged: {self.obstacle}."
         what = "conditional independence" if self.conditional else "independence"
         verdict = "is not rejected at the 5 % level, which is no proof of it"
+        if not math.isnan(self.detectable):
+            verdict += f": a partial correlation below {self.detectable:.2g} would probably go unseen"
         if self.rejects:
             known = " when the conditioning variables are known" if self.conditional else ""
             verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{known}"
@@ -77,12 +98,14 @@ class IndependenceTest:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
         return {
-            "p_value": self.p_value,
-            "statistic": self.statistic,
+            "p_value": None if math.isnan(self.p_value) else self.p_value,
+            "statistic": None if math.isnan(self.statistic) else self.statistic,
             "conditional": self.conditional,
             "n_rows": self.n_rows,
             "n_bootstrap": self.n_bootstrap,
+            "detectable": None if math.isnan(self.detectable) else self.detectable,
             "rejects": self.rejects,
+            "obstacle": self.obstacle,
             "sentence": str(self),
         }
 
@@ -96,17 +119,22 @@ def independence_test(
     max_rows: int = MAX_ROWS,
     random_state: RandomState = 0,
 ) -> IndependenceTest:
-    """Test Ŷ ⊥ R | S with the operator of CIRCE and a wild bootstrap.
+    """Test Ŷ ⊥ R | S with a kernel statistic of residuals and a wild bootstrap.
 
-    Both sides are regressed on S in their feature spaces, by kernel ridge with settings from leave-one-out error.
-    With K̃_Ŷ, K̃_R the Gram matrices of the residuals and w independent random signs,
+    Numbers on both sides are first replaced by what their regression on S leaves, which changes nothing about the
+    independence. Then features f of one side and g of the other, leading directions of Gaussian kernels, are regressed
+    on S as well. With f̃, g̃ the residuals, s features of S and w independent random signs,
 
-        T = Σ_ij M_ij,   T* = Σ_ij w_i w_j M_ij,   M = K̃_Ŷ ∘ K̃_R ∘ K_S,
+        T = ‖Σ_i f̃_i ⊗ g̃_i ⊗ s_i‖²,   T* = ‖C^(1/2) Σ_i w_i f̃_i ⊗ g̃_i ⊗ s_i‖²,
 
-    and p = (1 + #{c T* ≥ T}) / (1 + n_bootstrap), c² = n / (n − degrees of freedom). Under independence the products of
-    residuals have mean zero given S, so that changing their signs does not change their law; an error of one regression
-    is multiplied by the residual of the other, which is why both sides are regressed. Permuting rows instead would be
-    wrong: both sides depend on S. Without S the rows of Ŷ are permuted, which is exact.
+    and p = (1 + #{T* ≥ T}) / (1 + n_bootstrap), where C makes good the degrees of freedom that the regressions used up.
+    Under independence the products of residuals have mean zero given S, so that changing their signs does not change
+    their law; an error of one regression is multiplied by the residual of the other, which is why both sides are
+    regressed, each with the best of linear, smooth, rough and additive kernels. Permuting rows instead would be wrong:
+    both sides depend on S. Without S the rows of Ŷ are permuted, which is exact.
+
+    No test of conditional independence is right for every law. Where a dependence is found that the regressions' own
+    errors may have made, because they still learn much from more rows, the answer is that it cannot be judged.
 
     Use rows that the predictor was not trained on: it may follow the noise of its training rows.
 
@@ -118,11 +146,11 @@ def independence_test(
         R and S. Columns that do not hold numbers are categories.
     n_bootstrap : int
     max_rows : int
-        More rows than this are sampled down: cost grows with the cube of their number.
-    random_state : int or Generator
+        More rows than this are sampled down: cost and memory are linear in their number.
+    random_state : int, Generator, RandomState or None
     """
     n_bootstrap = whole(n_bootstrap, "n_bootstrap", minimum=19)
-    max_rows = whole(max_rows, "max_rows", minimum=_MIN_ROWS)
+    max_rows = whole(max_rows, "max_rows", minimum=MIN_ROWS)
     return judged(Sides.of(y_hat, right, given), as_generator(random_state), n_bootstrap, max_rows)
 
 
@@ -130,113 +158,229 @@ def judged(
     every: Sides, generator: np.random.Generator, n_bootstrap: int = N_BOOTSTRAP, max_rows: int = MAX_ROWS
 ) -> IndependenceTest:
     """Do the test of `independence_test` on sides that are encoded already."""
-    if every.n < _MIN_ROWS:
-        raise InputError(f"A test needs at least {_MIN_ROWS} rows, got {every.n}; pass more held-out rows.")
     sides = every.sampled(max_rows, generator)
-    conditional = sides.given is not None
-    if sides.left.is_constant or sides.right.is_constant:
-        return IndependenceTest(1.0, 0.0, conditional, sides.n, n_bootstrap)
-    if sides.given is None or sides.given.is_constant:
-        statistic, null = _by_permutation(sides.left, sides.right, n_bootstrap, generator)
-    else:
-        statistic, null = _by_signs(sides.left, sides.right, sides.given, n_bootstrap, generator)
-    # A hair of tolerance: a resample that repeats the data must count as being as large.
-    p_value = (1 + int((null >= statistic * (1 - 1e-10)).sum())) / (1 + n_bootstrap)
-    return IndependenceTest(p_value, statistic, conditional, sides.n, n_bootstrap)
+    given = None if sides.given is None else Conditioning(sides.given, generator)
+    return PreparedTest(sides.left, sides.right, given).run(generator, n_bootstrap)
 
 
-def _by_permutation(
-    left: Variable, other: Variable, n_bootstrap: int, generator: np.random.Generator
-) -> tuple[float, Tensor]:
-    operator = HSIC(right_kernel=other.kernel, exact_rows=None).prepare(other.rows).matrix().double()
-    value = _under_orders(operator, _gram(left))
-    statistic = value(torch.arange(left.n))
-    null = [value(torch.as_tensor(generator.permutation(left.n))) for _ in range(n_bootstrap)]
-    return statistic, torch.tensor(null, dtype=torch.float64)
+class Conditioning:
+    """S, prepared once for many tests: the kernels that compete on it, and the directions s that weigh products."""
 
+    def __init__(self, given: Variable, generator: np.random.Generator) -> None:
+        self.given, self._generator = given, generator
+        self._residuals: dict[str, Residuals] = {}
 
-def _under_orders(operator: Tensor, gram: Tensor) -> Callable[[Tensor], float]:  # (n, n), (n, n)
-    """Return the function π -> Σ_ij Q_ij K_π(i)π(j).
+    @cached_property
+    def _menu(self) -> Menu:
+        return Menu(self.given, self._generator)
 
-    With Q = V Vᵀ and K = F Fᵀ it is ‖Vᵀ F_π‖², which for short factors takes a small part of the n² terms.
-    """
-    v, f = _short_factor(operator), _short_factor(gram)
-    if v is None or f is None:
-        return lambda order: float((gram[order][:, order] * operator).sum())
-    return lambda order: float((v.T @ f[order]).square().sum())
+    @cached_property
+    def weights(self) -> Tensor:  # (n, m)
+        """Leading directions of S."""
+        return _directions(self.given, self._generator, _WEIGHTS, centred=False)
 
-
-def _short_factor(matrix: Tensor) -> Tensor | None:  # (n, n) -> (n, r)
-    """Return F with F Fᵀ the matrix up to rounding, or None where F would not be short."""
-    longest = int(_SHORT * len(matrix))
-    _, factor = pivoted_cholesky(matrix.diagonal(), lambda place: matrix[:, place], longest, _ROUNDING)
-    return None if factor.shape[1] == longest else factor
-
-
-def _by_signs(
-    left: Variable, other: Variable, context: Variable, n_bootstrap: int, generator: np.random.Generator
-) -> tuple[float, Tensor]:
-    one, two = (_Regression.of(_directions(_gram(side)), context) for side in (left, other))
-    circe = CIRCE(right_kernel=other.kernel, given_kernel=two.kernel, ridge=two.ridge, exact_rows=None)
-    operator = circe.prepare(other.rows, context.rows).matrix().double()  # K_S ∘ K̃_R / n²
-    residuals = one.residuals
-    # Residuals are smaller than the noise they stand for by the degrees of freedom that the regression used up. T lost
-    # part of that as well; the root lies between no correction (levels up to 7.5 %) and a full one (down to 2 %).
-    shrunk = (left.n / (left.n - min(one.freedom, two.freedom))) ** 0.5
-    products = (residuals @ residuals.T) * operator  # M / n²
-    null = []
-    for start in range(0, n_bootstrap, _BLOCK):
-        size = (left.n, min(_BLOCK, n_bootstrap - start))
-        signs = torch.as_tensor(generator.integers(0, 2, size=size) * 2.0 - 1.0)
-        null.append((signs * (products @ signs)).sum(dim=0))
-    return float(products.sum()), shrunk * torch.cat(null)
-
-
-def _gram(variable: Variable) -> Tensor:  # (n, n)
-    return variable.kernel.resolve(variable.rows).gram(variable.rows, variable.rows)
-
-
-def _directions(gram: Tensor) -> Tensor:  # (n, n) -> (n, q)
-    """Features whose inner products are the centred Gram matrix, in its leading directions."""
-    means = gram.mean(dim=0)
-    values, vectors = torch.linalg.eigh(gram - means - means[:, None] + means.mean())
-    values, vectors = values.flip(0).clamp_min(0), vectors.flip(1)
-    kept = int((values > _NEGLIGIBLE * values.sum()).sum())
-    size = max(1, min(kept, _MAX_DIRECTIONS))
-    return vectors[:, :size] * values[:size].sqrt()
+    def residuals(self, side: Variable, name: str = "") -> Residuals:
+        """Regress one side on S; a side with a name is regressed once."""
+        if name and name in self._residuals:
+            return self._residuals[name]
+        plain = _numbers_and_indicators(side)
+        menu = self._menu.weighted_for(plain)
+        raw = Regression.of(plain, menu)
+        made = Residuals(raw, Regression.of(_directions(_without_trend(side, raw), self._generator), menu))
+        if name:
+            self._residuals[name] = made
+        return made
 
 
 @dataclass(frozen=True)
-class _Regression:
-    """Kernel ridge regression of one side's features on S.
+class Residuals:
+    """What S leaves of one side: of its numbers and labels, and of features of that."""
+
+    raw: Regression
+    features: Regression
+
+
+@dataclass(frozen=True)
+class PreparedTest:
+    """One test, for callers that share S between many.
 
     Attributes
     ----------
-    kernel : Kernel
-        Of S, with the length scale of smallest leave-one-out error.
-    ridge : float
-        A tenth of the ridge of smallest leave-one-out error. That one balances bias and variance of a prediction; here
-        variance does no harm, while the biases of the two sides multiply and look like dependence.
-    freedom : float
-        Degrees of freedom, the trace of the smoother K (K + nλI)⁻¹.
-    residuals : Tensor, shape (n, q)
-        In-sample ones, not left-out ones: where S is sparse the latter are mostly bias, which both sides share.
+    left, right : Variable
+    given : Conditioning or None
+    names : pair of str
+        Names under which ``given`` remembers the two sides.
+    level : float
+        The level at which `IndependenceTest.detectable` is meant.
     """
 
-    kernel: Kernel
-    ridge: float
-    freedom: float
-    residuals: Tensor
+    left: Variable
+    right: Variable
+    given: Conditioning | None
+    names: tuple[str, str] = ("", "")
+    level: float = 0.05
+
+    def run(self, generator: np.random.Generator, n_bootstrap: int = N_BOOTSTRAP) -> IndependenceTest:
+        """Return the answer."""
+        n, conditional = self.left.n, self.given is not None
+        if n < MIN_ROWS:
+            raise InputError(f"A test needs at least {MIN_ROWS} rows, got {n}; pass more held-out rows.")
+        context = None if self.given is None else self.given.given
+        if self.left.is_constant or self.right.is_constant:
+            return IndependenceTest(1.0, 0.0, conditional, n, n_bootstrap)
+        if any(side is not None and side.rounded for side in (self.left, self.right, context)):
+            obstacle = "a column varies by no more than rounding; subtract its offset before it is saved"
+            return IndependenceTest(math.nan, math.nan, conditional, n, n_bootstrap, obstacle=obstacle)
+        if self.given is None or self.given.given.is_constant:
+            found = self._by_permutation(n_bootstrap, generator)
+            return IndependenceTest(
+                found.p_value, found.statistic, conditional, n, n_bootstrap, found.detectable(self.level)
+            )
+        sides = [
+            self.given.residuals(side, name) for side, name in zip((self.left, self.right), self.names, strict=True)
+        ]
+        found = _by_signs(sides[0].features, sides[1].features, self.given.weights, n_bootstrap, generator)
+        answer = IndependenceTest(found.p_value, found.statistic, True, n, n_bootstrap, found.detectable(self.level))
+        if answer.rejects and _may_be_bias(sides[0].raw, sides[1].raw, generator):
+            return replace(answer, p_value=math.nan, obstacle=_BIAS)
+        return answer
+
+    def _by_permutation(self, n_bootstrap: int, generator: np.random.Generator) -> _Resampled:
+        """‖Σ_i f_π(i) ⊗ g_i‖² / n² for the order of the data and for random ones: HSIC of the leading directions."""
+        f, g = (_directions(side, generator) for side in (self.left, self.right))
+        orders = [np.arange(self.left.n), *(generator.permutation(self.left.n) for _ in range(n_bootstrap))]
+        sums = torch.stack([(f[torch.as_tensor(order)].T @ g).flatten() for order in orders], dim=1) / self.left.n
+        push = torch.zeros(f.shape[1], g.shape[1], dtype=f.dtype)
+        push[-1] = _slope(f, g) * (g.T @ g[:, -1]) / self.left.n
+        return _Resampled.of(sums[:, 0], sums[:, 1:], push.flatten())
+
+
+_BIAS = (
+    "a dependence is found, but the regressions on the conditioning variables still learn so much from more rows that "
+    "their errors may have made it"
+)
+
+
+@dataclass(frozen=True)
+class _Resampled:
+    """A statistic T = ‖t‖², its resamples T* = ‖t*‖² under independence, and what a dependence would add.
+
+    Attributes
+    ----------
+    statistic : float
+    null : Tensor, shape (n_bootstrap,)
+    tilt : Tensor, shape (n_bootstrap,)
+        2 t*·m, with m what t grows by per unit of partial correlation.
+    push : float
+        ‖m‖².
+    """
+
+    statistic: float
+    null: Tensor
+    tilt: Tensor
+    push: float
 
     @classmethod
-    def of(cls, targets: Tensor, context: Variable) -> _Regression:  # (n, q)
-        trials = []
-        for kernel in context.kernel.candidates(context.rows):
-            spectrum, scores = RidgeSpectrum.from_gram(kernel.gram(context.rows, context.rows), targets)
-            ridge, error = spectrum.best_ridge(scores, targets)
-            trials.append((error, ridge, kernel, spectrum, scores))
-        _, ridge, kernel, spectrum, scores = min(trials, key=lambda trial: trial[0])
-        ridge = _UNDERSMOOTHING * ridge
-        inverse = spectrum.inverse(ridge)
-        freedom = float((spectrum.values * inverse).sum())
-        return cls(kernel, ridge, freedom, targets - (scores * inverse) @ spectrum.cross)
+    def of(cls, found: Tensor, resampled: Tensor, push: Tensor) -> Self:  # (D,), (D, n_bootstrap), (D,)
+        return cls(
+            float(found.square().sum()), resampled.square().sum(dim=0), 2 * push @ resampled, float(push.square().sum())
+        )
+
+    @property
+    def p_value(self) -> float:
+        # A hair of tolerance: a resample that repeats the data must count as being as large.
+        return (1 + int((self.null >= self.statistic * (1 - 1e-10)).sum())) / (1 + len(self.null))
+
+    def detectable(self, level: float) -> float:
+        """The smallest ρ with P(‖t* + ρm‖² beyond the null's quantile) ≥ 0.8; NaN if none below one is."""
+        threshold = torch.quantile(self.null, 1 - level)
+        for correlation in _CORRELATIONS:
+            power = (self.null + correlation * self.tilt + correlation**2 * self.push >= threshold).double().mean()
+            if power >= _POWER:
+                return correlation
+        return math.nan
+
+
+def _by_signs(
+    one: Regression, other: Regression, weights: Tensor, n_bootstrap: int, generator: np.random.Generator
+) -> _Resampled:
+    f, g = one.residuals, other.residuals
+    shrunk = one.shrinkage(other).sqrt()[:, :, None].expand(-1, -1, weights.shape[1]).flatten()
+    products = torch.einsum("nk,nl,nm->nklm", f, g, weights).flatten(1)
+    resampled = []
+    for start in range(0, n_bootstrap, _BLOCK):
+        size = (len(f), min(_BLOCK, n_bootstrap - start))
+        signs = torch.as_tensor(generator.integers(0, 2, size=size) * 2.0 - 1.0)
+        resampled.append(shrunk[:, None] * (products.T @ signs))
+    push = torch.zeros(f.shape[1], g.shape[1], weights.shape[1], dtype=f.dtype)
+    push[-1] = _slope(f, g) * (g * g[:, -1:]).T @ weights
+    return _Resampled.of(products.sum(dim=0), torch.cat(resampled, dim=1), push.flatten())
+
+
+def _slope(f: Tensor, g: Tensor) -> float:  # (n, q), (n, q')
+    """What the leading feature of one side grows by with that of the other, per unit of correlation."""
+    return float((f[:, -1].square().sum() / g[:, -1].square().sum()).sqrt())
+
+
+def _may_be_bias(one: Regression, other: Regression, generator: np.random.Generator) -> bool:
+    """Whether errors of the regressions, extrapolated from half the rows to all, may be the covariance of residuals.
+
+    The second half of the rows taught the two regressions something at every row. If residuals are uncorrelated, the
+    mean product of the two lessons is the product of two changes of bias, and the bias left is a multiple of it. If
+    they are correlated, the product also holds a share of their covariance, which the same noise on both sides shows.
+    """
+    if min(float(one.wanted.max()), float(other.wanted.max())) > _STARVED:
+        return True
+    n = len(one.targets)
+    half = torch.zeros(n, dtype=torch.bool)
+    half[torch.as_tensor(generator.permutation(n)[: n // 2])] = True
+
+    def lessons_and_covariance(first: Regression, second: Regression) -> tuple[Tensor, Tensor]:
+        lessons = first.learnt_from_more_rows(half).T @ second.learnt_from_more_rows(half) / n
+        return lessons, first.residuals.T @ second.residuals / n
+
+    lessons, covariance = lessons_and_covariance(one, other)
+    noises = torch.as_tensor(generator.normal(size=(_NOISES, n)))
+    of_noise = [lessons_and_covariance(one.of_noise(noise), other.of_noise(noise)) for noise in noises]
+    expected = sum(lesson for lesson, _ in of_noise) / sum(cov for _, cov in of_noise)
+    bias = _BIAS_LEFT * (lessons - expected * covariance)
+    share = float((bias * covariance).sum() / covariance.square().sum())
+    error = (one.variances.outer(other.variances).sum() / n).sqrt()
+    return share > _BIASED_SHARE and float(bias.square().sum().sqrt() / error) > _BIASED_ERRORS
+
+
+def _numbers_and_indicators(variable: Variable) -> Tensor:  # (n, q)
+    """Numbers as they are and an indicator per label, centred."""
+    indicators = [
+        (variable.rows[:, place, None] == variable.rows[:, place].unique()).double() for place in variable.labels
+    ]
+    return _centred(torch.cat([variable.rows[:, list(variable.numbers)], *indicators], dim=1))
+
+
+def _without_trend(variable: Variable, regression: Regression) -> Variable:
+    """The variable with its numbers replaced by their residuals, at unit spread."""
+    residuals = regression.residuals[:, : len(variable.numbers)]
+    rows = variable.rows.clone()
+    rows[:, list(variable.numbers)] = residuals / residuals.square().mean(dim=0).sqrt().clamp_min(1e-12)
+    return replace(variable, rows=rows)
+
+
+def _directions(
+    variable: Variable, generator: np.random.Generator, most: int = _DIRECTIONS, centred: bool = True
+) -> Tensor:  # (n, q)
+    """Leading directions of the kernel's feature space, which a sample of the rows spans."""
+    size = landmarks_for(variable.n)
+    landmarks = variable.rows[torch.as_tensor(np.sort(generator.choice(variable.n, size, replace=False)))]
+    kernel = variable.kernel.resolve(variable.rows)
+    values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
+    kept = values > 1e-10 * values[-1]
+    features = kernel.gram(variable.rows, landmarks) @ (vectors[:, kept] / values[kept].sqrt())
+    if centred:
+        features = _centred(features)
+    values, vectors = torch.linalg.eigh(features.T @ features)
+    count = max(1, min(most, int((values > _NEGLIGIBLE * values.sum()).sum())))
+    return features @ vectors[:, -count:]
+
+
+def _centred(columns: Tensor) -> Tensor:  # (n, q)
+    return columns - columns.mean(dim=0)

@@ -109,6 +109,8 @@ class Report:
         said += self._against_free()
         name, value = next(iter(self.scores().items()))
         said.append(f"On the audited rows the predictor's {name} is {value}.")
+        if not self.audit.test.is_judged:
+            return [*said, str(self.audit.test)]
         tells = "still tells of" if self.audit.test.rejects else "shows no sign of telling of"
         given = verdict.independence.given
         beyond = f" once {as_list(given)} {'are' if len(given) > 1 else 'is'} known" if given else ""

@@ -1,0 +1,293 @@
+"""Regression of several targets on S: kernel ridge whose kernel and ridges leave-one-out error chooses from a menu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import torch
+from sklearn.ensemble import ExtraTreesRegressor
+from torch import Tensor
+
+from ciplearn.evaluation.encoding import Variable
+from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Linear
+from ciplearn.kernels.combined import Sum
+from ciplearn.kernels.mixed import mixed_kernel
+
+# Rows on which kernels compete; the winner then sees all rows.
+_TRIAL_ROWS = 500
+
+# Ridges as shares of the trace, from almost interpolating to almost constant, two per decade.
+_RIDGES = 10.0 ** torch.arange(-7, 0.5, 0.5, dtype=torch.float64)
+
+# The ridge used is the last of these parts of the ridge that predicts best which leaves residuals some freedom.
+_UNDERSMOOTHING = (0.5, 0.2, 0.1)
+_MOST_FREEDOM = 0.7
+
+# Multiples of the median distance.
+_SMOOTH = (0.2, 0.5, 1.2)
+_ROUGH = (0.3, 2.0)
+
+# Columns of S from which on some may be irrelevant.
+_MANY_COLUMNS = 3
+
+
+def tie(n: int) -> float:
+    """By how much of itself an error may be larger and still count as equal: a bias too small to look like dependence.
+
+    The product of two biases that are each this share of the noise's variance is a fifth of a standard error.
+    """
+    return 0.2 / n**0.5
+
+
+def landmarks_for(n: int) -> int:
+    """How many of n rows span a feature space: all of a few, and a number that keeps cost near linear in many."""
+    return min(n, max(300, 3 * int(n**0.5)))
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The eigenvectors U and eigenvalues e of a Gram matrix K = U diag(e) Uᵀ, or of its Nyström approximation.
+
+    Attributes
+    ----------
+    vectors : Tensor, shape (n, m)
+    values : Tensor, shape (m,)
+    """
+
+    vectors: Tensor
+    values: Tensor
+
+    @classmethod
+    def of(cls, kernel: Kernel, rows: Tensor, generator: np.random.Generator) -> Self:  # (n, d)
+        """Decompose; more rows than landmarks are projected on a uniform sample of them."""
+        n = rows.shape[0]
+        size = landmarks_for(n)
+        if size == n:
+            values, vectors = torch.linalg.eigh(kernel.gram(rows, rows))
+            kept = values > 1e-12 * values[-1]
+            return cls(vectors[:, kept], values[kept])
+        landmarks = rows[torch.as_tensor(np.sort(generator.choice(n, size, replace=False)))]
+        values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
+        kept = values > 1e-10 * values[-1]
+        features = kernel.gram(rows, landmarks) @ (vectors[:, kept] / values[kept].sqrt())
+        values, vectors = torch.linalg.eigh(features.T @ features)
+        kept = values > 1e-12 * values[-1]
+        return cls(features @ (vectors[:, kept] / values[kept].sqrt()), values[kept])
+
+    @cached_property
+    def squares(self) -> Tensor:  # (n, m)
+        """The squared entries of U, which weigh leverages."""
+        return self.vectors.square()
+
+    def freedom(self, loadings: Tensor) -> Tensor:  # (k,) -> (k,)
+        """Degrees of freedom tr H at each nλ."""
+        return (self.values[:, None] / (self.values[:, None] + loadings)).sum(dim=0)
+
+    def best_ridges(self, targets: Tensor) -> tuple[Tensor, Tensor]:  # (n, q) -> (q,), (q,)
+        """Return nλ per target with the smallest leave-one-out error, or the largest nλ that does as well; its error.
+
+        Ridges that leave residuals too little freedom do not compete: without residuals there is nothing to test.
+        """
+        n = len(targets)
+        scores = self.vectors.T @ targets
+        loadings = _RIDGES * self.values.sum()
+        loadings = loadings[(self.freedom(loadings) <= _MOST_FREEDOM * n) | (loadings == loadings[-1])]
+        errors = []
+        for loading in loadings:
+            kept = self.values / (self.values + loading)
+            left_out = (targets - self.vectors @ (kept[:, None] * scores)) / _rest(self.squares @ kept)[:, None]
+            errors.append(left_out.square().mean(dim=0))
+        table = torch.stack(errors)  # (ridges, q)
+        as_good = table <= table.min(dim=0).values * (1 + tie(n))
+        places = torch.arange(len(loadings))[:, None].expand_as(table)
+        place = torch.where(as_good, places, -1).max(dim=0).values
+        return loadings[place], table.gather(0, place[None])[0]
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Ridge regression T ≈ H T with H = U diag(e / (e + nλ)) Uᵀ, one ridge per target.
+
+    The ridge is a tenth of the one that predicts best. That one balances bias and variance of a prediction; here
+    variance does no harm, while the biases of two regressions multiply and look like dependence.
+
+    Attributes
+    ----------
+    basis : Basis
+        Of the kernel with the smallest leave-one-out error.
+    loadings : Tensor, shape (q,)
+        nλ per target.
+    targets : Tensor, shape (n, q)
+    wanted : Tensor, shape (q,)
+        Degrees of freedom per landmark at the ridge that predicts best: near one where the rows are too few for S.
+    """
+
+    basis: Basis
+    loadings: Tensor
+    targets: Tensor
+    wanted: Tensor
+
+    @classmethod
+    def of(cls, targets: Tensor, menu: Menu) -> Self:  # (n, q)
+        """Choose the kernel on a sample of the rows and the ridges on all of them."""
+        basis = menu.winner(targets)
+        best, _ = basis.best_ridges(targets)
+        loadings = best
+        for less in _UNDERSMOOTHING:
+            allowed = basis.freedom(less * best) <= _MOST_FREEDOM * len(targets)
+            loadings = torch.where(allowed, less * best, loadings)
+        return cls(basis, loadings, targets, basis.freedom(best) / landmarks_for(len(targets)))
+
+    @cached_property
+    def kept(self) -> Tensor:  # (m, q)
+        """The eigenvalues of H per target."""
+        values = self.basis.values[:, None]
+        return values / (values + self.loadings)
+
+    @cached_property
+    def residuals(self) -> Tensor:  # (n, q)
+        """T − H T on the rows themselves: left-out residuals are mostly bias where S is sparse, and both share it."""
+        return self.targets - self.basis.vectors @ (self.kept * (self.basis.vectors.T @ self.targets))
+
+    @property
+    def variances(self) -> Tensor:  # (q,)
+        """Of the noise, per target, made good for the degrees of freedom."""
+        n = len(self.targets)
+        return self.residuals.square().sum(dim=0) / (n - self.kept.sum(dim=0))
+
+    @property
+    def removed(self) -> Tensor:  # (m, q)
+        """The eigenvalues of I − (I − H)², what residuals lack of the noise's variance."""
+        return 2 * self.kept - self.kept.square()
+
+    def shrinkage(self, other: Regression) -> Tensor:  # (q, q')
+        """How much larger Var Σ_i f̃_i g̃_i is than Σ_i E f̃_i² g̃_i², per pair of targets, for homoscedastic noise.
+
+        With A = I − H it is tr(A_f² A_g²) / Σ_i (A_f²)_ii (A_g²)_ii, which is n / (n − d) for one projection of rank d.
+        """
+        overlap = (self.basis.vectors.T @ other.basis.vectors).square()
+        together = self.removed.sum(0)[:, None] + other.removed.sum(0)
+        trace = len(self.targets) - together + self.removed.T @ overlap @ other.removed
+        mine, theirs = (1 - side.basis.squares @ side.removed for side in (self, other))
+        return trace / (mine.T @ theirs)
+
+    def of_noise(self, noise: Tensor) -> Regression:  # (n,)
+        """The same regression, ridge by ridge, of one target."""
+        return replace(self, targets=noise[:, None].expand(-1, len(self.loadings)))
+
+    def learnt_from_more_rows(self, half: Tensor) -> Tensor:  # (n,) of bool -> (n, q)
+        """Left-out fitted values from all rows less those from the half that a row is not in."""
+        leverages = self.basis.squares @ self.kept
+        fitted = self.targets - self.residuals / _rest(leverages)
+        features = self.basis.vectors * self.basis.values.sqrt()
+        from_half = torch.empty_like(self.targets)
+        for rows in (half, ~half):
+            values, vectors = torch.linalg.eigh(features[rows].T @ features[rows])
+            scores = vectors.T @ (features[rows].T @ self.targets[rows])
+            loadings = self.loadings * (rows.sum() / len(rows))
+            from_half[~rows] = features[~rows] @ (vectors @ (scores / (values.clamp_min(0)[:, None] + loadings)))
+        return fitted - from_half
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A kernel, the rows of S that it reads, and its decomposition on the rows of the competition."""
+
+    kernel: Kernel
+    rows: Tensor
+    trial: Basis
+
+
+class Menu:
+    """Kernels of S that compete.
+
+    They are linear, smooth (Gaussian) and rough (Laplace), of all columns together or summed over columns, and of
+    columns weighted by how much they matter to one side. Every kernel has a linear part, so that trends beyond the bulk
+    of the data cost nothing.
+
+    Parameters
+    ----------
+    given : Variable
+    generator : Generator
+    """
+
+    def __init__(self, given: Variable, generator: np.random.Generator) -> None:
+        self._given, self._generator = given, generator
+        size = min(given.n, _TRIAL_ROWS)
+        self._sample = torch.as_tensor(np.sort(generator.choice(given.n, size, replace=False)))
+        self._entries = [self._entry(kernel, given.rows) for kernel in _plain(given)]
+
+    def _entry(self, kernel: Kernel, rows: Tensor) -> _Entry:
+        return _Entry(kernel, rows, Basis.of(kernel, rows[self._sample], self._generator))
+
+    def weighted_for(self, side: Tensor) -> Self:  # (n, q)
+        """Return this menu with kernels of S's columns weighted by their importance to ``side``, if they are many."""
+        if self._given.rows.shape[1] < _MANY_COLUMNS or not self._given.numbers:
+            return self
+        rows = _weighted(self._given, side, self._sample, self._generator)
+        menu = copy(self)
+        menu._entries = [*self._entries, *(self._entry(kernel, rows) for kernel in _of_weighted(self._given, rows))]
+        return menu
+
+    def winner(self, targets: Tensor) -> Basis:  # (n, q)
+        """Return the decomposition of the kernel with the smallest leave-one-out error over all targets."""
+        trial = targets[self._sample]
+        scores = []
+        for entry in self._entries:
+            loadings, errors = entry.trial.best_ridges(trial)
+            scores.append((float(errors.sum()), float(entry.trial.freedom(loadings).sum()), entry))
+        enough = min(error for error, _, _ in scores) * (1 + tie(len(trial)))
+        _, best = min(((freedom, entry) for error, freedom, entry in scores if error <= enough), key=lambda s: s[0])
+        if len(trial) == len(targets):
+            return best.trial
+        return Basis.of(best.kernel, best.rows, self._generator)
+
+
+def _plain(given: Variable) -> Iterator[Kernel]:
+    rows, numbers, labels = given.rows, given.numbers, given.labels
+    additive: list[Kernel] = [Categorical(columns=(place,)) for place in labels]
+    if numbers:
+        additive.append(Linear(columns=numbers))
+    yield Sum(*additive)
+    if not numbers:
+        yield given.kernel
+        if len(labels) > 1:
+            yield Sum(given.kernel, *additive)
+        return
+    for kernel, factors in ((Gaussian("median"), _SMOOTH), (Laplace("median"), _ROUGH)):
+        resolved = mixed_kernel(kernel, given.categories).resolve(rows)
+        for factor in factors:
+            yield Sum(resolved.widened(factor), *additive)
+        if rows.shape[1] > 1:
+            columns = [type(kernel)("median", columns=(place,)).resolve(rows) for place in numbers]
+            yield Sum(*(column.widened(0.5) for column in columns), *additive)
+
+
+def _weighted(given: Variable, side: Tensor, sample: Tensor, generator: np.random.Generator) -> Tensor:
+    """Columns of numbers times the root of their importance in a forest, largest one."""
+    forest = ExtraTreesRegressor(
+        30, min_samples_leaf=5, max_features=0.5, random_state=int(generator.integers(2**31 - 1))
+    )
+    targets = side[sample].squeeze(1)
+    importance = forest.fit(given.rows[sample].numpy(), targets.numpy()).feature_importances_
+    weights = np.sqrt(importance / max(importance.max(), 1e-300))
+    weights[list(given.labels)] = 1
+    return given.rows * torch.as_tensor(weights)
+
+
+def _of_weighted(given: Variable, rows: Tensor) -> Iterator[Kernel]:
+    linear = Linear(columns=given.numbers)
+    additive = [Categorical(columns=(place,)) for place in given.labels]
+    for kernel, factors in ((Gaussian("median"), _SMOOTH), (Laplace("median"), _ROUGH)):
+        resolved = mixed_kernel(kernel, given.categories).resolve(rows)
+        for factor in factors:
+            yield Sum(resolved.widened(factor), linear, *additive)
+
+
+def _rest(leverages: Tensor) -> Tensor:
+    return (1 - leverages).clamp_min(1e-9)
