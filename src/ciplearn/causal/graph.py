@@ -7,9 +7,9 @@ are equal and answer every question alike, whatever the order in which they were
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ciplearn._core.errors import GraphError
 from ciplearn.causal import queries
@@ -26,6 +26,12 @@ from ciplearn.causal.orientations import members
 from ciplearn.causal.paths import Path
 from ciplearn.causal.roles import resolve_roles
 from ciplearn.causal.verdict import Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ciplearn._core.random import RandomState
+    from ciplearn.doubt import Falsification
 
 
 @dataclass(frozen=True, repr=False)
@@ -259,6 +265,23 @@ class CausalGraph(Notations):
         """Iterate over independencies that data can test: one for each pair of observed nodes that can be separated."""
         return implied_independencies(self, limit)
 
+    def falsify(
+        self,
+        table: pd.DataFrame,
+        *,
+        level: float = 0.05,
+        n_permutations: int = 100,
+        budget: float | None = None,
+        random_state: RandomState = 0,
+    ) -> Falsification:
+        """Test the independencies that the graph implies on a table; see `ciplearn.doubt.falsify`."""
+        # The one import upwards: the question belongs to the graph, its answer needs tests.
+        from ciplearn.doubt import falsify
+
+        return falsify(
+            self, table, level=level, n_permutations=n_permutations, budget=budget, random_state=random_state
+        )
+
     # ---------------------------------------------------------------- the criterion
 
     def criterion(
@@ -290,11 +313,7 @@ class CausalGraph(Notations):
             For a graph with undirected edges a `ClassVerdict`, which judges every graph of the class.
         """
         roles = resolve_roles(self, outcome, protected, context, inputs, adjustment)
-        if self.undirected:
-            return judge_class(self, roles)
-        verdict = judge(self, roles)
-        # An equal graph may have been judged before, drawn in another way.
-        return verdict if verdict.graph is self else replace(verdict, graph=self)
+        return judge_class(self, roles) if self.undirected else judge(self, roles)
 
     def members(self, limit: int | None = None) -> Iterator[CausalGraph]:
         """Iterate over the graphs that direct every undirected edge without a cycle and without a new collider."""

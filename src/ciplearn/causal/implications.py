@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ciplearn.causal.independence import Independence
+from ciplearn.causal.separation import separated
 from ciplearn.causal.separators import smallest_separator
 
 if TYPE_CHECKING:
@@ -32,3 +33,28 @@ def _statements(graph: CausalGraph) -> Iterator[Independence]:
             z = smallest_separator(dag, {a}, {b}, set(observed) - {a, b}, set())
             if z is not None:
                 yield Independence(right=graph.names({b}), given=graph.names(z), left=graph.names({a}))
+
+
+def local_independencies(graph: CausalGraph) -> Iterator[Independence]:
+    """Yield v ⊥ u | parents of v for each observed v and each earlier observed u that is no parent.
+
+    Earlier means in topological order. Without latent nodes and bidirected edges this is the ordered local Markov
+    property, pair by pair, from which the other independencies of the graph follow. Where the observed parents do not
+    separate a pair, because a cause is not observed, a smallest observed set does it; a pair that none separates is
+    left out.
+    """
+    dag = graph.dag()
+    observed = graph.numbers(graph.observed)
+    order = [node for node in dag.topological_order() or [] if node in observed]
+    for place, v in enumerate(order):
+        parents = set(dag.parents[v]) & observed
+        for u in order[:place]:
+            if u in parents:
+                continue
+            z = parents
+            if not separated(dag, {u}, {v}, z):
+                found = smallest_separator(dag, {u}, {v}, observed - {u, v}, set())
+                if found is None:
+                    continue
+                z = found
+            yield Independence(right=graph.names({u}), given=graph.names(z), left=graph.names({v}))

@@ -96,10 +96,7 @@ def _run(arguments: list[str]) -> int:
         message = getattr(problem, "format_message", problem.__str__)()
         complain(f"ciplearn: {message.rstrip('.')}; see ciplearn --help.")
         return _MISTAKE
-    except (BrokenPipeError, SystemExit) as ending:
-        # click turns the first into the second.
-        if isinstance(ending, SystemExit) and not isinstance(ending.__context__, BrokenPipeError):
-            raise
+    except BrokenPipeError:
         # The reader, such as head, has seen enough.
         _forget_output()
         return 0

@@ -139,8 +139,7 @@ def estimator(rows: TrainingTable, plan: Plan) -> CIPEstimator:
         protected=list(verdict.protected),
         context=list(verdict.context),
         inputs=list(verdict.inputs),
-        # As it was asked for, so that the graph is judged once; None is settled alike.
-        adjustment=rows.request.adjustment,
+        adjustment=list(verdict.adjustment),
         penalty=_penalty(plan.penalty, conditional=bool(verdict.independence.given)),
         # The paper prepares its penalty batch by batch.
         prepare_once=plan.penalty != "hscic-paper",

@@ -91,11 +91,10 @@ class TrainingTable:
                 f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {request.missing!r}; name one."
             )
         outcome = _outcome(request)
-        with source.unchanged():
+        with source.unchanged(), source.opened(labels=request.categories) as opened:
             identity = source.identity()
-            with source.opened(labels=request.categories) as opened:
-                nodes = _nodes_in(request, opened.names)
-                cells = opened.read(nodes)
+            nodes = _nodes_in(request, opened.names)
+            cells = opened.read(nodes)
         table = _in_kinds(cells, outcome, request)
         roles = settle_roles(
             table.drop(columns=outcome),

@@ -1,0 +1,248 @@
+"""`falsify`: whether a table contradicts the independencies that a graph implies."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import positive, whole
+from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.wording import as_list
+from ciplearn.causal import CausalGraph, Independence
+from ciplearn.causal.implications import local_independencies
+from ciplearn.causal.vector_columns import columns_of
+from ciplearn.doubt.permuted_names import RankCorrelations, share_that_fits_as_well
+from ciplearn.evaluation.encoding import Variable
+from ciplearn.evaluation.independence import MAX_ROWS, MIN_ROWS, N_BOOTSTRAP, Conditioning, PreparedTest
+
+# Resamples per statement, so that Holm's smallest level is well above the smallest p that they can give.
+_RESAMPLES = 40
+
+# A partial correlation that a test must be able to see for its silence to say anything.
+_STRONG = 0.5
+
+_UNTESTED = "not tested, because the time was up"
+
+
+@dataclass(frozen=True, eq=False)
+class Falsification:
+    """The answer of `falsify`.
+
+    Attributes
+    ----------
+    graph : CausalGraph
+    statements : tuple of Independence
+    tests : DataFrame
+        Per statement: ``statement``; ``p``, NaN where it cannot be judged; ``p_adjusted`` by Holm; ``detectable``, the
+        smallest partial correlation that would have been found with probability 0.8; ``n_rows``; ``obstacle``, why it
+        cannot be judged.
+    permuted : float
+        The share of graphs with permuted node names that the table contradicts no more often, by rank correlations; NaN
+        where that was not computed.
+    n_permutations : int
+    level : float
+    """
+
+    graph: CausalGraph
+    statements: tuple[Independence, ...]
+    tests: pd.DataFrame
+    permuted: float
+    n_permutations: int
+    level: float
+
+    @property
+    def refuted(self) -> bool | None:
+        """Whether the table refutes the graph; None where that cannot be judged."""
+        if self.violated:
+            return True
+        seen = self.tests["p"].notna() & (self.tests["detectable"] <= _STRONG)
+        return False if seen.any() else None
+
+    @property
+    def violated(self) -> tuple[Independence, ...]:
+        """The statements that the table refutes."""
+        refuted = self.tests["p_adjusted"] <= self.level
+        return tuple(statement for statement, is_refuted in zip(self.statements, refuted, strict=True) if is_refuted)
+
+    def __str__(self) -> str:
+        return " ".join([self._conclusion(), *self._remarks()])
+
+    def _conclusion(self) -> str:
+        judged = int(self.tests["p"].notna().sum())
+        if self.refuted:
+            listed = "; ".join(map(str, self.violated))
+            return f"The graph is refuted at the {self.level:.0%} level by {listed}."
+        if self.refuted is None:
+            if not self.statements:
+                return "The graph cannot be judged: it implies no independence among its observed nodes."
+            if not judged:
+                return "The graph cannot be judged: none of its independencies can be tested on these rows."
+            return "The graph cannot be judged: its independencies have tests that would miss even strong dependence."
+        weakest = self.tests.loc[self.tests["p"].notna(), "detectable"].max()
+        power = f"up to {weakest:.2g}" if not math.isnan(weakest) else "of some size"
+        return (
+            f"The graph is not refuted: none of {judged} independencies is rejected at the {self.level:.0%} level, "
+            f"which is no proof; partial correlations {power} would each have been found with probability 0.8."
+        )
+
+    def _remarks(self) -> Iterator[str]:
+        late = int((self.tests["obstacle"] == _UNTESTED).sum())
+        other = int(self.tests["p"].isna().sum()) - late
+        if other and self.refuted is not None:
+            yield f"{other} of {len(self.tests)} could not be judged."
+        if late:
+            yield f"{late} of {len(self.tests)} were not tested in the time allowed."
+        if not math.isnan(self.permuted):
+            yield (
+                f"Of {self.n_permutations} graphs with permuted node names, {self.permuted:.0%} fit as well by rank "
+                "correlations."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data."""
+        tests = self.tests.astype(object).where(self.tests.notna(), None)
+        return {
+            "refuted": self.refuted,
+            "tests": [dict(zip(tests.columns, row, strict=True)) for row in tests.itertuples(index=False, name=None)],
+            "violated": [statement.to_dict() for statement in self.violated],
+            "permuted": None if math.isnan(self.permuted) else self.permuted,
+            "n_permutations": self.n_permutations,
+            "level": self.level,
+            "sentence": str(self),
+        }
+
+
+def falsify(
+    graph: CausalGraph,
+    table: pd.DataFrame,
+    *,
+    level: float = 0.05,
+    n_permutations: int = 100,
+    budget: float | None = None,
+    random_state: RandomState = 0,
+) -> Falsification:
+    """Test every independence of a local Markov basis of the graph, corrected by Holm.
+
+    A node is independent of each earlier one given its parents; where causes are latent, given a smallest observed set
+    that separates the two. With p sorted, Holm's p_(k) is max_{j ≤ k} min(1, (m − j + 1) p_(j)) for m statements, so
+    that a true graph is refuted with probability at most ``level``.
+
+    Parameters
+    ----------
+    graph : CausalGraph
+        With undirected edges, any of its members: they imply the same independencies.
+    table : DataFrame
+        One column per observed node, or ``A[0]``, ``A[1]``, … for a vector; other columns are ignored. A test uses the
+        rows that are complete in its own columns, at most 20 000 of them.
+    level : float
+    n_permutations : int
+        Graphs with permuted node names to compare with; 0 for none.
+    budget : float, optional
+        Seconds; what is not tested by then is said.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    Falsification
+    """
+    level = positive(level, "level")
+    if level >= 1:
+        raise InputError(f"level must be below one, got {level!r}; pass for example level=0.05.")
+    n_permutations = whole(n_permutations, "n_permutations", minimum=0)
+    deadline = math.inf if budget is None else time.monotonic() + positive(budget, "budget")
+    generator = as_generator(random_state)
+    if graph.undirected:
+        graph = next(graph.members())
+    columns = _columns(graph, table)
+    needed = table[[column for held in columns.values() for column in held]]
+    if len(needed) > MAX_ROWS:
+        needed = needed.iloc[np.sort(generator.choice(len(needed), MAX_ROWS, replace=False))]
+    statements = tuple(sorted(local_independencies(graph), key=lambda statement: statement.given))
+    tests = list(_tested(statements, needed, columns, level, deadline, generator))
+    frame = pd.DataFrame(tests, columns=["statement", "p", "detectable", "n_rows", "obstacle"])
+    frame.insert(2, "p_adjusted", _holm(frame["p"].to_numpy(dtype=float)))
+    permuted = math.nan
+    complete = needed.dropna()
+    if statements and n_permutations and len(complete) >= MIN_ROWS:
+        correlations = RankCorrelations(complete, columns)
+        permuted = share_that_fits_as_well(statements, graph.observed, correlations, n_permutations, level, generator)
+    return Falsification(graph, statements, frame, permuted, n_permutations, level)
+
+
+def _columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(table, pd.DataFrame):
+        raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the rows as one.")
+    held = {node: columns_of(node, [str(column) for column in table.columns]) for node in graph.observed}
+    absent = [node for node, found in held.items() if not found]
+    if absent:
+        raise InputError(
+            f"The table has no column for {as_list(absent)}, which the graph calls observed; add the columns, or mark "
+            "the nodes as latent."
+        )
+    if len(table) < MIN_ROWS:
+        raise InputError(f"A test needs at least {MIN_ROWS} rows, got {len(table)}; pass more rows.")
+    if all(table[column].nunique() <= 1 for found in held.values() for column in found):
+        raise InputError("Every column of the graph is constant in the table, so that nothing can be tested.")
+    return held
+
+
+def _tested(
+    statements: Sequence[Independence],
+    table: pd.DataFrame,
+    columns: dict[str, tuple[str, ...]],
+    level: float,
+    deadline: float,
+    generator: np.random.Generator,
+) -> Iterator[tuple[str, float, float, int, str]]:
+    """Yield statement, p, detectable, rows and obstacle; statements with the same S share its preparation."""
+    n_bootstrap = max(N_BOOTSTRAP, _RESAMPLES * len(statements))
+    with tqdm(total=len(statements), desc="independencies", unit="test", disable=None) as bar:
+        for _, group in groupby(statements, key=lambda statement: statement.given):
+            prepared: dict[bytes, Conditioning] = {}
+            for statement in group:
+                if time.monotonic() > deadline:
+                    yield str(statement), math.nan, math.nan, 0, _UNTESTED
+                    continue
+                names = [[c for node in side for c in columns[node]] for side in _sides(statement)]
+                complete = table[[name for side in names for name in side]].notna().all(axis=1).to_numpy()
+                rows = int(complete.sum())
+                if rows < MIN_ROWS:
+                    yield str(statement), math.nan, math.nan, rows, f"only {rows} rows are complete"
+                    continue
+                part = table[complete]
+                left, right = (
+                    Variable.of(part[side], statement_side)
+                    for side, statement_side in zip(names[:2], "lr", strict=True)
+                )
+                given = None
+                if statement.given:
+                    key = complete.tobytes()
+                    if key not in prepared:
+                        prepared[key] = Conditioning(Variable.of(part[names[2]], "given"), generator)
+                    given = prepared[key]
+                test = PreparedTest(left, right, given, (statement.left[0], ""), level / len(statements))
+                found = test.run(generator, n_bootstrap)
+                yield str(statement), found.p_value, found.detectable, rows, found.obstacle
+                bar.update()
+
+
+def _sides(statement: Independence) -> tuple[tuple[str, ...], ...]:
+    return statement.left, statement.right, statement.given
+
+
+def _holm(p: Any) -> Any:  # (m,)
+    """Holm's adjusted p-values; a statement that was not judged counts in m and has none."""
+    adjusted = np.full(len(p), np.nan)
+    order = np.argsort(p)[: int(np.isfinite(p).sum())]
+    steps = (len(p) - np.arange(len(order))) * p[order]
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(steps)) if len(order) else steps
+    return adjusted
