@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo workbench test lint types unit slow bench format clean
+.PHONY: help demo workbench test lint types unit slow bench versions format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -45,6 +45,18 @@ slow: $(VENV)/.ready  ## tests that take over a minute
 
 bench: $(VENV)/.ready  ## what a penalty costs, as ratios
 	$(BIN)/ciplearn bench
+
+# torch is pinned in both: other builds of it bring gigabytes of CUDA packages.
+versions:  ## quick tests with the lowest versions that are declared, and with the newest
+	mkdir -p build
+	$(PYTHON) tests/lowest_versions.py > build/lowest.txt
+	grep '^torch==' constraints.txt > build/newest.txt
+	cat build/newest.txt >> build/lowest.txt
+	set -e; for end in lowest newest; do \
+	  $(PYTHON) -m venv --clear build/$$end; \
+	  build/$$end/bin/python -m pip install --quiet --constraint build/$$end.txt '.[dot,parquet,yaml]' pytest hypothesis; \
+	  build/$$end/bin/python -m pytest -q -W default tests/_core tests/causal tests/kernels tests/penalties tests/cli; \
+	done
 
 format: $(VENV)/.ready  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .

@@ -7,6 +7,8 @@ import pytest
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
+from ciplearn.causal.conditions import Conditions
+from ciplearn.causal.criterion import judge
 from ciplearn.cli.app import _run
 from ciplearn.cli.scm_file import read_scm
 from ciplearn.datasets import first_synthetic
@@ -56,6 +58,22 @@ def test_known_causal_model_comes_from_formulas_or_from_code_that_was_allowed(kn
     code, answer = audited(known, capsys, "--scm", str(known / "scm.py"), "--run-code")
     assert answer["vcf"]["value"] == pytest.approx(values[0], rel=1e-6)
     assert "Under the causal model given" in (known / "r.html").read_text()
+
+
+def test_graph_is_judged_once_by_fit_and_never_by_predict_and_audit(known, capsys, monkeypatch, tmp_path):
+    judged = []
+    conditions = Conditions.of
+    monkeypatch.setattr(Conditions, "of", lambda *given: judged.append(given) or conditions(*given))
+    judge.cache_clear()
+    roles = ["--graph", first_synthetic().graph.to_dagitty(), "--outcome=Y", "--protected=A"]
+    call = ["fit", str(known / "t.csv"), *roles, "--preset=quick", "--epochs=1", "--out", str(tmp_path / "m")]
+    assert _run(call) == 0
+    assert len(judged) == 1
+    judge.cache_clear()
+    assert _run(["predict", str(known / "m"), str(known / "t.csv"), "--out", str(tmp_path / "p.csv")]) == 0
+    assert audited(known, capsys, "--scm", str(known / "scm.yaml"))[0] == 0
+    assert audited(known, capsys)[0] == 0
+    assert len(judged) == 1
 
 
 def test_gamma_lowers_vcf_in_the_trials(known, capsys):

@@ -22,7 +22,9 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     assert "600 rows; 20 left out because a value is missing" in fitted.stdout
     assert "Not in the graph, so not used: id." in fitted.stdout
     assert "Ŷ ⊥ {education, hours, job, sex} | {race}" in fitted.stdout
-    assert fitted.stderr.count("\n") <= 1, "quiet when piped"
+    # A note, and now and then progress where the machine is slow.
+    said = [line for line in fitted.stderr.splitlines() if not line.startswith("ciplearn: choosing gamma")]
+    assert len(said) <= 1, "quiet when piped"
 
     predicted = ciplearn("predict", "model", "people.csv", "--id=id", "--out=p.csv", "--json", cwd=tmp_path)
     assert predicted.returncode == 0, predicted.stderr

@@ -67,3 +67,17 @@ def test_other_mechanisms_of_about_equal_score_can_be_looked_at():
     for other in variants.values():
         np.testing.assert_allclose(other.counterfactual(table, {"A": table["A"]}), table, atol=1e-8)
     assert fitted.variants("A") == {}
+
+
+def test_labels_bend_where_lines_do_not_do():
+    generator = np.random.default_rng(0)
+    a = generator.normal(size=3000)
+    table = pd.DataFrame(
+        {"A": a, "L": np.where(generator.uniform(size=3000) < 1 / (1 + np.exp(2 - 2 * a**2)), "x", "y")}
+    )
+    fitted = fit_scm(GRAPH, table)
+    assert fitted.report.nodes[1].mechanism == "multinomial, smooth logistic"
+    assert fitted.trustworthy
+    for value in (-1.5, 0.0, 1.5):
+        share = (fitted.do({"A": value}).sample(3000, random_state=0)["L"] == "x").mean()
+        assert share == pytest.approx(1 / (1 + np.exp(2 - 2 * value**2)), abs=0.08)

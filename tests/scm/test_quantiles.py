@@ -93,3 +93,18 @@ def test_a_shape_that_depends_on_the_parents_is_found(generator):
 def test_only_single_numbers_have_quantiles(generator):
     with pytest.raises(InputError, match="V is not one number"):
         SimultaneousQuantiles().fit(sample(np.zeros(30), np.zeros((30, 2)), Vector(2)), generator)
+
+
+def test_no_threshold_lies_inside_a_value_that_many_rows_share(generator):
+    amounts = np.where(generator.uniform(size=2000) < 0.55, 0.0, generator.lognormal(size=2000))
+    law = ObservedLaw.of(amounts)
+    assert law.knots().min() == pytest.approx(np.mean(amounts == 0))
+    a = generator.normal(size=6000)
+    zero = generator.uniform(size=6000) < 1 / (1 + np.exp(a))
+    given = sample(a, np.where(zero, 0.0, np.exp(0.5 * a + 0.5 * generator.normal(size=6000))))
+    mechanism = SimultaneousQuantiles().fit(given, generator)
+    for value in (-1.0, 1.0):
+        at = {"A": np.full(4000, value)}
+        made = mechanism.evaluate(at, mechanism.draw(4000, generator))
+        assert np.mean(made == 0) == pytest.approx(1 / (1 + np.exp(value)), abs=0.04)
+        assert np.median(made[made > 0]) == pytest.approx(np.exp(0.5 * value), rel=0.1)

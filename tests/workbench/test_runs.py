@@ -1,13 +1,10 @@
 """Training, watched and cancelled; stops that are walked and kept; a server that is killed and started again."""
 
-import base64
-import io
 import json
 import os
 import subprocess
 import sys
 import time
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -120,23 +117,6 @@ def test_stop_that_is_not_kept_has_no_model_to_download(trained):
     desk, run, _ = trained
     answer = desk.answer({"do": "download", "run": run["name"], "stop": run["stops"][1]["key"], "what": "model"})
     assert "not kept" in answer["error"]
-
-
-def test_kept_stop_gives_a_model_folder_that_predicts_and_a_report(trained, tmp_path):
-    desk, run, _ = trained
-    key = run["stops"][3]["key"]
-    desk.answer({"do": "keep", "run": run["name"], "stop": key})
-    run = wait(desk, run["name"], lambda run: run["kept"][key]["status"] != "running")
-    assert run["kept"][key]["status"] == "done", run["kept"][key]
-    asked = {"do": "download", "run": run["name"], "stop": key}
-    report = base64.b64decode(desk.answer({**asked, "what": "report"})["base64"]).decode()
-    assert report.lstrip().lower().startswith("<!doctype html>")
-    packed = base64.b64decode(desk.answer({**asked, "what": "model"})["base64"])
-    zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
-    from ciplearn.estimators import load_model
-
-    assert load_model(tmp_path / "model").gamma_ == 0.3
-    assert (tmp_path / "model" / "training.json").exists()
 
 
 def test_what_if_moves_descendants_and_both_models(trained):

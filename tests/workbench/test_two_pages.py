@@ -42,6 +42,7 @@ def test_second_page_follows_and_a_clash_is_asked_about(tmp_path):
         assert web.complaints() == []
 
 
+@pytest.mark.slow
 def test_reload_in_the_middle_of_training_and_a_killed_server(tmp_path):
     folder = tmp_path / "work"
     with browsing(tmp_path / "browser") as web:

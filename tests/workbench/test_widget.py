@@ -1,5 +1,11 @@
 """The page in a notebook: state in step with Python."""
 
+import json
+import shutil
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +14,7 @@ from ciplearn import CausalGraph
 from ciplearn._core.errors import InputTypeError
 from ciplearn.workbench import Workbench
 from ciplearn.workbench.document import Document
+from tests.workbench.browser import browsing, needs_browser
 
 GRAPH = CausalGraph.from_dagitty("dag { Z -> {A L Y} A [exposure] Y [outcome] A -> L -> Y A -> Y }")
 
@@ -69,3 +76,48 @@ def test_what_is_no_graph_is_refused(sent):
         Workbench("A -> Y")
     with pytest.raises(InputTypeError, match="CausalGraph"):
         Workbench().graph = "A -> Y"
+
+
+NOTEBOOK = """<!doctype html><link rel="icon" href="icon.svg">
+<link rel="stylesheet" href="workbench.css"><div id="cell"></div><script type="module">
+import widget from "./workbench.js";
+const heard = [];
+const model = {
+  on: (name, call) => heard.push(call),
+  off: () => {},
+  send: async ({ id, message }) => {
+    const response = await fetch("ask", { method: "POST", body: JSON.stringify(message) });
+    const answer = await response.json();
+    for (const call of heard) call({ id, answer });
+  },
+};
+widget.render({ model, el: document.getElementById("cell") });
+</script>"""
+
+
+@needs_browser
+def test_module_renders_in_a_cell_and_talks_through_the_model(sent, page, tmp_path):
+    w = Workbench(GRAPH)
+
+    class Notebook(SimpleHTTPRequestHandler):
+        def do_POST(self):
+            message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = json.dumps(w.desk.answer(message)).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    shutil.copytree(page, tmp_path / "site")
+    (tmp_path / "site" / "cell.html").write_text(NOTEBOOK)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Notebook, directory=tmp_path / "site")) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with browsing(tmp_path / "browser") as web:
+            web.open(f"http://127.0.0.1:{server.server_port}/cell.html")
+            web.wait(".headline.good")
+            web.run("document.querySelector('.cw').workbench.canvas.connect('bidirected', 'Z', 'Y')")
+            web.until(lambda: w.graph.bidirected == (("Y", "Z"),))
+            assert web.complaints() == []
+        server.shutdown()

@@ -23,11 +23,21 @@ export class Canvas {
     this.mode = "select";
     this.ids = new Map();
     this.count = 0;
-    this.cy = cytoscape({ container: holder, style: look(palette(holder)), minZoom: 0.15, maxZoom: 3, boxSelectionEnabled: true, selectionType: "single" });
+    this.cy = cytoscape({
+      container: holder,
+      style: look(palette(holder)),
+      minZoom: 0.15,
+      maxZoom: 3,
+      boxSelectionEnabled: true,
+      selectionType: "single",
+    });
     this.handles = this.cy.edgehandles({
       canConnect: (from, to) => !from.same(to) && !to.hasClass("ghost"),
       edgeParams: () => ({ classes: this.mode === "bidirected" ? "bidirected" : "" }),
-      hoverDelay: 0, snap: true, snapThreshold: 30, noEdgeEventsInDraw: true,
+      hoverDelay: 0,
+      snap: true,
+      snapThreshold: 30,
+      noEdgeEventsInDraw: true,
     });
     this.#watch(calls);
     editor.listen(({ origin }) => this.show(origin));
@@ -58,9 +68,15 @@ export class Canvas {
     for (const node of this.cy.nodes().not(".ghost")) {
       const [x, y] = this.#unscaled(node.position());
       const [a, b] = doc.positions.get(node.data("name")) ?? [];
-      if (Math.abs(x - a) * doc.unit > 0.5 || Math.abs(y - b) * doc.unit > 0.5 || a === undefined) places.set(node.data("name"), [x, y]);
+      if (Math.abs(x - a) * doc.unit > 0.5 || Math.abs(y - b) * doc.unit > 0.5 || a === undefined)
+        places.set(node.data("name"), [x, y]);
     }
-    if (places.size) this.editor.apply(moveNodes(doc, places), places.size === 1 ? `moved ${[...places.keys()][0]}` : `moved ${places.size} nodes`, "move");
+    if (places.size)
+      this.editor.apply(
+        moveNodes(doc, places),
+        places.size === 1 ? `moved ${[...places.keys()][0]}` : `moved ${places.size} nodes`,
+        "move",
+      );
   }
 
   #unscaled({ x, y }) {
@@ -114,7 +130,18 @@ export class Canvas {
     const wanted = new Map(edgesOf(doc).map((edge) => [JSON.stringify([edge.kind, edge.from, edge.to]), edge]));
     for (const shown of cy.edges().not(".ghost, .mark")) if (!wanted.delete(shown.data("key"))) shown.remove();
     for (const [key, { kind, from, to }] of wanted) {
-      cy.add({ data: { id: `e${(this.count += 1)}`, key, kind, from, to, source: this.ids.get(from), target: this.ids.get(to) }, classes: kind });
+      cy.add({
+        data: {
+          id: `e${(this.count += 1)}`,
+          key,
+          kind,
+          from,
+          to,
+          source: this.ids.get(from),
+          target: this.ids.get(to),
+        },
+        classes: kind,
+      });
     }
   }
 
@@ -138,9 +165,12 @@ export class Canvas {
     const scratch = cytoscape({ headless: true, styleEnabled: true, style });
     const ids = new Map(doc.nodes.map((name, place) => [name, `s${place}`]));
     for (const [name, id] of ids) scratch.add({ data: { id, width: 40 + 9 * Math.min(name.length, 40) } });
-    for (const { kind, from, to } of edgesOf(doc)) if (kind === "directed") scratch.add({ data: { source: ids.get(from), target: ids.get(to) } });
+    for (const { kind, from, to } of edgesOf(doc))
+      if (kind === "directed") scratch.add({ data: { source: ids.get(from), target: ids.get(to) } });
     scratch.layout({ name: "dagre", rankDir: "LR", nodeSep: 46, rankSep: 84, fit: false }).run();
-    const places = new Map(doc.nodes.map((name) => [name, Object.values(scratch.getElementById(ids.get(name)).position()).map(Math.round)]));
+    const places = new Map(
+      doc.nodes.map((name) => [name, Object.values(scratch.getElementById(ids.get(name)).position()).map(Math.round)]),
+    );
     scratch.destroy();
     return places;
   }
@@ -180,8 +210,14 @@ export class Canvas {
   /** What is selected: names of nodes and edges as data. */
   get selection() {
     return {
-      nodes: this.cy.nodes(":selected").not(".ghost").map((node) => node.data("name")),
-      edges: this.cy.edges(":selected").not(".ghost, .mark").map((edge) => edge.data()),
+      nodes: this.cy
+        .nodes(":selected")
+        .not(".ghost")
+        .map((node) => node.data("name")),
+      edges: this.cy
+        .edges(":selected")
+        .not(".ghost, .mark")
+        .map((edge) => edge.data()),
     };
   }
 
@@ -193,7 +229,10 @@ export class Canvas {
 
   selectEdge({ kind, from, to }) {
     this.cy.elements().unselect();
-    this.cy.edges().filter((edge) => edge.data("kind") === kind && edge.data("from") === from && edge.data("to") === to).select();
+    this.cy
+      .edges()
+      .filter((edge) => edge.data("kind") === kind && edge.data("from") === from && edge.data("to") === to)
+      .select();
   }
 
   /** Where a node is on the screen, for an input that covers it. */
@@ -205,7 +244,12 @@ export class Canvas {
   freeSpot() {
     const { x1, x2, y1, y2 } = this.cy.extent();
     const spot = { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
-    while (this.cy.nodes().some((node) => Math.abs(node.position("x") - spot.x) < 60 && Math.abs(node.position("y") - spot.y) < 50)) spot.y += 70;
+    while (
+      this.cy
+        .nodes()
+        .some((node) => Math.abs(node.position("x") - spot.x) < 60 && Math.abs(node.position("y") - spot.y) < 50)
+    )
+      spot.y += 70;
     return this.#unscaled(spot);
   }
 
@@ -216,7 +260,10 @@ export class Canvas {
     const names = new Set(paths.flatMap((path) => path.nodes));
     cy.elements().addClass("dim");
     for (const name of names) if (!this.ids.has(name)) this.#ghost(name);
-    for (const name of names) cy.getElementById(this.ids.get(name) ?? `ghost-${name}`).removeClass("dim").addClass("lit");
+    for (const name of names)
+      cy.getElementById(this.ids.get(name) ?? `ghost-${name}`)
+        .removeClass("dim")
+        .addClass("lit");
     for (const [from, arrow, to] of paths.flatMap((path) => path.edges)) this.#lightEdge(from, arrow, to);
   }
 
@@ -235,7 +282,9 @@ export class Canvas {
     const kind = Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) ?? "directed";
     let found = cy.edges(`.${kind}`).filter((edge) => {
       const [source, target] = [edge.data("source"), edge.data("target")];
-      return (source === ends[0] && target === ends[1]) || (kind !== "directed" && source === ends[1] && target === ends[0]);
+      return (
+        (source === ends[0] && target === ends[1]) || (kind !== "directed" && source === ends[1] && target === ends[0])
+      );
     });
     if (found.empty()) found = cy.add({ data: { source: ends[0], target: ends[1] }, classes: `ghost ${kind}` });
     found.removeClass("dim").addClass("lit");

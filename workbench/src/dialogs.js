@@ -8,7 +8,12 @@ import { fromFragment, toFragment } from "./share.js";
 export function openDialog(app, name) {
   const window = el("dialog", { "aria-label": TITLES[name] });
   const close = () => window.close();
-  const heading = el("div.heading", {}, el("h2", {}, TITLES[name]), el("button.icon", { onclick: close, "aria-label": "Close" }, "×"));
+  const heading = el(
+    "div.heading",
+    {},
+    el("h2", {}, TITLES[name]),
+    el("button.icon", { onclick: close, "aria-label": "Close" }, "×"),
+  );
   window.append(heading, BODIES[name](app, close));
   window.addEventListener("close", () => window.remove());
   window.addEventListener("click", (event) => event.target === window && close());
@@ -16,15 +21,39 @@ export function openDialog(app, name) {
   window.showModal();
 }
 
-const TITLES = { examples: "Examples", paste: "Open a graph", export: "Export the graph", share: "Share the drawing", help: "Keys and help" };
+const TITLES = {
+  examples: "Examples",
+  paste: "Open a graph",
+  export: "Export the graph",
+  share: "Share the drawing",
+  help: "Keys and help",
+};
 
 const BODIES = { examples, paste, export: exporting, share, help };
 
 function examples(app, close) {
-  return el("ul.examples", {}, app.examples.map((entry) =>
-    el("li", {}, el("button", { "data-example": entry.name, onclick: () => { close(); app.openExample(entry.name); } },
-      el("strong", {}, entry.title), el("span", {}, entry.about))),
-  ));
+  return el(
+    "ul.examples",
+    {},
+    app.examples.map((entry) =>
+      el(
+        "li",
+        {},
+        el(
+          "button",
+          {
+            "data-example": entry.name,
+            onclick: () => {
+              close();
+              app.openExample(entry.name);
+            },
+          },
+          el("strong", {}, entry.title),
+          el("span", {}, entry.about),
+        ),
+      ),
+    ),
+  );
 }
 
 /** Open an example, with its table where it has one. */
@@ -44,7 +73,12 @@ export async function openExample(app, name) {
 
 function paste(app, close) {
   const problem = el("p.problem", { role: "alert" });
-  const text = el("textarea", { rows: 10, spellcheck: "false", "aria-label": "Graph as text", placeholder: "dag { S -> {A L Y}  A -> L -> Y  A -> Y }" });
+  const text = el("textarea", {
+    rows: 10,
+    spellcheck: "false",
+    "aria-label": "Graph as text",
+    placeholder: "dag { S -> {A L Y}  A -> L -> Y  A -> Y }",
+  });
   const read = async () => {
     const shared = /[#&]g=/.test(text.value) ? await fromFragment(text.value.trim()) : null;
     const answer = shared ? null : await app.ask({ do: "read", text: text.value });
@@ -55,15 +89,35 @@ function paste(app, close) {
     close();
     app.editor.apply(shared ?? fromJson(answer.document), "opened a graph", "load");
   };
-  const file = el("input", { type: "file", "aria-label": "Graph file", onchange: async () => { text.value = await file.files[0].text(); } });
-  return el("div", {},
+  const file = el("input", {
+    type: "file",
+    "aria-label": "Graph file",
+    onchange: async () => {
+      text.value = await file.files[0].text();
+    },
+  });
+  return el(
+    "div",
+    {},
     el("p", {}, "DAGitty, DOT, GML, JSON, edges such as A -> B, A <-> B, or an address from Share."),
-    text, problem,
-    el("p.buttons", {}, el("button.primary", { "data-do": "read", onclick: read }, "Open"), el("label.file", {}, "From a file ", file)),
+    text,
+    problem,
+    el(
+      "p.buttons",
+      {},
+      el("button.primary", { "data-do": "read", onclick: read }, "Open"),
+      el("label.file", {}, "From a file ", file),
+    ),
   );
 }
 
-const FORMATS = [["dagitty", "DAGitty"], ["dot", "DOT"], ["gml", "GML"], ["json", "JSON"], ["edges", "Edges"]];
+const FORMATS = [
+  ["dagitty", "DAGitty"],
+  ["dot", "DOT"],
+  ["gml", "GML"],
+  ["json", "JSON"],
+  ["edges", "Edges"],
+];
 
 function exporting(app) {
   const shown = el("textarea", { rows: 12, readonly: true, "aria-label": "The graph as text" });
@@ -75,13 +129,28 @@ function exporting(app) {
     name = answer.name ?? name;
     for (const button of choices) button.setAttribute("aria-pressed", String(button.dataset.format === format));
   };
-  const choices = FORMATS.map(([format, label]) => el("button", { "data-format": format, onclick: () => show(format) }, label));
+  const choices = FORMATS.map(([format, label]) =>
+    el("button", { "data-format": format, onclick: () => show(format) }, label),
+  );
   show("dagitty");
-  return el("div", {},
+  return el(
+    "div",
+    {},
     el("div.segments", { role: "group", "aria-label": "Notation" }, choices),
     shown,
-    el("p.buttons", {},
-      el("button.primary", { "data-do": "copy", onclick: async () => { said.textContent = (await copied(shown)) ? "Copied." : "Press Ctrl C to copy."; } }, "Copy"),
+    el(
+      "p.buttons",
+      {},
+      el(
+        "button.primary",
+        {
+          "data-do": "copy",
+          onclick: async () => {
+            said.textContent = (await copied(shown)) ? "Copied." : "Press Ctrl C to copy.";
+          },
+        },
+        "Copy",
+      ),
       el("button", { "data-do": "download", onclick: () => download(name, shown.value) }, "Download"),
       said,
     ),
@@ -106,17 +175,43 @@ function share(app) {
     // Without the secret of this server, which is nobody else's business.
     address.value = `${app.page ? `${location.origin}${location.pathname}` : "http://127.0.0.1/"}#${fragment}`;
   });
-  return el("div", {},
-    el("p", {}, "This address holds the whole drawing and no data. A colleague pastes it under Open in a workbench of their own."),
+  return el(
+    "div",
+    {},
+    el(
+      "p",
+      {},
+      "This address holds the whole drawing and no data. A colleague pastes it under Open in a workbench of their own.",
+    ),
     address,
-    el("p.buttons", {}, el("button.primary", { "data-do": "copy", onclick: async () => { said.textContent = (await copied(address)) ? "Copied." : "Press Ctrl C to copy."; } }, "Copy"), said),
+    el(
+      "p.buttons",
+      {},
+      el(
+        "button.primary",
+        {
+          "data-do": "copy",
+          onclick: async () => {
+            said.textContent = (await copied(address)) ? "Copied." : "Press Ctrl C to copy.";
+          },
+        },
+        "Copy",
+      ),
+      said,
+    ),
   );
 }
 
 function help() {
-  return el("div", {},
+  return el(
+    "div",
+    {},
     el("p", {}, "With the focus on the drawing:"),
-    el("dl.keys", {}, KEYS.map(([keys, what]) => [el("dt", {}, keys), el("dd", {}, what)])),
+    el(
+      "dl.keys",
+      {},
+      KEYS.map(([keys, what]) => [el("dt", {}, keys), el("dd", {}, what)]),
+    ),
     el("p", {}, "The tab Outline holds everything as lists with ordinary controls."),
   );
 }
@@ -126,8 +221,16 @@ export function connectDialog(app, from, kind) {
   const others = app.editor.doc.nodes.filter((name) => name !== from);
   if (!others.length) return app.say("There is no other node to connect with.");
   const window = el("dialog.small", { "aria-label": `Connect ${from}` });
-  const target = el("select", { "aria-label": "To" }, others.map((name) => el("option", { value: name }, name)));
-  const kinds = el("select", { "aria-label": "Kind of edge" }, Object.entries(ARROWS).map(([key, arrow]) => el("option", { value: key, selected: key === kind }, arrow)));
+  const target = el(
+    "select",
+    { "aria-label": "To" },
+    others.map((name) => el("option", { value: name }, name)),
+  );
+  const kinds = el(
+    "select",
+    { "aria-label": "Kind of edge" },
+    Object.entries(ARROWS).map(([key, arrow]) => el("option", { value: key, selected: key === kind }, arrow)),
+  );
   const done = (event) => {
     event.preventDefault();
     window.close();
@@ -135,8 +238,22 @@ export function connectDialog(app, from, kind) {
   };
   // A list opens on Enter where a form would be sent; here the first Enter is enough.
   const enter = (event) => event.key === "Enter" && event.target.tagName === "SELECT" && done(event);
-  fill(window, el("form", { onsubmit: done, onkeydown: enter }, el("strong", {}, from), kinds, target, el("button.primary", { type: "submit" }, "Connect"), el("button", { type: "button", onclick: () => window.close() }, "Cancel")));
-  window.addEventListener("close", () => { window.remove(); app.canvas.holder.focus(); });
+  fill(
+    window,
+    el(
+      "form",
+      { onsubmit: done, onkeydown: enter },
+      el("strong", {}, from),
+      kinds,
+      target,
+      el("button.primary", { type: "submit" }, "Connect"),
+      el("button", { type: "button", onclick: () => window.close() }, "Cancel"),
+    ),
+  );
+  window.addEventListener("close", () => {
+    window.remove();
+    app.canvas.holder.focus();
+  });
   app.root.append(window);
   window.showModal();
   target.focus();

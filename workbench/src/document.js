@@ -5,7 +5,6 @@ const ROLES = ["latent", "exposures", "outcomes", "adjusted"];
 export const EDGE_KINDS = ["directed", "bidirected", "undirected"];
 export const ARROWS = { directed: "→", bidirected: "↔", undirected: "−" };
 
-
 /** Read what Python writes. */
 export function fromJson(content) {
   const graph = Object.fromEntries(LISTS.map((key) => [key, [...(content.graph[key] ?? [])]]));
@@ -21,14 +20,18 @@ export function fromJson(content) {
 
 /** Pixels per unit of the positions: some files count in pixels, others in fractions of the drawing. */
 function unitOf(points) {
-  const nearest = points.map(([x, y]) => Math.min(...points.map(([a, b]) => Math.hypot(a - x, b - y)).filter((far) => far > 0)));
+  const nearest = points.map(([x, y]) =>
+    Math.min(...points.map(([a, b]) => Math.hypot(a - x, b - y)).filter((far) => far > 0)),
+  );
   const middle = nearest.filter(Number.isFinite).sort((a, b) => a - b)[Math.floor(nearest.length / 2)];
   return middle === undefined || middle >= 40 ? 1 : 120 / middle;
 }
 
 /** Write what Python reads. */
 export function toJson(doc) {
-  const graph = Object.fromEntries(LISTS.map((key) => [key, doc[key]]).filter(([key, list]) => list.length || key === "nodes" || key === "directed"));
+  const graph = Object.fromEntries(
+    LISTS.map((key) => [key, doc[key]]).filter(([key, list]) => list.length || key === "nodes" || key === "directed"),
+  );
   const known = [...doc.positions].filter(([name]) => doc.nodes.includes(name));
   if (known.length) graph.positions = Object.fromEntries(known);
   return { graph, context: doc.context, inputs: doc.inputs, kinds: Object.fromEntries(doc.kinds) };
@@ -57,7 +60,8 @@ export function freshName(doc) {
 /** Say why a text cannot name a node, or return null. */
 export function nameProblem(doc, name, self = null) {
   if (!name.trim()) return "A node needs a name.";
-  if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff\ufffe\uffff]/u.test(name)) return "A name is one printable line.";
+  if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff\ufffe\uffff]/u.test(name))
+    return "A name is one printable line.";
   if (name !== self && doc.nodes.includes(name)) return `There is already a node ${name}.`;
   return null;
 }
@@ -73,7 +77,8 @@ export function renameNode(doc, old, name) {
   const renamed = { ...doc };
   for (const key of ["nodes", ...ROLES]) renamed[key] = doc[key].map(swap);
   for (const kind of EDGE_KINDS) renamed[kind] = doc[kind].map((edge) => edge.map(swap));
-  for (const key of ["positions", "kinds"]) renamed[key] = new Map([...doc[key]].map(([node, value]) => [swap(node), value]));
+  for (const key of ["positions", "kinds"])
+    renamed[key] = new Map([...doc[key]].map(([node, value]) => [swap(node), value]));
   for (const key of ["context", "inputs"]) renamed[key] = doc[key]?.map(swap) ?? null;
   return renamed;
 }
@@ -103,7 +108,8 @@ export function removeEdge(doc, { kind, from, to }) {
 }
 
 /** Turn an edge into another kind, or around. */
-export const changeEdge = (doc, edge, kind, from = edge.from, to = edge.to) => addEdge(removeEdge(doc, edge), kind, from, to);
+export const changeEdge = (doc, edge, kind, from = edge.from, to = edge.to) =>
+  addEdge(removeEdge(doc, edge), kind, from, to);
 
 /** Give or take a role; a predictor has one outcome, and a latent node has none of the others. */
 export function toggleRole(doc, name, role) {
@@ -111,7 +117,12 @@ export function toggleRole(doc, name, role) {
   const changed = { ...doc, [role]: has ? doc[role].filter((other) => other !== name) : [...doc[role], name] };
   if (has) return changed;
   if (role === "outcomes") changed.outcomes = [name];
-  const clash = { latent: ["exposures", "outcomes", "adjusted"], outcomes: ["exposures", "adjusted", "latent"], exposures: ["outcomes", "adjusted", "latent"], adjusted: ["outcomes", "exposures", "latent"] };
+  const clash = {
+    latent: ["exposures", "outcomes", "adjusted"],
+    outcomes: ["exposures", "adjusted", "latent"],
+    exposures: ["outcomes", "adjusted", "latent"],
+    adjusted: ["outcomes", "exposures", "latent"],
+  };
   for (const other of clash[role]) changed[other] = changed[other].filter((one) => one !== name);
   if (role === "latent" || role === "outcomes") {
     for (const key of ["context", "inputs"]) changed[key] = changed[key]?.filter((one) => one !== name) ?? null;

@@ -14,7 +14,8 @@ function set(element, name, value) {
   if (value === null || value === undefined || value === false) return;
   if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
   else if (name === "style") for (const [key, rule] of Object.entries(value)) element.style.setProperty(key, rule);
-  else if (["value", "checked", "disabled", "selected", "hidden", "open", "htmlFor"].includes(name)) element[name] = value;
+  else if (["value", "checked", "disabled", "selected", "hidden", "open", "htmlFor"].includes(name))
+    element[name] = value;
   else element.setAttribute(name, value === true ? "" : value);
 }
 
@@ -37,7 +38,9 @@ export function svg(what, properties = {}, ...children) {
 export function fill(parent, ...children) {
   const focused = parent.getRootNode().activeElement;
   const key = parent.contains(focused) ? focused.dataset.key : undefined;
-  parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  parent.replaceChildren(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   if (key !== undefined) parent.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
 }
 

@@ -10,7 +10,8 @@ export function said(value) {
 }
 
 /** A figure with its interval: { value, low, high }. */
-export const within = (figure) => (figure ? `${said(figure.value)} (${said(figure.low)} to ${said(figure.high)})` : "–");
+export const within = (figure) =>
+  figure ? `${said(figure.value)} (${said(figure.low)} to ${said(figure.high)})` : "–";
 
 /** Round numbers that span a range. */
 export function ticks(low, high, count = 5) {
@@ -18,6 +19,7 @@ export function ticks(low, high, count = 5) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= raw);
   const found = [];
-  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) found.push(Math.abs(at) < step * 1e-9 ? 0 : at);
+  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step)
+    found.push(Math.abs(at) < step * 1e-9 ? 0 : at);
   return found;
 }

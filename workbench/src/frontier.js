@@ -21,14 +21,49 @@ export function frontier(run, current, scoreName, pick) {
   const x = (value) => EDGE.left + ((value - left) / (right - left)) * (WIDE - EDGE.left - EDGE.right);
   const y = (value) => HIGH - EDGE.bottom - ((value - low) / (high - low)) * (HIGH - EDGE.top - EDGE.bottom);
   const routes = [...new Set(stops.map((stop) => stop.route))];
-  const path = (entries) => entries.map(([a, b], place) => `${place ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
-  return svg("svg.frontier", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "group", "aria-label": `Frontier: ${scoreName} against variance of counterfactuals` },
-    ticks(left, right).map((at) => [svg("line.grid", { x1: x(at), x2: x(at), y1: EDGE.top, y2: HIGH - EDGE.bottom }), svg("text.tick", { x: x(at), y: HIGH - EDGE.bottom + 18, "text-anchor": "middle" }, said(at))]),
-    ticks(low, high).map((at) => [svg("line.grid", { x1: EDGE.left, x2: WIDE - EDGE.right, y1: y(at), y2: y(at) }), svg("text.tick", { x: EDGE.left - 8, y: y(at) + 4, "text-anchor": "end" }, said(at))]),
-    svg("text.axis", { x: (EDGE.left + WIDE - EDGE.right) / 2, y: HIGH - 8, "text-anchor": "middle" }, "variance of counterfactuals: less is more invariant"),
-    svg("text.axis", { x: 0, y: 0, transform: `translate(14 ${(EDGE.top + HIGH - EDGE.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, scoreName),
+  const path = (entries) =>
+    entries.map(([a, b], place) => `${place ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
+  return svg(
+    "svg.frontier",
+    {
+      viewBox: `0 0 ${WIDE} ${HIGH}`,
+      role: "group",
+      "aria-label": `Frontier: ${scoreName} against variance of counterfactuals`,
+    },
+    ticks(left, right).map((at) => [
+      svg("line.grid", { x1: x(at), x2: x(at), y1: EDGE.top, y2: HIGH - EDGE.bottom }),
+      svg("text.tick", { x: x(at), y: HIGH - EDGE.bottom + 18, "text-anchor": "middle" }, said(at)),
+    ]),
+    ticks(low, high).map((at) => [
+      svg("line.grid", { x1: EDGE.left, x2: WIDE - EDGE.right, y1: y(at), y2: y(at) }),
+      svg("text.tick", { x: EDGE.left - 8, y: y(at) + 4, "text-anchor": "end" }, said(at)),
+    ]),
+    svg(
+      "text.axis",
+      { x: (EDGE.left + WIDE - EDGE.right) / 2, y: HIGH - 8, "text-anchor": "middle" },
+      "variance of counterfactuals: less is more invariant",
+    ),
+    svg(
+      "text.axis",
+      {
+        x: 0,
+        y: 0,
+        transform: `translate(14 ${(EDGE.top + HIGH - EDGE.bottom) / 2}) rotate(-90)`,
+        "text-anchor": "middle",
+      },
+      scoreName,
+    ),
     line.length ? svg("path.mixed", { d: path(line.map((point) => [point.vcf, point.score])) }) : null,
-    routes.map((route) => svg(`path.route.${route}`, { d: path(stops.filter((stop) => stop.route === route).map((stop) => [stop.vcf.value, stop.score.value])) })),
+    // The stop without a penalty is the beginning of every route.
+    routes.map((route) =>
+      svg(`path.route.${route}`, {
+        d: path(
+          stops
+            .filter((stop) => stop.route === route || stop.gamma === 0)
+            .map((stop) => [stop.vcf.value, stop.score.value]),
+        ),
+      }),
+    ),
     stops.filter((stop) => stop.key === current).map((stop) => cross(stop, x, y)),
     run.rivals.filter((rival) => rival.vcf).map((rival) => mark(rival, x, y)),
     stops.map((stop) => dot(stop, stop.key === current, stop.key === run.chosen, x, y, pick)),
@@ -45,18 +80,34 @@ function cross(stop, x, y) {
 function dot(stop, isCurrent, isChosen, x, y, pick) {
   const [a, b] = [x(stop.vcf.value), y(stop.score.value)];
   const size = isCurrent ? 9 : 6;
-  const shape = SHAPES[stop.route] === "diamond"
-    ? svg("path.dot", { d: `M${a} ${b - size - 1}L${a + size + 1} ${b}L${a} ${b + size + 1}L${a - size - 1} ${b}Z` })
-    : svg("circle.dot", { cx: a, cy: b, r: size });
+  const shape =
+    SHAPES[stop.route] === "diamond"
+      ? svg("path.dot", { d: `M${a} ${b - size - 1}L${a + size + 1} ${b}L${a} ${b + size + 1}L${a - size - 1} ${b}Z` })
+      : svg("circle.dot", { cx: a, cy: b, r: size });
   const name = stop.gamma === 0 ? "no penalty" : `gamma ${said(stop.gamma)}`;
-  return svg(`g.stop.${stop.route}${isCurrent ? ".current" : ""}`, {
-    tabindex: 0, role: "button", "aria-pressed": String(isCurrent), "aria-label": `Stop at ${name}, ${stop.route} route: score ${said(stop.score.value)}, VCF ${said(stop.vcf.value)}${isChosen ? "; chosen by the tolerance" : ""}`,
-    "data-stop": stop.key, onclick: () => pick(stop.key), onkeydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick(stop.key)),
-  },
-    isChosen ? svg("circle.halo", { cx: a, cy: b, r: size + 5 }) : null, shape, svg("title", {}, name));
+  return svg(
+    `g.stop.${stop.route}${isCurrent ? ".current" : ""}`,
+    {
+      tabindex: 0,
+      role: "button",
+      "aria-pressed": String(isCurrent),
+      "aria-label": `Stop at ${name}, ${stop.route} route: score ${said(stop.score.value)}, VCF ${said(stop.vcf.value)}${isChosen ? "; chosen by the tolerance" : ""}`,
+      "data-stop": stop.key,
+      onclick: () => pick(stop.key),
+      onkeydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick(stop.key)),
+    },
+    isChosen ? svg("circle.halo", { cx: a, cy: b, r: size + 5 }) : null,
+    shape,
+    svg("title", {}, name),
+  );
 }
 
 function mark(rival, x, y) {
   const [a, b] = [x(rival.vcf.value), y(rival.score.value)];
-  return svg("g.rival", {}, svg("path", { d: `M${a - 6} ${b - 6}L${a + 6} ${b + 6}M${a - 6} ${b + 6}L${a + 6} ${b - 6}` }), svg("text", { x: a + 10, y: b + 4 }, rival.name));
+  return svg(
+    "g.rival",
+    {},
+    svg("path", { d: `M${a - 6} ${b - 6}L${a + 6} ${b + 6}M${a - 6} ${b + 6}L${a + 6} ${b - 6}` }),
+    svg("text", { x: a + 10, y: b + 4 }, rival.name),
+  );
 }

@@ -28,7 +28,8 @@ export function listenToKeys(app, holder) {
     const { nodes } = editor.doc;
     if (!nodes.length) return;
     const [now] = canvas.selection.nodes;
-    const place = now === undefined ? (step > 0 ? 0 : nodes.length - 1) : (nodes.indexOf(now) + step + nodes.length) % nodes.length;
+    const place =
+      now === undefined ? (step > 0 ? 0 : nodes.length - 1) : (nodes.indexOf(now) + step + nodes.length) % nodes.length;
     canvas.select(nodes[place]);
     app.say(`${nodes[place]} selected`);
   };
@@ -38,7 +39,9 @@ export function listenToKeys(app, holder) {
     const { doc } = editor;
     if (!nodes.length) return canvas.pan(-40 * x, -40 * y);
     const step = (far ? 40 : 10) / doc.unit;
-    const places = new Map(nodes.map((name) => [name, [doc.positions.get(name)[0] + x * step, doc.positions.get(name)[1] + y * step]]));
+    const places = new Map(
+      nodes.map((name) => [name, [doc.positions.get(name)[0] + x * step, doc.positions.get(name)[1] + y * step]]),
+    );
     return editor.apply(moveNodes(doc, places), `moved ${nodes.join(", ")}`, "move");
   };
 

@@ -9,5 +9,10 @@ const SHAPES = [
 ];
 
 export const legend = () =>
-  el("div.legend", { "aria-hidden": "true" }, SHAPES.map(([name, path]) =>
-    el("span", {}, svg(`svg.${name}`, { viewBox: "-1 -1 22 18" }, svg("path", { d: path })), name)));
+  el(
+    "div.legend",
+    { "aria-hidden": "true" },
+    SHAPES.map(([name, path]) =>
+      el("span", {}, svg(`svg.${name}`, { viewBox: "-1 -1 22 18" }, svg("path", { d: path })), name),
+    ),
+  );

@@ -8,7 +8,21 @@ export function palette(root) {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  const names = ["paper", "ink", "soft", "line", "node", "protected", "protected-fill", "outcome", "outcome-fill", "adjusted", "adjusted-fill", "alarm", "accent"];
+  const names = [
+    "paper",
+    "ink",
+    "soft",
+    "line",
+    "node",
+    "protected",
+    "protected-fill",
+    "outcome",
+    "outcome-fill",
+    "adjusted",
+    "adjusted-fill",
+    "alarm",
+    "accent",
+  ];
   const found = Object.fromEntries(names.map((name) => [name, colour(name)]));
   probe.remove();
   return found;
@@ -16,41 +30,98 @@ export function palette(root) {
 
 /** The stylesheet of the drawing; roles differ by shape as well as by colour. */
 export function look(colours) {
-  const role = (name, shape) => ({ shape, "background-color": colours[`${name}-fill`], "border-color": colours[name], "border-width": 2.5 });
+  const role = (name, shape) => ({
+    shape,
+    "background-color": colours[`${name}-fill`],
+    "border-color": colours[name],
+    "border-width": 2.5,
+  });
   return [
     {
       selector: "node",
       style: {
-        height: 38, shape: "round-rectangle",
-        "font-family": "system-ui, sans-serif", "font-size": 15, "text-valign": "center", color: colours.ink,
-        "background-color": colours.node, "border-color": colours.line, "border-width": 1.5,
+        height: 38,
+        shape: "round-rectangle",
+        "font-family": "system-ui, sans-serif",
+        "font-size": 15,
+        "text-valign": "center",
+        color: colours.ink,
+        "background-color": colours.node,
+        "border-color": colours.line,
+        "border-width": 1.5,
         "overlay-opacity": 0,
       },
     },
     { selector: "node[label]", style: { label: "data(label)", width: "data(width)" } },
-    { selector: "node.outcomes", style: { ...role("outcome", "ellipse"), "border-style": "double", "border-width": 5 } },
+    {
+      selector: "node.outcomes",
+      style: { ...role("outcome", "ellipse"), "border-style": "double", "border-width": 5 },
+    },
     { selector: "node.exposures", style: role("protected", "hexagon") },
     { selector: "node.adjusted", style: role("adjusted", "rectangle") },
-    { selector: "node.latent", style: { shape: "ellipse", "border-style": "dashed", "background-opacity": 0.15, "font-style": "italic" } },
-    { selector: "node.ghost", style: { shape: "ellipse", "border-style": "dotted", "border-color": colours.alarm, "background-opacity": 0 } },
+    {
+      selector: "node.latent",
+      style: { shape: "ellipse", "border-style": "dashed", "background-opacity": 0.15, "font-style": "italic" },
+    },
+    {
+      selector: "node.ghost",
+      style: { shape: "ellipse", "border-style": "dotted", "border-color": colours.alarm, "background-opacity": 0 },
+    },
     {
       selector: "edge",
       style: {
-        width: 1.8, "curve-style": "bezier", "line-color": colours.soft, "target-arrow-color": colours.soft,
-        "source-arrow-color": colours.soft, "target-arrow-shape": "triangle", "arrow-scale": 1.15, "overlay-opacity": 0,
+        width: 1.8,
+        "curve-style": "bezier",
+        "line-color": colours.soft,
+        "target-arrow-color": colours.soft,
+        "source-arrow-color": colours.soft,
+        "target-arrow-shape": "triangle",
+        "arrow-scale": 1.15,
+        "overlay-opacity": 0,
       },
     },
-    { selector: "edge.bidirected", style: { "line-style": "dashed", "source-arrow-shape": "triangle", "curve-style": "unbundled-bezier", "control-point-distances": 36, "control-point-weights": 0.5 } },
+    {
+      selector: "edge.bidirected",
+      style: {
+        "line-style": "dashed",
+        "source-arrow-shape": "triangle",
+        "curve-style": "unbundled-bezier",
+        "control-point-distances": 36,
+        "control-point-weights": 0.5,
+      },
+    },
     { selector: "edge.undirected", style: { "target-arrow-shape": "none" } },
-    { selector: ".refuted", style: { "line-color": colours.alarm, "target-arrow-color": colours.alarm, "border-color": colours.alarm } },
-    { selector: ".ghost-refuted", style: { "line-color": colours.alarm, "line-style": "dotted", width: 2.5, "target-arrow-shape": "none" } },
+    {
+      selector: ".refuted",
+      style: { "line-color": colours.alarm, "target-arrow-color": colours.alarm, "border-color": colours.alarm },
+    },
+    {
+      selector: ".ghost-refuted",
+      style: { "line-color": colours.alarm, "line-style": "dotted", width: 2.5, "target-arrow-shape": "none" },
+    },
     { selector: ".dim", style: { opacity: 0.28 } },
-    { selector: "edge.lit", style: { width: 4, "line-color": colours.alarm, "target-arrow-color": colours.alarm, "source-arrow-color": colours.alarm, opacity: 1, "z-index": 9 } },
+    {
+      selector: "edge.lit",
+      style: {
+        width: 4,
+        "line-color": colours.alarm,
+        "target-arrow-color": colours.alarm,
+        "source-arrow-color": colours.alarm,
+        opacity: 1,
+        "z-index": 9,
+      },
+    },
     { selector: "node.lit", style: { "border-color": colours.alarm, "border-width": 3.5, opacity: 1 } },
     { selector: "edge.ghost", style: { "line-style": "dotted" } },
-    { selector: ":selected", style: { "underlay-color": colours.accent, "underlay-opacity": 0.3, "underlay-padding": 7 } },
+    {
+      selector: ":selected",
+      style: { "underlay-color": colours.accent, "underlay-opacity": 0.3, "underlay-padding": 7 },
+    },
     { selector: "edge:selected", style: { width: 3 } },
-    { selector: ".eh-preview, .eh-ghost-edge", style: { "line-color": colours.accent, "target-arrow-color": colours.accent } },
+    {
+      selector: ".eh-preview, .eh-ghost-edge",
+      style: { "line-color": colours.accent, "target-arrow-color": colours.accent },
+    },
     { selector: ".eh-target, .eh-source", style: { "border-color": colours.accent, "border-width": 3 } },
   ];
 }

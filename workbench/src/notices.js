@@ -10,8 +10,25 @@ export class Notices {
   /** Show a sentence; actions are [label, call] pairs. */
   show(name, sentence, tone = "info", actions = [], milliseconds = 0) {
     this.clear(name);
-    const buttons = actions.map(([label, call]) => el("button", { onclick: () => { this.clear(name); call(); } }, label));
-    const notice = el(`div.notice.${tone}`, {}, el("span", {}, sentence), ...buttons, el("button.quiet", { "aria-label": "Dismiss", onclick: () => this.clear(name) }, "×"));
+    const buttons = actions.map(([label, call]) =>
+      el(
+        "button",
+        {
+          onclick: () => {
+            this.clear(name);
+            call();
+          },
+        },
+        label,
+      ),
+    );
+    const notice = el(
+      `div.notice.${tone}`,
+      {},
+      el("span", {}, sentence),
+      ...buttons,
+      el("button.quiet", { "aria-label": "Dismiss", onclick: () => this.clear(name) }, "×"),
+    );
     this.known.set(name, notice);
     this.element.append(notice);
     if (milliseconds) setTimeout(() => this.known.get(name) === notice && this.clear(name), milliseconds);

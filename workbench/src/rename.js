@@ -23,8 +23,24 @@ export class Rename {
     const box = canvas.boxOf(name);
     const width = Math.max(130, box.w + 20);
     const problem = el("span.problem", { role: "alert" });
-    const input = el("input", { value: name, "aria-label": `Name of ${name}`, spellcheck: "false", autocomplete: "off" });
-    const frame = el("div.rename", { style: { left: `${(box.x1 + box.x2 - width) / 2}px`, top: `${(box.y1 + box.y2) / 2 - 20}px`, width: `${width}px` } }, input, problem);
+    const input = el("input", {
+      value: name,
+      "aria-label": `Name of ${name}`,
+      spellcheck: "false",
+      autocomplete: "off",
+    });
+    const frame = el(
+      "div.rename",
+      {
+        style: {
+          left: `${(box.x1 + box.x2 - width) / 2}px`,
+          top: `${(box.y1 + box.y2) / 2 - 20}px`,
+          width: `${width}px`,
+        },
+      },
+      input,
+      problem,
+    );
     let done = false;
     const close = (keep) => {
       if (done) return;

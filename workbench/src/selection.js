@@ -24,17 +24,38 @@ export class SelectionBar {
     this.element.hidden = !nodes.length && !edges.length;
     if (nodes.length === 1 && !edges.length) fill(this.element, this.#node(nodes[0]));
     else if (edges.length === 1 && !nodes.length) fill(this.element, this.#edge(edges[0]));
-    else fill(this.element, el("strong", {}, `${nodes.length + edges.length} selected`), el("button", { "data-key": "delete", onclick: () => this.remove() }, "Delete"));
+    else
+      fill(
+        this.element,
+        el("strong", {}, `${nodes.length + edges.length} selected`),
+        el("button", { "data-key": "delete", onclick: () => this.remove() }, "Delete"),
+      );
   }
 
   #node(name) {
     const { editor } = this.app;
     const { doc } = editor;
-    const button = (label, title, key, pressed, onclick, disabled = false) => el("button", { title, "data-key": key, "aria-pressed": pressed === null ? null : String(pressed), onclick, disabled }, label);
+    const button = (label, title, key, pressed, onclick, disabled = false) =>
+      el(
+        "button",
+        { title, "data-key": key, "aria-pressed": pressed === null ? null : String(pressed), onclick, disabled },
+        label,
+      );
     return [
       el("strong", {}, name),
-      ...ROLE_BUTTONS.map(([role, label, title]) => button(label, title, role, doc[role].includes(name), () => this.toggle(role))),
-      ...SET_BUTTONS.map(([key, label, title]) => button(label, title, key, isIn(doc, key, name), () => this.toggle(key), doc.latent.includes(name) || doc.outcomes.includes(name))),
+      ...ROLE_BUTTONS.map(([role, label, title]) =>
+        button(label, title, role, doc[role].includes(name), () => this.toggle(role)),
+      ),
+      ...SET_BUTTONS.map(([key, label, title]) =>
+        button(
+          label,
+          title,
+          key,
+          isIn(doc, key, name),
+          () => this.toggle(key),
+          doc.latent.includes(name) || doc.outcomes.includes(name),
+        ),
+      ),
       button("Connect", "Draw an edge from here (E)", "connect", null, () => this.app.connect(name, "directed")),
       button("Rename", "Another name (F2)", "rename", null, () => this.app.rename.start(name)),
       button("Delete", "Delete", "delete", null, () => this.remove()),
@@ -47,11 +68,29 @@ export class SelectionBar {
       editor.apply(changeEdge(editor.doc, edge, kind, from, to), `changed to ${from} ${ARROWS[kind]} ${to}`);
       this.app.canvas.selectEdge({ kind, from, to });
     };
-    const kinds = [["directed", "Cause →"], ["bidirected", "Hidden cause ↔"], ["undirected", "Unknown −"]];
+    const kinds = [
+      ["directed", "Cause →"],
+      ["bidirected", "Hidden cause ↔"],
+      ["undirected", "Unknown −"],
+    ];
     return [
       el("strong", {}, `${edge.from} ${ARROWS[edge.kind]} ${edge.to}`),
-      ...kinds.map(([kind, label]) => el("button", { "data-key": kind, "aria-pressed": String(edge.kind === kind), onclick: () => become(kind) }, label)),
-      el("button", { "data-key": "reverse", disabled: edge.kind !== "directed", onclick: () => become("directed", edge.to, edge.from) }, "Reverse"),
+      ...kinds.map(([kind, label]) =>
+        el(
+          "button",
+          { "data-key": kind, "aria-pressed": String(edge.kind === kind), onclick: () => become(kind) },
+          label,
+        ),
+      ),
+      el(
+        "button",
+        {
+          "data-key": "reverse",
+          disabled: edge.kind !== "directed",
+          onclick: () => become("directed", edge.to, edge.from),
+        },
+        "Reverse",
+      ),
       el("button", { "data-key": "delete", onclick: () => this.remove() }, "Delete"),
     ];
   }
@@ -61,8 +100,12 @@ export class SelectionBar {
     const { nodes } = this.app.canvas.selection;
     const { editor } = this.app;
     if (nodes.length !== 1) return;
-    const changed = role === "context" || role === "inputs" ? toggleIn(editor.doc, role, nodes[0]) : toggleRole(editor.doc, nodes[0], role);
-    const set = role === "context" || role === "inputs" ? ` ${isIn(changed, role, nodes[0]) ? "in" : "not in"} ${role}` : "";
+    const changed =
+      role === "context" || role === "inputs"
+        ? toggleIn(editor.doc, role, nodes[0])
+        : toggleRole(editor.doc, nodes[0], role);
+    const set =
+      role === "context" || role === "inputs" ? ` ${isIn(changed, role, nodes[0]) ? "in" : "not in"} ${role}` : "";
     editor.apply(changed, `${nodes[0]}: ${rolesOf(changed, nodes[0]).join(", ") || "no role"}${set}`);
   }
 

@@ -63,7 +63,8 @@ export function startSession(app, empty, holder) {
 
   const saveSoon = debounced(save, 300);
   const address = debounced(async () => {
-    if (app.page) history.replaceState(null, "", `${location.pathname}${location.search}#${await toFragment(editor.doc)}`);
+    if (app.page)
+      history.replaceState(null, "", `${location.pathname}${location.search}#${await toFragment(editor.doc)}`);
   }, 300);
 
   editor.listen(({ said, origin }) => {
@@ -106,7 +107,8 @@ export function startSession(app, empty, holder) {
     editor.begin(saved);
     const differs = shared && JSON.stringify(toJson(shared)) !== JSON.stringify(toJson(saved));
     if (differs) editor.apply(shared, "opened the drawing of the address", "load");
-    else if (hello.found_saved && saved.nodes.length) app.notices.show("saved", "Your saved drawing is back.", "info", [], 5000);
+    else if (hello.found_saved && saved.nodes.length)
+      app.notices.show("saved", "Your saved drawing is back.", "info", [], 5000);
     status(differs ? "" : "Saved");
     if (hello.interrupted) app.notices.show("runs", hello.interrupted, "warn");
   }
@@ -137,7 +139,12 @@ export function startSession(app, empty, holder) {
     if (alive) {
       app.notices.clear("offline");
       if (dirty) save();
-    } else app.notices.show("offline", "The server does not answer. Your drawing stays on this page and is saved once it is back.", "warn");
+    } else
+      app.notices.show(
+        "offline",
+        "The server does not answer. Your drawing stays on this page and is saved once it is back.",
+        "warn",
+      );
   }
 
   app.tookTable = (table) => {
@@ -158,8 +165,14 @@ function showEmpty(app, empty) {
   fill(
     empty,
     el("h2", {}, "Draw what causes what"),
-    el("p", {}, "Double-click to add a node, or press N. Then say what is predicted and what the prediction should not follow, and see what makes a predictor invariant."),
-    el("p.buttons", {},
+    el(
+      "p",
+      {},
+      "Double-click to add a node, or press N. Then say what is predicted and what the prediction should not follow, and see what makes a predictor invariant.",
+    ),
+    el(
+      "p.buttons",
+      {},
       el("button.primary", { onclick: () => app.openExample("demo") }, "Start with an example"),
       el("button", { onclick: () => app.open("examples") }, "More examples"),
       el("button", { onclick: () => app.open("paste") }, "Paste a graph"),

@@ -3,17 +3,37 @@ import { el } from "./dom.js";
 
 export class Tabs {
   constructor(side, entries, panels) {
+    this.side = side;
     this.names = entries.map(([name]) => name);
     this.panels = panels;
-    this.buttons = new Map(entries.map(([name, title]) => [name, el("button.tab", { role: "tab", id: `cw-tab-${name}`, "aria-controls": `cw-panel-${name}`, onclick: () => this.open(name) }, title)]));
+    this.buttons = new Map(
+      entries.map(([name, title]) => [
+        name,
+        el(
+          "button.tab",
+          { role: "tab", id: `cw-tab-${name}`, "aria-controls": `cw-panel-${name}`, onclick: () => this.open(name) },
+          title,
+        ),
+      ]),
+    );
     const list = el("div.tabs", { role: "tablist", onkeydown: (event) => this.#key(event) }, ...this.buttons.values());
-    this.bodies = new Map(entries.map(([name]) => [name, el("div.panel", { role: "tabpanel", id: `cw-panel-${name}`, "aria-labelledby": `cw-tab-${name}`, tabindex: 0 }, panels[name].element)]));
+    this.bodies = new Map(
+      entries.map(([name]) => [
+        name,
+        el(
+          "div.panel",
+          { role: "tabpanel", id: `cw-panel-${name}`, "aria-labelledby": `cw-tab-${name}`, tabindex: 0 },
+          panels[name].element,
+        ),
+      ]),
+    );
     side.append(list, ...this.bodies.values());
     this.open(this.names[0]);
   }
 
   open(name) {
     this.current = name;
+    this.side.dataset.tab = name;
     for (const [key, button] of this.buttons) {
       button.setAttribute("aria-selected", String(key === name));
       button.tabIndex = key === name ? 0 : -1;

@@ -18,7 +18,8 @@ export function httpTransport() {
     }
   };
   return {
-    ask: (message) => asked("message", { body: JSON.stringify(message), headers: { ...headers, "content-type": "application/json" } }),
+    ask: (message) =>
+      asked("message", { body: JSON.stringify(message), headers: { ...headers, "content-type": "application/json" } }),
     sendTable: (file) => asked(`table?name=${encodeURIComponent(file.name)}`, { body: file, headers }),
     listen(told, connection) {
       const source = new EventSource(`events?token=${encodeURIComponent(token)}`);

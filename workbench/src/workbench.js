@@ -27,7 +27,11 @@ export function mount(root, transport, { page = false } = {}) {
   const app = { root, transport, page, editor: new Editor(), table: null, runs: [], examples: [] };
   // For the console, and for tests that ask where a node stands.
   root.workbench = app;
-  const holder = el("div.drawing", { tabindex: 0, role: "application", "aria-label": "Drawing of the causal graph. Press ? for keys." });
+  const holder = el("div.drawing", {
+    tabindex: 0,
+    role: "application",
+    "aria-label": "Drawing of the causal graph. Press ? for keys.",
+  });
   const empty = el("div.empty");
   const stage = el("section.stage", { "aria-label": "Drawing" }, holder, empty);
   const side = el("section.side", { "aria-label": "Verdict, data and training" });
@@ -39,7 +43,7 @@ export function mount(root, transport, { page = false } = {}) {
   app.ask = (message) => transport.ask(message);
   app.open = (dialog) => openDialog(app, dialog);
   app.openExample = (name) => openExample(app, name);
-  root.replaceChildren(header(app), app.notices.element, el("main", {}, stage, side), app.live);
+  root.replaceChildren(header(app), el("main", {}, stage, side), app.notices.element, app.live);
 
   app.rename = new Rename(app, stage);
   app.canvas = new Canvas(holder, app.editor, {
@@ -58,17 +62,27 @@ export function mount(root, transport, { page = false } = {}) {
     train: new TrainPanel(app),
     whatif: new WhatIfPanel(app),
   };
-  app.tabs = new Tabs(side, [
-    ["verdict", "Verdict"],
-    ["outline", "Outline"],
-    ["data", "Data"],
-    ["train", "Train"],
-    ["whatif", "What if"],
-  ], app.panels);
+  app.tabs = new Tabs(
+    side,
+    [
+      ["verdict", "Verdict"],
+      ["outline", "Outline"],
+      ["data", "Data"],
+      ["train", "Train"],
+      ["whatif", "What if"],
+    ],
+    app.panels,
+  );
   applyTheme(app);
   const keys = listenToKeys(app, holder);
   const stop = startSession(app, empty, holder);
-  const sized = new ResizeObserver(() => app.canvas.cy.resize());
+  let wide = 0;
+  const sized = new ResizeObserver(([{ contentRect }]) => {
+    app.canvas.cy.resize();
+    // A screen that is turned, or a window that is halved, shows the whole drawing again.
+    if (wide && Math.abs(contentRect.width / wide - 1) > 0.2) app.canvas.fit();
+    wide = contentRect.width;
+  });
   sized.observe(stage);
   return () => {
     keys();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 
+@lru_cache(maxsize=64)
 def judge(graph: CausalGraph, roles: Roles) -> Verdict:
-    """Judge the conditions of `ciplearn.causal.conditions` for roles that were checked against the graph."""
+    """Judge the conditions of `ciplearn.causal.conditions` for roles that were checked against the graph.
+
+    Each fold and each copy of an estimator asks again; the answer is the same.
+    """
     conditions = Conditions.of(graph, roles)
     s = default_adjustment(conditions) if roles.adjustment is None else frozenset(graph.numbers(roles.adjustment))
     paths = [

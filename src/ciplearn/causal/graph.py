@@ -7,7 +7,7 @@ are equal and answer every question alike, whatever the order in which they were
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -313,7 +313,11 @@ class CausalGraph(Notations):
             For a graph with undirected edges a `ClassVerdict`, which judges every graph of the class.
         """
         roles = resolve_roles(self, outcome, protected, context, inputs, adjustment)
-        return judge_class(self, roles) if self.undirected else judge(self, roles)
+        if self.undirected:
+            return judge_class(self, roles)
+        verdict = judge(self, roles)
+        # An equal graph may have been judged before, drawn in another way.
+        return verdict if verdict.graph is self else replace(verdict, graph=self)
 
     def members(self, limit: int | None = None) -> Iterator[CausalGraph]:
         """Iterate over the graphs that direct every undirected edge without a cycle and without a new collider."""

@@ -96,7 +96,10 @@ def _run(arguments: list[str]) -> int:
         message = getattr(problem, "format_message", problem.__str__)()
         complain(f"ciplearn: {message.rstrip('.')}; see ciplearn --help.")
         return _MISTAKE
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as ending:
+        # click turns the first into the second.
+        if isinstance(ending, SystemExit) and not isinstance(ending.__context__, BrokenPipeError):
+            raise
         # The reader, such as head, has seen enough.
         _forget_output()
         return 0

@@ -255,13 +255,9 @@ def _with_vcf(
 def _rule(training: Mapping[str, Any]) -> str:
     if training["tolerance"] is None:
         return "Gamma was fixed by hand."
-    loss = f"{training['tolerance']:.3g} of the squared error"
-    if training["task"] == "classification":
-        loss = f"{training['tolerance']:.3g} of {'accuracy' if training['measure'] == 'score' else 'the cross-entropy'}"
-    elif training["measure"] == "score":
-        loss = f"{training['tolerance']:.3g} of R²"
     return (
-        f"It is the largest gamma tried that loses at most {loss} on rows that training does not see. "
+        f"It is the largest gamma tried that loses at most {training['tolerance']:.3g} of what a predictor without a "
+        f"penalty explains, measured by its {training['measure']} on rows that training does not see. "
         f"{training['remark']}".strip()
     )
 

@@ -56,15 +56,19 @@ def fit(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="Search the largest gamma that loses at most this: a share of the squared error (default 0.1), or "
-            "points of accuracy (default 0.02).",
+            help="Search the largest gamma that loses at most this share of what a predictor without a penalty "
+            "explains. Default: 0.1.",
             min=0,
             rich_help_panel=_CHOICE,
         ),
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(help="What the tolerance is about: loss or score (R², accuracy).", rich_help_panel=_CHOICE),
+        typer.Option(
+            help="What the tolerance is about: loss (squared error or log loss, the default), score (R² or accuracy), "
+            "auc or balanced_accuracy.",
+            rich_help_panel=_CHOICE,
+        ),
     ] = None,
     penalty: Annotated[
         str | None,
@@ -163,7 +167,7 @@ def fit(
     plan = Plan(
         gamma=gamma,
         tolerance=tolerance,
-        measure=measure or ("score" if rows.task == "classification" else "loss"),
+        measure=measure or "loss",
         penalty=penalty,
         on_violation=on_violation,
         compare=compare,

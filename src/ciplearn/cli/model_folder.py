@@ -25,6 +25,9 @@ from ciplearn.learning.frontier import Point
 _MODEL, _TRAINING, _HELD_OUT = "model.json", "training.json", "held_out.csv"
 _FORMAT = 2
 
+# Where a trial is the model of the folder.
+_ITSELF = "."
+
 # In MiB; a training has a few gammas and columns.
 _LARGEST = 16
 
@@ -103,7 +106,10 @@ class ModelFolder:
 
     def trials(self) -> dict[float, CIPEstimator]:
         """Load the models of the trials."""
-        return {trial["gamma"]: load_model(self.path / trial["folder"]) for trial in self.training["trials"]}
+        return {
+            trial["gamma"]: self.model if trial["folder"] == _ITSELF else load_model(self.path / trial["folder"])
+            for trial in self.training["trials"]
+        }
 
     def in_kinds(self, table: pd.DataFrame, columns: Sequence[str], where: str, first_row: int = 1) -> pd.DataFrame:
         """Return columns as training knew them."""
@@ -169,8 +175,10 @@ def write_folder(
     save_model(model, folder, dict(scores))
     listed = []
     for place, point in enumerate(trace.points):
-        name = f"trials/{place:02d}"
-        save_model(trials[point.gamma], folder / name, dict(point.measures))
+        # The model itself is one of them, unless it was trained once more.
+        name = _ITSELF if trials[point.gamma] is model else f"trials/{place:02d}"
+        if name != _ITSELF:
+            save_model(trials[point.gamma], folder / name, dict(point.measures))
         listed.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
     said = {"format": _FORMAT, **training, "trials": listed, "scores": dict(scores)}
     text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
@@ -204,7 +212,7 @@ def _check(training: Mapping[str, Any], model: CIPEstimator) -> None:
         isinstance(missing, list) and all(isinstance(cell, str) for cell in missing),
         isinstance(reading["only_missing"], bool),
         # Inside this folder and nowhere else.
-        all(re.fullmatch(r"trials/\d+", trial["folder"]) for trial in trials),
+        all(trial["folder"] == _ITSELF or re.fullmatch(r"trials/\d+", trial["folder"]) for trial in trials),
         all(_is_number(trial["gamma"]) and all(map(_is_number, trial["measures"].values())) for trial in trials),
         all({"loss", "score"} <= set(trial["measures"]) for trial in trials),
     ]

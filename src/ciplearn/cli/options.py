@@ -236,7 +236,7 @@ def keep_inputs(out: Path, *inputs: Path | None) -> None:
         if read is None or not read.exists():
             continue
         known = Path(os.path.realpath(read))
-        if place == known or (place.is_file() and place.samefile(known)):
+        if place == known or (place.is_file() and place.samefile(read)):
             raise InputError(f"{out} is what this command reads; pass the name of another file to write.")
         if place in known.parents:
             raise InputError(f"{read} is read, and lies in {out}; pass another place to write.")

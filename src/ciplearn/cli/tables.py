@@ -13,7 +13,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -113,14 +113,13 @@ class TableFile:
             with self.kept_from_pipe() as copy, copy.opened(labels, copied) as again:
                 yield again
             return
-        with reading(self.path):
-            content = self.path.open("rb") if self.is_pipe else self._content()
-            kind = _ParquetTable if self.is_parquet else _TextTable
-            table: OpenTable = kind(self, content, labels, copied)
-        try:
+        with ExitStack() as closing:
+            with reading(self.path):
+                content = closing.enter_context(self.path.open("rb")) if self.is_pipe else self._content()
+                kind = _ParquetTable if self.is_parquet else _TextTable
+                table: OpenTable = kind(self, content, labels, copied)
+            closing.callback(table.close)
             yield table
-        finally:
-            table.close()
 
     def identity(self) -> dict[str, Any]:
         """Say which table this is and how it is read, so that it is known again."""

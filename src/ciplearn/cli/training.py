@@ -139,7 +139,8 @@ def estimator(rows: TrainingTable, plan: Plan) -> CIPEstimator:
         protected=list(verdict.protected),
         context=list(verdict.context),
         inputs=list(verdict.inputs),
-        adjustment=list(verdict.adjustment),
+        # As it was asked for, so that the graph is judged once; None is settled alike.
+        adjustment=rows.request.adjustment,
         penalty=_penalty(plan.penalty, conditional=bool(verdict.independence.given)),
         # The paper prepares its penalty batch by batch.
         prepare_once=plan.penalty != "hscic-paper",

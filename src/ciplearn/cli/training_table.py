@@ -91,10 +91,11 @@ class TrainingTable:
                 f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {request.missing!r}; name one."
             )
         outcome = _outcome(request)
-        with source.unchanged(), source.opened(labels=request.categories) as opened:
+        with source.unchanged():
             identity = source.identity()
-            nodes = _nodes_in(request, opened.names)
-            cells = opened.read(nodes)
+            with source.opened(labels=request.categories) as opened:
+                nodes = _nodes_in(request, opened.names)
+                cells = opened.read(nodes)
         table = _in_kinds(cells, outcome, request)
         roles = settle_roles(
             table.drop(columns=outcome),

@@ -1,4 +1,4 @@
-"""Which mechanism a node gets: the simplest of those that predict held-out rows about as well as the best."""
+"""Which mechanism a node gets: of those that predict held-out rows best, the simplest whose noise passes its test."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ciplearn.scm.links import Identity, Link, Log, Logit
 from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, LocationScale
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.multinomial import Multinomial
+from ciplearn.scm.noise_test import NoiseTest, judge_noise
 from ciplearn.scm.quantiles import SimultaneousQuantiles
 from ciplearn.scm.recipe import NodeSample, Recipe
 from ciplearn.scm.scoring import row_losses
@@ -65,10 +66,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates from simple to flexible, and the place of the one that was chosen."""
+    """The candidates from simple to flexible, the place of the one that was chosen, and the test of its noise."""
 
     candidates: tuple[Candidate, ...]
     place: int
+    test: NoiseTest
 
     @property
     def chosen(self) -> Candidate:
@@ -89,6 +91,8 @@ class Choice:
 def choose(recipes: Sequence[Recipe] | None, train: NodeSample, held_out: NodeSample, generator: Generator) -> Choice:
     """Fit candidates to some rows, score them on others, and choose.
 
+    Of those that are about as good as the best, the first whose noise passes the test; the first of all if none does.
+
     Parameters
     ----------
     recipes : sequence of Recipe, optional
@@ -96,8 +100,13 @@ def choose(recipes: Sequence[Recipe] | None, train: NodeSample, held_out: NodeSa
     """
     candidates = tuple(_candidates(recipes, train, held_out, generator))
     best = min(candidates, key=lambda candidate: candidate.losses.mean())
-    place = next(k for k, candidate in enumerate(candidates) if candidate.behind(best) <= STANDARD_ERRORS)
-    return Choice(candidates, place)
+    good = [place for place, candidate in enumerate(candidates) if candidate.behind(best) <= STANDARD_ERRORS]
+    tests = {}
+    for place in good:
+        tests[place] = judge_noise(candidates[place].mechanism, train, held_out, generator)
+        if not tests[place].fails:
+            return Choice(candidates, place, tests[place])
+    return Choice(candidates, good[0], tests[good[0]])
 
 
 def _candidates(
@@ -121,7 +130,10 @@ def _candidates(
     if recipes is not None:
         return [tried(recipe) for recipe in recipes]
     if isinstance(train.kind, Categories):
-        return [tried(Multinomial())]
+        linear = tried(Multinomial())
+        # Bends cost many times what lines cost, so they are tried where lines do not do.
+        bent = judge_noise(linear.mechanism, train, held_out, generator).fails
+        return [linear, tried(Multinomial(smooth=True))] if bent else [linear]
     links = [Identity()] if isinstance(train.kind, Vector) else _links(train, held_out)
     plain = [tried(AdditiveNoise(link=link)) for link in links]
     wide = [tried(LocationScale(link)) for link in links]
@@ -161,19 +173,23 @@ def ambiguity(choice: Choice, held_out: NodeSample, generator: Generator) -> str
         )
     order = generator.permutation(held_out.n)
     elsewhere = {parent: held_out.values[parent][order] for parent in held_out.parents}
-    seed = int(generator.integers(2**32))
+    spread = np.maximum(held_out.target.std(axis=0), np.finfo(float).tiny)
 
     def imagined(mechanism: Mechanism) -> Array:
-        noise = mechanism.posterior(held_out.values, held_out.target, np.random.default_rng(seed))
+        noise = mechanism.posterior(held_out.values, held_out.target, generator)
         return mechanism.evaluate(elsewhere, noise)
 
-    spread = np.maximum(held_out.target.std(axis=0), np.finfo(float).tiny)
+    def apart(other: Mechanism) -> float:
+        gap = np.abs(imagined(other) - imagined(chosen.mechanism)) / spread
+        return float(np.mean(np.minimum(gap, 1.0)))
+
+    # Where noise is drawn, two draws of one mechanism differ, too.
+    by_chance = apart(chosen.mechanism)
     for other in choice.equals:
-        gap = np.abs(imagined(other.mechanism) - imagined(chosen.mechanism)) / spread
-        if float(np.mean(np.minimum(gap, 1.0))) > _DIFFERENT:
+        if (gap := apart(other.mechanism)) > by_chance + _DIFFERENT:
             return (
                 f"{node}: '{other.recipe.label}' predicts about as well as '{chosen.recipe.label}' and imagines other "
-                f"values (by {100 * float(np.mean(gap)):.0f} % of its spread on average)."
+                f"values (by {100 * gap:.0f} % of its spread on average)."
             )
     return None
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from ciplearn.scm.choice import Choice, ambiguity, choose
 from ciplearn.scm.mechanism import Mechanism
-from ciplearn.scm.noise_test import NoiseTest, judge_noise
+from ciplearn.scm.noise_test import NoiseTest
 from ciplearn.scm.recipe import NodeSample, Recipe
 from ciplearn.scm.report import Alternative, NodeFit, law_distance
 from ciplearn.scm.roots import FittedRoot
@@ -24,9 +24,7 @@ _SCORED = 5
 # Rows that the mechanism makes for the report.
 _REPORT_ROWS = 5000
 
-# A node is a misfit where its noise is found to depend on the parents at this level, or where the law that it makes is
-# further than this from the observed one.
-_LEVEL = 0.05
+# A node is a misfit, too, where the law that it makes is further than this from the observed one.
 _LARGEST_DISTANCE = 0.1
 
 
@@ -53,7 +51,6 @@ def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generato
     """Choose a mechanism on held-out rows, judge it on them, and fit it to all rows."""
     train, held_out = split(sample, generator)
     choice = choose(recipes, train, held_out, generator)
-    test = judge_noise(choice.chosen.mechanism, train, held_out, generator)
     unclear = ambiguity(choice, held_out, generator)
     mechanism = choice.chosen.recipe.fit(sample, generator)
     reference = marginal_losses(held_out, train.target)
@@ -70,9 +67,9 @@ def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generato
         own.name,
         own.value,
         distance,
-        test.p_value,
+        choice.test.p_value,
         tried,
-        _misfit(sample.node, choice.chosen.recipe.label, test, distance),
+        _misfit(sample.node, choice.chosen.recipe.label, choice.test, distance),
         unclear,
     )
     return NodeEstimate(mechanism, fit, choice)
@@ -116,7 +113,7 @@ def _distance(sample: NodeSample, mechanism: Mechanism, generator: Generator) ->
 
 
 def _misfit(node: str, label: str, test: NoiseTest, distance: float) -> str | None:
-    if test.p_value < _LEVEL:
+    if test.fails:
         return (
             f"The noise recovered for {node} depends on its parents (p = {test.p_value:.2g}, correlation "
             f"{test.dependence:.2f}): '{label}' does not fit, so what the model says about {node} and its descendants "

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
-
-from numpy.random import Generator
 
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.choice import Choice
 from ciplearn.scm.estimate import Memory
-from ciplearn.scm.kinds import Array, Kind
+from ciplearn.scm.kinds import Kind
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.model import StructuralCausalModel
 from ciplearn.scm.report import FitReport
-
-
-@dataclass(frozen=True)
-class JointNoise:
-    """Rows of the noises of nodes that share hidden causes: they are drawn together."""
-
-    rows: Mapping[str, Array]
-
-    def draw(self, n: int, generator: Generator) -> dict[str, Array]:
-        """Rows, with replacement."""
-        place = generator.integers(len(next(iter(self.rows.values()))), size=n)
-        return {node: values[place] for node, values in self.rows.items()}
+from ciplearn.scm.roots import JointNoise
+from ciplearn.scm.saving import read_parts, write_parts
 
 
 class EstimatedModel(StructuralCausalModel):
@@ -95,3 +83,33 @@ class EstimatedModel(StructuralCausalModel):
         other = copy.copy(self)
         other.mechanisms = {**self.mechanisms, **mechanisms}
         return other
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file, as data without pickle; see `load`.
+
+        The mechanisms that were tried are left out: the report keeps their scores, but `variants` and ``like=`` need a
+        fit.
+
+        Raises
+        ------
+        InputError
+            For a mechanism with parts that are not this library's, such as a scikit-learn regressor.
+        """
+        graph = self.graph
+        parts = {
+            "nodes": graph.nodes,
+            "latent": tuple(sorted(graph.latent)),
+            "edges": graph.directed,
+            "mechanisms": self.mechanisms,
+            "kinds": self.kinds,
+            "report": self.report,
+            "joint_noise": self.joint_noise,
+        }
+        write_parts(parts, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that `save` wrote; it imagines what the saved one did, to the last bit."""
+        parts = read_parts(Path(path))
+        graph = CausalGraph.from_edges(parts["edges"], nodes=parts["nodes"], latent=parts["latent"])
+        return cls(graph, parts["mechanisms"], parts["kinds"], parts["report"], joint_noise=parts["joint_noise"])

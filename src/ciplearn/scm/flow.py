@@ -60,31 +60,49 @@ class MonotoneFlow(Recipe):
         """Fit by maximum likelihood."""
         if isinstance(sample.kind, Categories):
             raise InputError(f"{sample.node} holds labels, which a flow cannot make; use Multinomial for this node.")
-        problem = _Problem(sample, self, _zuko())
+        problem = _Problem(sample, self)
         networks = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
-        design = sample.design if sample.parents else None
-        return FittedFlow(design, problem.inputs, problem.target, networks["flow"], sample.target.ndim == 2)
+        return FittedFlow(
+            sample.design, problem.inputs, problem.target, problem.shape, networks["flow"], sample.target.ndim == 2
+        )
+
+
+@dataclass(frozen=True)
+class FlowShape:
+    """What it takes to build a flow."""
+
+    features: int
+    context: int
+    transforms: int
+    bins: int
+    hidden: int
+
+    def network(self) -> nn.Module:
+        """Return a flow that was not trained."""
+        flow = _zuko().flows.NSF(
+            features=self.features,
+            context=self.context,
+            transforms=self.transforms,
+            bins=self.bins,
+            hidden_features=(self.hidden, self.hidden),
+        )
+        # Single precision would lose the observed row at the sixth digit on the way to the noise and back.
+        return flow.double()
 
 
 class _Problem:
     """What one flow is trained on."""
 
-    def __init__(self, sample: NodeSample, recipe: MonotoneFlow, zuko: Any) -> None:
-        self.sample, self.recipe, self.zuko = sample, recipe, zuko
+    def __init__(self, sample: NodeSample, recipe: MonotoneFlow) -> None:
+        self.sample = sample
         self.inputs = Scaler.of(sample.matrix() if sample.parents else None)
         self.target = Scaler.of(sample.target.reshape(sample.n, -1))
+        self.shape = FlowShape(
+            self.target.mean.size, self.inputs.mean.size, recipe.transforms, recipe.bins, recipe.hidden
+        )
 
     def networks(self) -> nn.ModuleDict:
-        recipe = self.recipe
-        flow = self.zuko.flows.NSF(
-            features=self.target.mean.size,
-            context=self.inputs.mean.size,
-            transforms=recipe.transforms,
-            bins=recipe.bins,
-            hidden_features=(recipe.hidden, recipe.hidden),
-        )
-        # Single precision would lose the observed row at the sixth digit on the way to the noise and back.
-        return nn.ModuleDict({"flow": flow.double()})
+        return nn.ModuleDict({"flow": self.shape.network()})
 
     def tensors(self) -> list[Tensor]:
         sample = self.sample
@@ -101,9 +119,10 @@ class _Problem:
 class FittedFlow(Mechanism):
     """V = f̂(pa, U) with its inverse."""
 
-    design: Design | None
+    design: Design
     inputs: Scaler
     target: Scaler
+    shape: FlowShape
     flow: nn.Module
     vector: bool
 
@@ -146,7 +165,7 @@ class FittedFlow(Mechanism):
         return self.target.tensor(value.reshape(len(value), -1), torch.float64)
 
     def _through(self, parents: Parents, rows: Tensor, what: str) -> Array:
-        context = None if self.design is None else self.inputs.tensor(self.design(parents), torch.float64)
+        context = self.inputs.tensor(self.design(parents), torch.float64) if self.design.nodes else None
         pieces = []
         with torch.no_grad():
             for start in range(0, len(rows), _BLOCK):

@@ -7,18 +7,23 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Array, Categories
-from ciplearn.scm.mechanism import Mechanism, Parents
+from ciplearn.scm.mechanism import Parents
 from ciplearn.scm.recipe import NodeSample, Recipe
 from ciplearn.scm.scoring import label_frequencies
+from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction, choose_features
+
+# Bumps, the widths to choose from, and rows of a smooth regression: its steps cost rows × features × levels.
+_CENTRES = 60
+_WIDTHS = (0.1, 0.5, 2.0)
+_SMOOTH_ROWS = 8000
 
 
 @dataclass(frozen=True)
@@ -29,16 +34,21 @@ class Multinomial(Recipe):
     ----------
     classifier : scikit-learn classifier with predict_proba, optional
         Cloned before it is fitted. Default: multinomial logistic regression on standardised parents.
+    smooth : bool
+        Without a classifier: whether log p̂ bends where the data do, instead of being linear in the parents.
     """
 
     classifier: Any = None
+    smooth: bool = False
 
     @property
     def label(self) -> str:
         """The classifier's name."""
-        return f"multinomial, {'logistic' if self.classifier is None else type(self.classifier).__name__}"
+        if self.classifier is not None:
+            return f"multinomial, {type(self.classifier).__name__}"
+        return f"multinomial, {'smooth ' if self.smooth else ''}logistic"
 
-    def fit(self, sample: NodeSample, generator: Generator) -> Mechanism:
+    def fit(self, sample: NodeSample, generator: Generator) -> GumbelMax:
         """Fit the classifier; levels that these rows lack get a vanishing probability."""
         if not isinstance(sample.kind, Categories):
             raise InputError(
@@ -49,10 +59,30 @@ class Multinomial(Recipe):
         base = label_frequencies(sample.kind, sample.target, sample.node)
         if len(np.unique(codes)) < 2:
             return GumbelMax(sample.kind.levels, base, sample.node)
-        classifier = default_classifier() if self.classifier is None else self._cloned()
-        classifier.fit(sample.matrix(), codes)
-        probabilities = ClassProbabilities(sample.design, classifier, len(sample.kind.levels))
+        probabilities = self._probabilities(sample, codes, len(base), generator)
         return GumbelMax(sample.kind.levels, probabilities, sample.node)
+
+    def _probabilities(self, sample: NodeSample, codes: Array, levels: int, generator: Generator) -> Any:
+        matrix = sample.matrix()
+        if self.classifier is not None:
+            classifier = self._cloned()
+            classifier.fit(matrix, codes)
+            return ClassifierProbabilities(sample.design, classifier, levels)
+        if self.smooth:
+            few = np.sort(generator.permutation(sample.n)[:_SMOOTH_ROWS])
+            matrix, codes = matrix[few], codes[few]
+            features = choose_features(matrix, np.eye(levels)[codes], _WIDTHS, _CENTRES)
+        else:
+            features = SmoothFeatures.of(matrix, 1.0, 0)
+        rows = features(matrix)
+        spread = np.where(rows.std(axis=0) > 0, rows.std(axis=0), 1.0)
+        fitted = LogisticRegression(max_iter=1000).fit(rows / spread, codes)
+        slope, level = fitted.coef_.T, fitted.intercept_
+        if slope.shape[1] == 1:
+            # Two levels share one line: the first has 0.
+            slope, level = np.hstack([np.zeros_like(slope), slope]), np.append(0.0, level)
+        function = features.function(slope / spread[:, None], level)
+        return SmoothProbabilities(sample.design, function, fitted.classes_.astype(np.int64), levels)
 
     def _cloned(self) -> Any:
         if not (hasattr(self.classifier, "fit") and hasattr(self.classifier, "predict_proba")):
@@ -63,14 +93,26 @@ class Multinomial(Recipe):
         return clone(self.classifier)
 
 
-def default_classifier() -> Pipeline:
-    """Multinomial logistic regression."""
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+@dataclass(frozen=True)
+class SmoothProbabilities:
+    """p̂(pa) = softmax f(pa) over the levels that the fit has met, 0 for all others."""
+
+    design: Design
+    function: SmoothFunction  # one output per level that was met
+    met: Array  # codes of those levels
+    levels: int
+
+    def __call__(self, parents: Parents) -> Array:  # (n, K)
+        """Return the probabilities of some rows."""
+        scores = self.function(self.design(parents))
+        table = np.zeros((len(scores), self.levels))
+        table[:, self.met] = softmax(scores, axis=1) if len(scores) else 0.0
+        return table
 
 
 @dataclass(frozen=True)
-class ClassProbabilities:
-    """p̂(pa) of all levels, whichever of them the classifier has met."""
+class ClassifierProbabilities:
+    """p̂(pa) of all levels, whichever of them a scikit-learn classifier has met."""
 
     design: Design
     classifier: Any

@@ -27,6 +27,9 @@ from ciplearn.scm.smooth_ridge import RidgeSystem, choose_features
 _CENTRES = 40
 _WIDTHS = (0.2, 1.0)
 
+# At most this share of right mechanisms fails.
+LEVEL = 0.05
+
 # A correlation that estimation alone may leave, and that hardly moves what is imagined.
 _IMMATERIAL = 0.1
 
@@ -52,6 +55,11 @@ class NoiseTest:
 
     p_value: float
     dependence: float
+
+    @property
+    def fails(self) -> bool:
+        """Whether the noise was found to depend on the parents."""
+        return self.p_value < LEVEL
 
 
 NOTHING_TO_TEST = NoiseTest(float("nan"), float("nan"))

@@ -94,11 +94,6 @@ class ObservedLaw:
             below, upto = (np.where(counts > 1, ranks, middle) for ranks in (below, upto))
         return cls(values, below, upto)
 
-    @property
-    def is_discrete(self) -> bool:
-        """Whether every value takes an interval of ranks."""
-        return bool((self.upto > self.below).all())
-
     def interval(self, values: Array) -> tuple[Array, Array]:  # (n,) -> (n,), (n,)
         """Return the ranks below and up to some values; the nearest ones for values that were never seen."""
         place = np.searchsorted(self.values, values, side="right") - 1
@@ -131,9 +126,9 @@ class ObservedLaw:
         heavy = self.upto - self.below > 1 / (_KNOTS + 1)
         edges = np.concatenate([self.upto[heavy], self.below[heavy]])
         grid = np.arange(1, _KNOTS + 1) / (_KNOTS + 1)
-        if self.is_discrete:
-            # A rank inside the interval of a value is the rank of no threshold.
-            grid = self.upto[np.searchsorted(self.upto, grid).clip(max=len(self.upto) - 1)]
+        # A rank inside the interval of a value is the rank of no threshold: the value's own takes its place.
+        place = np.searchsorted(self.upto, grid).clip(max=len(self.upto) - 1)
+        grid = np.where(grid > self.below[place], self.upto[place], grid)
         kept: list[float] = []
         for rank in (*np.unique(edges), *grid):
             inside = _LEAST_STEP / 2 <= rank <= 1 - _LEAST_STEP / 2
@@ -198,15 +193,17 @@ def _fit_movement(matrix: Array, left: Array, law: ObservedLaw) -> RankMovement:
     features = choose_features(matrix, polynomials, WIDTHS, _CENTRES)
     rows = features(matrix)
     reached = upto[:, None] <= knots + 1e-12  # (n, k)
-    coefficients, level = _chain(rows - (middle := rows.mean(axis=0)), reached.astype(float), knots)
-    return RankMovement(knots, features.function(coefficients, level - middle @ coefficients))
+    return RankMovement(knots, features.function(*logistic_regressions(rows, reached.astype(float), knots)))
 
 
-def _chain(features: Array, reached: Array, knots: Array) -> tuple[Array, Array]:  # (n, p), (n, k) -> (p, k), (k,)
-    """Logistic regressions from the middle knot outwards, each shrunk towards the one before it."""
+def logistic_regressions(
+    features: Array, reached: Array, knots: Array
+) -> tuple[Array, Array]:  # (n, p), (n, k), (k,) -> (p, k), (k,)
+    """Regressions with the offsets logit r_k from the middle knot outwards, each shrunk towards the one before it."""
+    centre = features.mean(axis=0)
     n, size = features.shape
-    rows = np.hstack([features, np.ones((n, 1))])
-    scale = float(np.square(features).mean()) or 1.0
+    rows = np.hstack([features - centre, np.ones((n, 1))])
+    scale = float(features.var(axis=0).mean()) or 1.0
     middle = int(np.abs(knots - 0.5).argmin())
     # The strength of the ridge is judged at the median and at the quartiles.
     judges = [middle, *(int(np.abs(knots - quartile).argmin()) for quartile in (0.25, 0.75))]
@@ -226,7 +223,7 @@ def _chain(features: Array, reached: Array, knots: Array) -> tuple[Array, Array]
         near = found[place - 1 if place > middle else place + 1]
         found[place] = _logistic(rows, reached[:, place], offset[place], near, ridge * scale)
     table = np.stack([found[place] for place in range(len(knots))], axis=1)
-    return table[:-1], table[-1]
+    return table[:-1], table[-1] - centre @ table[:-1]
 
 
 def _logistic(rows: Array, reached: Array, offset: float, near: Array, ridge: float) -> Array:

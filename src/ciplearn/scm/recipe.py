@@ -46,7 +46,7 @@ class NodeSample:
     @property
     def design(self) -> Design:
         """How the parents become numbers."""
-        return Design(self.parents, self.kinds)
+        return Design(self.parents, {parent: self.kinds[parent] for parent in self.parents})
 
     def take(self, rows: Array) -> NodeSample:
         """Return some of the rows, by place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,3 +33,15 @@ class FittedRoot(Mechanism):
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
         """Return the value itself."""
         return value
+
+
+@dataclass(frozen=True)
+class JointNoise:
+    """Rows of the noises of nodes that share hidden causes: they are drawn together."""
+
+    rows: Mapping[str, Array]
+
+    def draw(self, n: int, generator: Generator) -> dict[str, Array]:
+        """Rows, with replacement."""
+        place = generator.integers(len(next(iter(self.rows.values()))), size=n)
+        return {node: values[place] for node, values in self.rows.items()}

@@ -98,7 +98,8 @@ class SmoothFeatures:
         spread = spread if relevance is None else spread / relevance
         mean = matrix.mean(axis=0)
         rows = np.random.default_rng(0).permutation(len(matrix))
-        centres = np.unique((matrix[rows[: 2 * n_centres]] - mean) / spread, axis=0)
+        centres = (matrix[rows[: 2 * n_centres]] - mean) / spread
+        centres = np.unique(centres, axis=0) if n_centres else centres
         if len(centres) > n_centres:
             centres = centres[np.sort(np.random.default_rng(1).permutation(len(centres))[:n_centres])]
         return cls.around(mean, spread, centres, width / matrix.shape[1])
@@ -107,7 +108,7 @@ class SmoothFeatures:
     def around(cls, mean: Array, spread: Array, centres: Array, bump: float) -> Self:
         """Return the features with bumps around some centres."""
         values, vectors = np.linalg.eigh(_bumps(centres, centres, bump))
-        kept = values > _RANK * values[-1]
+        kept = values > _RANK * values.max(initial=0.0)
         return cls(mean, spread, centres, bump, vectors[:, kept] / np.sqrt(values[kept]))
 
     def __call__(self, matrix: Array) -> Array:  # (n, c) -> (n, c + r)

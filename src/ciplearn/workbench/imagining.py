@@ -62,7 +62,7 @@ class Imagination:
         rows = table.typed(document)
         if task_of(rows[verdict.outcome]) == "classification":
             rows = rows.assign(**{verdict.outcome: labels(rows[verdict.outcome]).astype("category")})
-        _, judging = split(rows, len(table.text), recipe.seed)
+        _, judging, _ = split(rows, len(table.text), recipe.seed)
         model = load_model(kept)
         return cls(
             judging.drop(columns=verdict.outcome),

@@ -221,21 +221,30 @@ class Runs:
     # ---------------------------------------------------------------- keeping a stop
 
     def keep(self, name: Any, key: Any) -> Run:
-        """Run the commands of a stop: a model folder and a report, as the command line makes them."""
+        """Run the commands of a stop: a model folder and a report, as the command line makes them.
+
+        The command line has no counterfactual route: there, the model of the walk itself is kept and audited.
+        """
         run, stop = self._stop(name, key)
-        if stop["route"] != "independence":
-            raise InputError("The command line trains the independence route only; keep a stop of that route.")
         with self._lock:
             self._refuse_second()
             folder = self._kept_folder(name, key)
             self._drop_kept(name, key)
             folder.mkdir(parents=True)
-            table = run["table"]["path"]
-            commands = [self._words(run, stop, table), audit_line(Recipe.read(run["recipe"]), table)]
-            write_json(folder / "request.json", {"kind": "keep", "folder": str(folder), "commands": commands})
+            write_json(folder / "request.json", self._keeping(run, stop, folder))
             run["kept"][key] = {"status": "running", "phase": "Starting", "done": 0, "total": 2}
             self._begin(name, folder, lambda said: self._kept(name, key, said))
         return self._changed(name)
+
+    def _keeping(self, run: Run, stop: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        table = run["table"]["path"]
+        if stop["route"] == "independence":
+            commands = [self._words(run, stop, table), audit_line(Recipe.read(run["recipe"]), table)]
+            return {"kind": "keep", "folder": str(folder), "commands": commands}
+        walked = self.store.run_folder(run["name"]) / "stops" / stop["key"]
+        asked = {key: run[key] for key in ("document", "recipe")}
+        about = {"table": table, "shown": run["table"]["name"], "folder": str(folder), "stop": str(walked)}
+        return {"kind": "keep walked", **asked, **about}
 
     def _words(self, run: Run, stop: Mapping[str, Any], table: str) -> list[str]:
         document, recipe = Document.read(run["document"]), Recipe.read(run["recipe"])
@@ -286,6 +295,8 @@ class Runs:
         table = run["table"]["name"]
         if what == "script":
             return script(document, recipe, stop, run["epochs"], table, run["task"])
+        if stop["route"] != "independence":
+            raise InputError("The command line has no counterfactual route; take the Python script.")
         fit = shown(self._words(run, stop, table))
         return f"{fit}\n{shown(audit_line(recipe, table))}\n"
 

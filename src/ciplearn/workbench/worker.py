@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,10 +23,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ciplearn import CIPClassifier, CIPRegressor, baselines, fit_scm
+from ciplearn import CIPClassifier, CIPRegressor, audit, baselines, fit_scm
 from ciplearn._core.errors import CiplearnError
+from ciplearn._core.files import write_text
+from ciplearn._core.wording import as_list
 from ciplearn.cli.training_table import held_out_rows
 from ciplearn.estimators import load_model, save_model
+from ciplearn.report import Report
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.measures import Judge
@@ -60,7 +64,7 @@ class Walk:
         self.task = task_of(rows[self.outcome])
         if self.task == "classification":
             rows = rows.assign(**{self.outcome: labels(rows[self.outcome]).astype("category")})
-        self.training, self.judging = split(rows, len(table.text), self.recipe.seed)
+        self.training, self.judging, self.held = split(rows, len(table.text), self.recipe.seed)
         if self.models:
             self.training = self.judging = rows
         self.epochs = self.recipe.epochs(len(self.training))
@@ -69,7 +73,8 @@ class Walk:
         """Train and measure, stop by stop."""
         walks: list[str] = [route for route in ("independence", "counterfactual") if route in self.recipe.routes]
         rivals = [route for route in self.recipe.routes if route in _RIVALS]
-        steps = len(walks) * len(self.recipe.gammas) if not self.models else len(self.models)
+        # The stop without a penalty belongs to every route, and is trained once.
+        steps = len(walks) * (len(self.recipe.gammas) - 1) + 1 if not self.models else len(self.models)
         tell(
             task=self.task,
             rows={"training": len(self.training), "judging": len(self.judging)},
@@ -109,9 +114,11 @@ class Walk:
             if extra is None:
                 continue
             for place, gamma in enumerate(self.recipe.gammas):
+                if gamma == 0 and route != walks[0]:
+                    continue
                 title = "without a penalty" if gamma == 0 else f"with gamma {gamma:g}"
                 tell(phase=f"Training {title} ({route} route)")
-                model = self._estimator(gamma=gamma, **extra).fit(
+                model = self._estimator(gamma=gamma, **(extra if gamma > 0 else {})).fit(
                     self.training.drop(columns=self.outcome), self.training[self.outcome].to_numpy()
                 )
                 yield {"key": f"{route[0]}{place:02d}", "route": route, "gamma": gamma}, model
@@ -174,12 +181,13 @@ def told_apart(what: str) -> Iterator[None]:
         tell(note=f"{what} was left out: {problem}")
 
 
-def split(rows: pd.DataFrame, n_rows: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split(rows: pd.DataFrame, n_rows: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Three fifths train and a fifth judges; the fifth that ``ciplearn fit`` keeps for its audit is seen by neither."""
-    seen = rows[~rows.index.isin(held_out_rows(n_rows, HELD_OUT, seed))]
+    kept = rows.index.isin(held_out_rows(n_rows, HELD_OUT, seed))
+    seen = rows[~kept]
     order = np.random.default_rng(seed).permutation(len(seen))
     first = int(0.75 * len(seen))
-    return seen.iloc[np.sort(order[:first])], seen.iloc[np.sort(order[first:])]
+    return seen.iloc[np.sort(order[:first])], seen.iloc[np.sort(order[first:])], rows[kept]
 
 
 def labels(column: pd.Series) -> pd.Series:
@@ -201,6 +209,29 @@ def keep(request: dict[str, Any]) -> None:
         tell(phase=phase, step=True, said=done.stdout[-200_000:])
 
 
+def keep_walked(request: dict[str, Any]) -> None:
+    """Keep the very model of the walk, for a route that the command line does not have, and audit it."""
+    folder, walked = Path(request["folder"]), Path(request["stop"])
+    tell(phase="Auditing it on rows that nobody has seen", done=0, total=2)
+    walk = Walk(folder, request)
+    model = load_model(walked)
+    scm = fit_scm(walk.document.graph, walk.held, random_state=walk.recipe.seed + 2)
+    found = audit(model, scm, walk.held, n_points=200, n_interventions=50, n_draws=10, random_state=walk.recipe.seed)
+    report = Report(
+        audit=found,
+        model=model,
+        rows=walk.held,
+        title=f"Predicting {walk.outcome}, and {as_list(walk.verdict.protected)}",
+        rule="This stop was kept on the workbench.",
+        penalty="variance over imagined rows",
+        about_rows=f"Audited on: {len(walk.held)} rows that neither training nor the walk has seen.",
+    )
+    tell(step=True)
+    shutil.copytree(walked, folder / "model")
+    write_text(folder / "report.html", report.to_html())
+    tell(phase="Done", step=True)
+
+
 def end_with_parent() -> None:
     """End, with all that was started here, when standard input closes."""
     sys.stdin.read()
@@ -218,6 +249,8 @@ def main(folder: Path) -> None:
     try:
         if request["kind"] == "keep":
             keep(request)
+        elif request["kind"] == "keep walked":
+            keep_walked(request)
         else:
             Walk(folder, request).run()
         tell(finished=True)

@@ -1,10 +1,15 @@
 // Train and walk: choose routes and a tolerance, watch the stops appear, walk along them, keep one.
-import { download, el, fill } from "../dom.js";
+import { el, fill } from "../dom.js";
 import { toJson } from "../document.js";
-import { said, within } from "../figures.js";
+import { said } from "../figures.js";
 import { frontier } from "../frontier.js";
+import { compared, figuresOf, keeping } from "./stop.js";
 
-const EFFORTS = [["quick", "quick: 6 stops"], ["standard", "standard: 8 stops"], ["thorough", "thorough: 11 stops, long"]];
+const EFFORTS = [
+  ["quick", "quick: 6 stops"],
+  ["standard", "standard: 8 stops"],
+  ["thorough", "thorough: 11 stops, long"],
+];
 
 export class TrainPanel {
   constructor(app) {
@@ -13,7 +18,12 @@ export class TrainPanel {
     this.form = el("div");
     this.walk = el("div");
     this.element.append(this.form, this.walk);
-    this.choice = { routes: new Set(["independence", "line", "cf1", "cf2"]), tolerance: 0.1, preset: "quick", anyway: false };
+    this.choice = {
+      routes: new Set(["independence", "line", "cf1", "cf2"]),
+      tolerance: 0.1,
+      preset: "quick",
+      anyway: false,
+    };
     this.stop = null;
   }
 
@@ -49,16 +59,103 @@ export class TrainPanel {
     const { app, choice } = this;
     const { verdict } = app;
     const working = this.run?.status === "running";
-    if (verdict?.state !== "judged") return el("div.card", {}, el("h3", {}, "First a question"), el("p", {}, "Draw a graph and say what is predicted and what the prediction should not follow."), el("p.buttons", {}, el("button", { onclick: () => app.openExample("demo") }, "Take the demo")));
-    if (!app.table) return el("div.card", {}, el("h3", {}, "First a table"), el("p", {}, "Training needs rows: one column per observed node."), el("p.buttons", {}, el("button.primary", { "data-key": "to-data", onclick: () => app.tabs.open("data") }, "Choose a table")));
+    if (verdict?.state !== "judged")
+      return el(
+        "div.card",
+        {},
+        el("h3", {}, "First a question"),
+        el("p", {}, "Draw a graph and say what is predicted and what the prediction should not follow."),
+        el("p.buttons", {}, el("button", { onclick: () => app.openExample("demo") }, "Take the demo")),
+      );
+    if (!app.table)
+      return el(
+        "div.card",
+        {},
+        el("h3", {}, "First a table"),
+        el("p", {}, "Training needs rows: one column per observed node."),
+        el(
+          "p.buttons",
+          {},
+          el("button.primary", { "data-key": "to-data", onclick: () => app.tabs.open("data") }, "Choose a table"),
+        ),
+      );
     const counted = !verdict.holds && choice.routes.has("independence");
-    return el("details.section", { open: !this.run || this.formOpen, ontoggle: (event) => { this.formOpen = event.target.open; } }, el("summary", {}, "What to train"),
-      el("fieldset", {}, el("legend", {}, "Routes"), verdict.routes.map((route) => this.#route(route))),
-      counted ? el("label.check", {}, el("input", { type: "checkbox", "data-key": "anyway", checked: choice.anyway, onchange: (event) => { choice.anyway = event.target.checked; this.show(); } }), "Enforce the statement although the graph does not certify it") : null,
-      el("div.fields", {},
-        el("label.field", {}, "May lose of R² or accuracy", el("input", { type: "number", min: 0, max: 1, step: 0.01, value: choice.tolerance, "data-key": "tolerance", onchange: (event) => { choice.tolerance = Number(event.target.value); } })),
-        el("label.field", {}, "Effort", el("select", { "data-key": "preset", onchange: (event) => { choice.preset = event.target.value; } }, EFFORTS.map(([value, label]) => el("option", { value, selected: value === choice.preset }, label))))),
-      el("p.buttons", {}, el("button.primary", { "data-key": "train", disabled: working, onclick: () => this.#start() }, working ? "Training …" : "Train")));
+    return el(
+      "details.section",
+      {
+        open: !this.run || this.formOpen,
+        ontoggle: (event) => {
+          this.formOpen = event.target.open;
+        },
+      },
+      el("summary", {}, "What to train"),
+      el(
+        "fieldset",
+        {},
+        el("legend", {}, "Routes"),
+        verdict.routes.map((route) => this.#route(route)),
+      ),
+      counted
+        ? el(
+            "label.check",
+            {},
+            el("input", {
+              type: "checkbox",
+              "data-key": "anyway",
+              checked: choice.anyway,
+              onchange: (event) => {
+                choice.anyway = event.target.checked;
+                this.show();
+              },
+            }),
+            "Enforce the statement although the graph does not certify it",
+          )
+        : null,
+      el(
+        "div.fields",
+        {},
+        el(
+          "label.field",
+          {},
+          "May lose of R² or accuracy",
+          el("input", {
+            type: "number",
+            min: 0,
+            max: 1,
+            step: 0.01,
+            value: choice.tolerance,
+            "data-key": "tolerance",
+            onchange: (event) => {
+              choice.tolerance = Number(event.target.value);
+            },
+          }),
+        ),
+        el(
+          "label.field",
+          {},
+          "Effort",
+          el(
+            "select",
+            {
+              "data-key": "preset",
+              onchange: (event) => {
+                choice.preset = event.target.value;
+              },
+            },
+            EFFORTS.map(([value, label]) => el("option", { value, selected: value === choice.preset }, label)),
+          ),
+        ),
+      ),
+      el(
+        "p.buttons",
+        {},
+        el(
+          "button.primary",
+          { "data-key": "train", disabled: working, onclick: () => this.#start() },
+          working ? "Training …" : "Train",
+        ),
+      ),
+    );
   }
 
   #route(route) {
@@ -69,14 +166,33 @@ export class TrainPanel {
       else choice.routes.delete(route.name);
       this.show();
     };
-    return el("label.check", {}, el("input", { type: "checkbox", "data-key": `route|${route.name}`, checked: usable && choice.routes.has(route.name), disabled: !usable, onchange: toggle }),
-      el("span", {}, el("strong", {}, route.title), el("small", {}, `Rests on ${route.rests_on}; ${route.why}.`)));
+    return el(
+      "label.check",
+      {},
+      el("input", {
+        type: "checkbox",
+        "data-key": `route|${route.name}`,
+        checked: usable && choice.routes.has(route.name),
+        disabled: !usable,
+        onchange: toggle,
+      }),
+      el("span", {}, el("strong", {}, route.title), el("small", {}, `Rests on ${route.rests_on}; ${route.why}.`)),
+    );
   }
 
   async #start() {
     const { app, choice } = this;
-    const allowed = app.verdict.routes.filter((route) => (route.allowed || route.name === "independence") && choice.routes.has(route.name)).map((route) => route.name);
-    const answer = await app.ask({ do: "train", document: toJson(app.editor.doc), routes: allowed, tolerance: choice.tolerance, preset: choice.preset, anyway: choice.anyway });
+    const allowed = app.verdict.routes
+      .filter((route) => (route.allowed || route.name === "independence") && choice.routes.has(route.name))
+      .map((route) => route.name);
+    const answer = await app.ask({
+      do: "train",
+      document: toJson(app.editor.doc),
+      routes: allowed,
+      tolerance: choice.tolerance,
+      preset: choice.preset,
+      anyway: choice.anyway,
+    });
     if (answer.error) app.notices.show("train", answer.error, "warn");
     else {
       app.notices.clear("train");
@@ -88,89 +204,100 @@ export class TrainPanel {
 
   #walk(run) {
     const scoreName = run.task === "classification" ? "accuracy" : "R²";
-    const current = run.stops.find((stop) => stop.key === this.stop) ?? run.stops.find((stop) => stop.key === run.chosen) ?? run.stops.at(-1);
+    const current =
+      run.stops.find((stop) => stop.key === this.stop) ??
+      run.stops.find((stop) => stop.key === run.chosen) ??
+      run.stops.at(-1);
     this.current = current ?? null;
     return [
       this.#progress(run),
       run.notes.map((note) => el("p.hint", {}, note)),
-      current ? [this.#chart(run, current, scoreName), this.#slider(run, current), this.#stop(run, current, scoreName), this.#keep(run, current), this.#compare(run, scoreName)] : null,
+      current
+        ? [
+            this.#chart(run, current, scoreName),
+            this.#slider(run, current),
+            figuresOf(run, current, scoreName),
+            keeping(this.app, run, current),
+            compared(run, scoreName),
+          ]
+        : null,
     ];
   }
 
   #progress(run) {
     const { app } = this;
-    const end = (what) => app.ask({ do: what, run: run.name }).then((answer) => answer.error && app.notices.show("train", answer.error, "warn"));
+    const end = (what) =>
+      app
+        .ask({ do: what, run: run.name })
+        .then((answer) => answer.error && app.notices.show("train", answer.error, "warn"));
     if (run.status === "running") {
-      return el("div.card", { role: "status" }, el("p", {}, run.phase, " "), el("progress", { max: run.total, value: run.done, "aria-label": "Training" }),
-        el("p.buttons", {}, el("button", { "data-key": "cancel", onclick: () => end("cancel") }, "Cancel")));
+      return el(
+        "div.card",
+        { role: "status" },
+        el("p", {}, run.phase, " "),
+        el("progress", { max: run.total, value: run.done, "aria-label": "Training" }),
+        el("p.buttons", {}, el("button", { "data-key": "cancel", onclick: () => end("cancel") }, "Cancel")),
+      );
     }
     const tone = run.status === "done" ? "good" : "warn";
-    const words = { done: `Trained on ${run.rows?.training ?? "?"} rows, judged on ${run.rows?.judging ?? "?"} others.`, failed: run.phase, interrupted: "The training was interrupted; the stops that were finished are here." }[run.status] ?? run.phase;
-    return el(`div.card.${tone}`, { role: "status" }, el("p", {}, words), el("p.buttons", {}, el("button", { "data-key": "forget", onclick: () => end("forget") }, "Forget this run")));
+    const words =
+      {
+        done: `Trained on ${run.rows?.training ?? "?"} rows, judged on ${run.rows?.judging ?? "?"} others.`,
+        failed: run.phase,
+        interrupted: "The training was interrupted; the stops that were finished are here.",
+      }[run.status] ?? run.phase;
+    return el(
+      `div.card.${tone}`,
+      { role: "status" },
+      el("p", {}, words),
+      el("p.buttons", {}, el("button", { "data-key": "forget", onclick: () => end("forget") }, "Forget this run")),
+    );
   }
 
   #chart(run, current, scoreName) {
     const drawn = frontier(run, current.key, scoreName, (key) => this.#go(key));
-    return drawn ? el("figure", {}, drawn, el("figcaption", {}, "● independence ◆ counterfactual ✕ rivals — the straight line; the ring is the largest gamma within the tolerance.")) : null;
+    return drawn
+      ? el(
+          "figure",
+          {},
+          drawn,
+          el(
+            "figcaption",
+            {},
+            "● independence ◆ counterfactual ✕ rivals — the straight line; the ring is the largest gamma within the tolerance.",
+          ),
+        )
+      : null;
   }
 
   #go(key) {
     this.stop = key;
     this.show();
     this.app.panels.whatif.show();
-    this.app.say(this.current ? `Stop at gamma ${said(this.current.gamma)}: score ${said(this.current.score.value)}, VCF ${said(this.current.vcf?.value)}` : "");
+    this.app.say(
+      this.current
+        ? `Stop at gamma ${said(this.current.gamma)}: score ${said(this.current.score.value)}, VCF ${said(this.current.vcf?.value)}`
+        : "",
+    );
   }
 
   #slider(run, current) {
     const place = run.stops.indexOf(current);
     const name = current.gamma === 0 ? "without a penalty" : `gamma ${said(current.gamma)}, ${current.route} route`;
-    return el("label.field.walk", {}, el("span", {}, `Walk: stop ${place + 1} of ${run.stops.length}, ${name}`),
-      el("input", { type: "range", min: 0, max: run.stops.length - 1, step: 1, value: place, "data-key": "walk", "aria-valuetext": name, oninput: (event) => this.#go(run.stops[Number(event.target.value)].key) }));
-  }
-
-  #stop(run, stop, scoreName) {
-    const loss = run.task === "classification" ? "cross-entropy" : "mean squared error";
-    const group = run.task === "classification" ? "accuracy" : "squared error";
-    const rows = [[scoreName, stop.score], [loss, stop.loss], ["VCF", stop.vcf], ["VCF relative to the variance of predictions", stop.relative]];
-    if (stop.flips) rows.push(["decisions that would flip", stop.flips]);
-    return [
-      el("table.figures", {}, el("caption", {}, "At this stop, with 95 % intervals"), el("tbody", {}, rows.map(([name, figure]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, within(figure)))))),
-      stop.groups?.length ? el("details.section", {}, el("summary", {}, "By group"), el("div.scroll", {}, el("table", {},
-        el("thead", {}, el("tr", {}, ["group", "rows", group, "mean prediction", "VCF"].map((title) => el("th", { scope: "col" }, title)))),
-        el("tbody", {}, stop.groups.map((entry) => el("tr", {}, el("th", { scope: "row" }, `${entry.column}: ${entry.label}`), el("td", {}, entry.rows), el("td", {}, within(entry.score)), el("td", {}, within(entry.prediction)), el("td", {}, within(entry.vcf)))))))) : null,
-    ];
-  }
-
-  #keep(run, stop) {
-    const { app } = this;
-    const kept = run.kept[stop.key];
-    const get = async (what) => {
-      const file = await app.ask({ do: "download", run: run.name, stop: stop.key, what });
-      if (file.error) return app.notices.show("train", file.error, "warn");
-      const content = file.text ?? new Blob([Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0))], { type: file.type });
-      return download(file.name, content);
-    };
-    const keep = async () => {
-      const answer = await app.ask({ do: "keep", run: run.name, stop: stop.key });
-      if (answer.error) app.notices.show("train", answer.error, "warn");
-    };
-    const busy = kept?.status === "running";
-    const button = (what, label, disabled = false) => el("button", { "data-key": `get|${what}`, disabled, onclick: () => get(what) }, label);
-    return el("div.card", {},
-      el("h3", {}, kept?.status === "done" ? "Kept" : "Keep this stop"),
-      el("p", {}, kept ? kept.phase === "Done" ? "Trained by the command below and audited on rows that neither training nor this walk has seen." : kept.phase : "Keeping trains it by the command line and audits it on rows that neither training nor this walk has seen."),
-      busy ? el("progress", { max: kept.total, value: kept.done, "aria-label": "Keeping" }) : null,
-      el("p.buttons", {},
-        busy ? el("button", { "data-key": "cancel-keep", onclick: () => app.ask({ do: "cancel", run: run.name }) }, "Cancel")
-          : el("button.primary", { "data-key": "keep", disabled: run.status === "running" || kept?.status === "done" || run.models, onclick: keep }, "Keep"),
-        button("model", "Model folder", kept?.status !== "done"), button("report", "Report", kept?.status !== "done"),
-        button("command", "Command line"), button("script", "Python script")));
-  }
-
-  #compare(run, scoreName) {
-    if (!run.rivals.length) return null;
-    return el("details.section", {}, el("summary", {}, "Compared with"), el("div.scroll", {}, el("table", {},
-      el("thead", {}, el("tr", {}, ["", scoreName, "VCF", "relative"].map((title) => el("th", { scope: "col" }, title)))),
-      el("tbody", {}, run.rivals.map((rival) => el("tr", {}, el("th", { scope: "row" }, rival.name), el("td", {}, within(rival.score)), el("td", {}, within(rival.vcf)), el("td", {}, within(rival.relative))))))));
+    return el(
+      "label.field.walk",
+      {},
+      el("span", {}, `Walk: stop ${place + 1} of ${run.stops.length}, ${name}`),
+      el("input", {
+        type: "range",
+        min: 0,
+        max: run.stops.length - 1,
+        step: 1,
+        value: place,
+        "data-key": "walk",
+        "aria-valuetext": name,
+        oninput: (event) => this.#go(run.stops[Number(event.target.value)].key),
+      }),
+    );
   }
 }

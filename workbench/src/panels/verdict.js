@@ -2,7 +2,13 @@
 import { el, fill } from "../dom.js";
 import { fromJson } from "../document.js";
 
-const CONDITIONS = { validity: "Back doors", parents: "Parents", noise: "Noise", paper: "As the paper prints it", class: "Directions" };
+const CONDITIONS = {
+  validity: "Back doors",
+  parents: "Parents",
+  noise: "Noise",
+  paper: "As the paper prints it",
+  class: "Directions",
+};
 
 export class VerdictPanel {
   constructor(app) {
@@ -10,6 +16,7 @@ export class VerdictPanel {
     this.element = el("div");
     this.advice = el("div");
     this.lit = null;
+    this.unfolded = new Map();
   }
 
   show(answer) {
@@ -23,23 +30,58 @@ export class VerdictPanel {
 
   #problem(sentence) {
     const { editor } = this.app;
-    return el("div.card.bad", { role: "alert" }, el("h3", {}, "This cannot be judged"), el("p", {}, sentence),
-      el("p.buttons", {}, el("button", { disabled: !editor.past.length, onclick: () => editor.undo() }, "Undo the last change")));
+    return el(
+      "div.card.bad",
+      { role: "alert" },
+      el("h3", {}, "This cannot be judged"),
+      el("p", {}, sentence),
+      el(
+        "p.buttons",
+        {},
+        el("button", { disabled: !editor.past.length, onclick: () => editor.undo() }, "Undo the last change"),
+      ),
+    );
   }
 
   #teach(missing) {
     const { nodes } = this.app.editor.doc;
     const wanted = { outcome: "what is predicted", protected: "what the prediction should not follow" };
     if (!nodes.length) {
-      return el("div.card", {}, el("h3", {}, "Nothing is drawn yet"),
-        el("p", {}, "The verdict says which conditional independence makes a predictor counterfactually invariant: one that would have said the same had A been different."),
-        el("p.buttons", {}, el("button.primary", { onclick: () => this.app.openExample("demo") }, "Show me an example")));
+      return el(
+        "div.card",
+        {},
+        el("h3", {}, "Nothing is drawn yet"),
+        el(
+          "p",
+          {},
+          "The verdict says which conditional independence makes a predictor counterfactually invariant: one that would have said the same had A been different.",
+        ),
+        el(
+          "p.buttons",
+          {},
+          el("button.primary", { onclick: () => this.app.openExample("demo") }, "Show me an example"),
+        ),
+      );
     }
-    return el("div.card", {}, el("h3", {}, "Two roles make a question"),
+    return el(
+      "div.card",
+      {},
+      el("h3", {}, "Two roles make a question"),
       el("p", {}, `Say ${missing.map((role) => wanted[role]).join(" and ")}.`),
-      ...missing.map((role) => el("label.field", {}, role === "outcome" ? "Outcome" : "Protected",
-        el("select", { "data-key": `role-${role}`, onchange: (event) => this.#give(role, event.target.value) },
-          el("option", { value: "" }, "choose a node"), nodes.map((name) => el("option", { value: name }, name))))));
+      ...missing.map((role) =>
+        el(
+          "label.field",
+          {},
+          role === "outcome" ? "Outcome" : "Protected",
+          el(
+            "select",
+            { "data-key": `role-${role}`, onchange: (event) => this.#give(role, event.target.value) },
+            el("option", { value: "" }, "choose a node"),
+            nodes.map((name) => el("option", { value: name }, name)),
+          ),
+        ),
+      ),
+    );
   }
 
   #give(role, name) {
@@ -53,32 +95,77 @@ export class VerdictPanel {
     const some = answer.holds_in === "some";
     const word = answer.holds ? "Holds" : some ? "Holds in some directions only" : "Does not hold";
     return [
-      el(`div.card.headline.${answer.holds ? "good" : "bad"}`, {},
+      el(
+        `div.card.headline.${answer.holds ? "good" : "bad"}`,
+        {},
         el("p.mark", {}, el("span.sign", { "aria-hidden": "true" }, answer.holds ? "✓" : "✗"), el("strong", {}, word)),
         el("p.statement", {}, answer.statement),
-        el("p", {}, answer.headline)),
-      this.#section("Reasons", answer.reasons.filter((reason) => reason.condition !== "paper").map((reason) => this.#reason(reason)), true),
+        el("p", {}, answer.headline),
+      ),
+      this.#section(
+        "Reasons",
+        answer.reasons.filter((reason) => reason.condition !== "paper").map((reason) => this.#reason(reason)),
+        true,
+      ),
       this.advice,
-      this.#section("Assumptions that data cannot show", answer.assumptions.map((text) => el("li", {}, text))),
-      this.#section("Notes", answer.notes.map((text) => el("li", {}, text))),
+      this.#section(
+        "Assumptions that data cannot show",
+        answer.assumptions.map((text) => el("li", {}, text)),
+      ),
+      this.#section(
+        "Notes",
+        answer.notes.map((text) => el("li", {}, text)),
+      ),
       this.#section("Adjustment sets", this.#sets(answer.adjustment_sets)),
-      this.#section("Routes to an invariant predictor", answer.routes.map((route) => this.#route(route))),
-      this.#section("The paper's condition, as printed", answer.reasons.filter((reason) => reason.condition === "paper").map((reason) => this.#reason(reason))),
+      this.#section(
+        "Routes to an invariant predictor",
+        answer.routes.map((route) => this.#route(route)),
+      ),
+      this.#section(
+        "The paper's condition, as printed",
+        answer.reasons.filter((reason) => reason.condition === "paper").map((reason) => this.#reason(reason)),
+      ),
     ];
   }
 
+  /** A list under a title that stays as open or closed as its reader has left it. */
   #section(title, items, open = false) {
     if (!items.length) return null;
-    return el("details.section", { open }, el("summary", {}, title), el("ul.plain", {}, items));
+    const toggled = (event) => this.unfolded.set(title, event.target.open);
+    return el(
+      "details.section",
+      { open: this.unfolded.get(title) ?? open, ontoggle: toggled },
+      el("summary", {}, title),
+      el("ul.plain", {}, items),
+    );
   }
 
   #reason(reason) {
     const shown = reason.paths.length
-      ? reason.paths.map((path) => el("button.path", { "aria-pressed": "false", title: "Light this path up in the drawing", onclick: (event) => this.#light(event.currentTarget, path) }, path.text))
+      ? reason.paths.map((path) =>
+          el(
+            "button.path",
+            {
+              "aria-pressed": "false",
+              title: "Light this path up in the drawing",
+              onclick: (event) => this.#light(event.currentTarget, path),
+            },
+            path.text,
+          ),
+        )
       : [];
-    return el(`li.reason.${reason.holds ? "for" : "against"}`, {},
+    return el(
+      `li.reason.${reason.holds ? "for" : "against"}`,
+      {},
       el("span.sign", { "aria-label": reason.holds ? "for" : "against" }, reason.holds ? "✓" : "✗"),
-      el("div", {}, el("span.kind", {}, CONDITIONS[reason.condition] ?? reason.condition), el("p", {}, reason.sentence), shown));
+      el(
+        "div",
+        {},
+        el("span.kind", {}, CONDITIONS[reason.condition] ?? reason.condition),
+        el("p", {}, reason.sentence),
+        shown,
+      ),
+    );
   }
 
   #light(button, path) {
@@ -96,32 +183,68 @@ export class VerdictPanel {
       const { editor } = this.app;
       editor.apply({ ...editor.doc, adjusted: set }, `adjust for ${names(set)}`);
     };
-    const rows = found.minimal.map((set) => el("li.row", {}, el("code", {}, names(set)), el("button", { onclick: () => use(set) }, "Use")));
-    if (found.optimal) rows.push(el("li.row", {}, el("span", {}, "Smallest variance: ", el("code", {}, names(found.optimal))), el("button", { onclick: () => use(found.optimal) }, "Use")));
-    if (this.app.editor.doc.adjusted.length) rows.push(el("li.row", {}, "The drawing names a set.", el("button", { onclick: () => use([]) }, "Choose for me")));
+    const rows = found.minimal.map((set) =>
+      el("li.row", {}, el("code", {}, names(set)), el("button", { onclick: () => use(set) }, "Use")),
+    );
+    if (found.optimal)
+      rows.push(
+        el(
+          "li.row",
+          {},
+          el("span", {}, "Smallest variance: ", el("code", {}, names(found.optimal))),
+          el("button", { onclick: () => use(found.optimal) }, "Use"),
+        ),
+      );
+    if (this.app.editor.doc.adjusted.length)
+      rows.push(
+        el("li.row", {}, "The drawing names a set.", el("button", { onclick: () => use([]) }, "Choose for me")),
+      );
     return [el("li", {}, found.about, found.more ? " There are more." : ""), ...rows];
   }
 
   #route(route) {
-    return el(`li.reason.${route.allowed ? "for" : "against"}`, {},
+    return el(
+      `li.reason.${route.allowed ? "for" : "against"}`,
+      {},
       el("span.sign", { "aria-label": route.allowed ? "allowed" : "not allowed" }, route.allowed ? "✓" : "✗"),
-      el("div", {}, el("strong", {}, route.title), el("p", {}, `${route.why[0].toUpperCase()}${route.why.slice(1)}. Rests on ${route.rests_on}.`)));
+      el(
+        "div",
+        {},
+        el("strong", {}, route.title),
+        el("p", {}, `${route.why[0].toUpperCase()}${route.why.slice(1)}. Rests on ${route.rests_on}.`),
+      ),
+    );
   }
 
   showAdvice(advice) {
     if (advice.error || this.answer?.holds) return;
-    const repairs = advice.repairs.map((repair) => el("li.row", {}, el("p", {}, repair.sentence),
-      el("button.primary", { "data-key": repair.sentence, onclick: () => this.#apply(repair) }, "Apply")));
-    const weaker = advice.weaker.map((entry) => el("li", {}, el("strong", {}, entry.statement), el("p", {}, entry.implies)));
-    fill(this.advice,
-      repairs.length ? this.#section("Smallest repairs", repairs, true) : el("p.hint", {}, "No repair of up to three changes was found."),
-      this.#section("What a penalty can still buy", weaker));
+    const repairs = advice.repairs.map((repair) =>
+      el(
+        "li.row",
+        {},
+        el("p", {}, repair.sentence),
+        el("button.primary", { "data-key": repair.sentence, onclick: () => this.#apply(repair) }, "Apply"),
+      ),
+    );
+    const weaker = advice.weaker.map((entry) =>
+      el("li", {}, el("strong", {}, entry.statement), el("p", {}, entry.implies)),
+    );
+    fill(
+      this.advice,
+      repairs.length
+        ? this.#section("Smallest repairs", repairs, true)
+        : el("p.hint", {}, "No repair of up to three changes was found."),
+      this.#section("What a penalty can still buy", weaker),
+    );
   }
 
   #apply(repair) {
     const { editor } = this.app;
     const repaired = fromJson(repair.document);
     // Where nodes stand stays as it was drawn.
-    editor.apply({ ...repaired, positions: editor.doc.positions, unit: editor.doc.unit }, `repaired: ${repair.sentence}`);
+    editor.apply(
+      { ...repaired, positions: editor.doc.positions, unit: editor.doc.unit },
+      `repaired: ${repair.sentence}`,
+    );
   }
 }

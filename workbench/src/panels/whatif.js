@@ -22,7 +22,10 @@ export class WhatIfPanel {
     const { run } = this.app.panels.train;
     if (!run || !run.stops.length) return null;
     const train = this.app.panels.train;
-    const stop = run.stops.find((one) => one.key === train.stop) ?? run.stops.find((one) => one.key === run.chosen) ?? run.stops[0];
+    const stop =
+      run.stops.find((one) => one.key === train.stop) ??
+      run.stops.find((one) => one.key === run.chosen) ??
+      run.stops[0];
     return { run, stop, key: `${run.name}/${stop.key}/${run.kept[stop.key]?.status === "done"}` };
   }
 
@@ -33,8 +36,20 @@ export class WhatIfPanel {
     if (!where) {
       this.loaded = null;
       fill(this.answer);
-      fill(this.top, el("div.card", {}, el("h3", {}, "What would it have said?"), el("p", {}, "Train first. Then pick a row, move what is protected, and see what would have followed."),
-        el("p.buttons", {}, el("button.primary", { "data-key": "to-train", onclick: () => app.tabs.open("train") }, "To training"))));
+      fill(
+        this.top,
+        el(
+          "div.card",
+          {},
+          el("h3", {}, "What would it have said?"),
+          el("p", {}, "Train first. Then pick a row, move what is protected, and see what would have followed."),
+          el(
+            "p.buttons",
+            {},
+            el("button.primary", { "data-key": "to-train", onclick: () => app.tabs.open("train") }, "To training"),
+          ),
+        ),
+      );
       return;
     }
     if (this.loaded === where.key) return;
@@ -63,49 +78,127 @@ export class WhatIfPanel {
   #controls() {
     const { found } = this;
     const { stop } = this.#where;
-    const label = (row) => `row ${row.row}: ${found.columns.map((name) => `${name} ${typeof row.values[name] === "number" ? said(row.values[name]) : row.values[name]}`).join(", ")}`;
+    const label = (row) =>
+      `row ${row.row}: ${found.columns.map((name) => `${name} ${typeof row.values[name] === "number" ? said(row.values[name]) : row.values[name]}`).join(", ")}`;
     const set = (name, value) => {
       this.values.set(name, value);
       this.imagineSoon();
     };
     const control = (node) => {
       const value = this.values.get(node.name);
-      if (node.kind === "category") return el("label.field", {}, `Had ${node.name} been`, el("select", { "data-key": `set|${node.name}`, onchange: (event) => set(node.name, event.target.value) }, node.levels.map((level) => el("option", { value: level, selected: level === String(value) }, level))));
+      if (node.kind === "category")
+        return el(
+          "label.field",
+          {},
+          `Had ${node.name} been`,
+          el(
+            "select",
+            { "data-key": `set|${node.name}`, onchange: (event) => set(node.name, event.target.value) },
+            node.levels.map((level) => el("option", { value: level, selected: level === String(value) }, level)),
+          ),
+        );
       const shown = el("output", {}, said(value));
-      return el("label.field", {}, el("span", {}, `Had ${node.name} been `, shown), el("input", { type: "range", min: node.low, max: node.high, step: (node.high - node.low) / 200 || 1, value, "data-key": `set|${node.name}`, oninput: (event) => { shown.textContent = said(Number(event.target.value)); set(node.name, Number(event.target.value)); } }));
+      return el(
+        "label.field",
+        {},
+        el("span", {}, `Had ${node.name} been `, shown),
+        el("input", {
+          type: "range",
+          min: node.low,
+          max: node.high,
+          step: (node.high - node.low) / 200 || 1,
+          value,
+          "data-key": `set|${node.name}`,
+          oninput: (event) => {
+            shown.textContent = said(Number(event.target.value));
+            set(node.name, Number(event.target.value));
+          },
+        }),
+      );
     };
-    fill(this.top,
-      el("p.hint", {}, `The model at ${stop.gamma === 0 ? "no penalty" : `gamma ${said(stop.gamma)}`} beside the one without a penalty. Imagined by an estimated causal model: as good as the drawing and its fit.`),
-      el("label.field", {}, "Row, the most affected first", el("select", { "data-key": "row", onchange: (event) => this.#pick(event.target.value) }, found.rows.map((row) => el("option", { value: row.row, selected: row.row === this.row }, label(row))))),
+    fill(
+      this.top,
+      el(
+        "p.hint",
+        {},
+        `The model at ${stop.gamma === 0 ? "no penalty" : `gamma ${said(stop.gamma)}`} beside the one without a penalty. Imagined by an estimated causal model: as good as the drawing and its fit.`,
+      ),
+      el(
+        "label.field",
+        {},
+        "Row, the most affected first",
+        el(
+          "select",
+          { "data-key": "row", onchange: (event) => this.#pick(event.target.value) },
+          found.rows.map((row) => el("option", { value: row.row, selected: row.row === this.row }, label(row))),
+        ),
+      ),
       found.protected.map(control),
-      el("p.buttons", {}, el("button", { "data-key": "reset", onclick: () => this.#pick(this.row) }, "As it was")));
+      el("p.buttons", {}, el("button", { "data-key": "reset", onclick: () => this.#pick(this.row) }, "As it was")),
+    );
   }
 
   async #imagine() {
     const { app } = this;
     const where = this.#where;
     const asked = (this.asked = {});
-    const found = await app.ask({ do: "imagine", run: where.run.name, stop: where.stop.key, row: this.row, values: Object.fromEntries(this.values) });
+    const found = await app.ask({
+      do: "imagine",
+      run: where.run.name,
+      stop: where.stop.key,
+      row: this.row,
+      values: Object.fromEntries(this.values),
+    });
     if (asked !== this.asked) return;
     if (found.error) fill(this.answer, el("div.card.bad", { role: "alert" }, el("p", {}, found.error)));
     else fill(this.answer, this.#said(found), curve(found, this.values), this.#moved(found));
   }
 
   #said(found) {
-    const change = (key) => (found.before[key] === null ? "–" : `${said(found.before[key])} → ${said(found.after[key])}`);
-    return el("div.pair", {},
+    const change = (key) =>
+      found.before[key] === null ? "–" : `${said(found.before[key])} → ${said(found.after[key])}`;
+    return el(
+      "div.pair",
+      {},
       el("div.card.kept", {}, el("small", {}, `This stop: ${found.output}`), el("p.big", {}, change("kept"))),
-      el("div.card.free", {}, el("small", {}, "Without a penalty"), el("p.big", {}, change("free"))));
+      el("div.card.free", {}, el("small", {}, "Without a penalty"), el("p.big", {}, change("free"))),
+    );
   }
 
   #moved(found) {
     const show = (value) => (typeof value === "number" ? said(value) : value);
-    return el("div.scroll", {}, el("table", {}, el("caption", {}, "The row as it is, and as it would have been"),
-      el("thead", {}, el("tr", {}, ["", "is", "would have been"].map((title) => el("th", { scope: "col" }, title)))),
-      el("tbody", {}, Object.keys(found.observed).map((name) => {
-        const moved = show(found.observed[name]) !== show(found.imagined[name]);
-        return el(`tr${moved ? ".moved" : ""}`, {}, el("th", { scope: "row" }, name, found.protected.includes(name) ? el("small", {}, "protected") : null), el("td", {}, show(found.observed[name])), el("td", {}, `${show(found.imagined[name])}${moved ? " ●" : ""}`));
-      }))));
+    return el(
+      "div.scroll",
+      {},
+      el(
+        "table",
+        {},
+        el("caption", {}, "The row as it is, and as it would have been"),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["", "is", "would have been"].map((title) => el("th", { scope: "col" }, title)),
+          ),
+        ),
+        el(
+          "tbody",
+          {},
+          Object.keys(found.observed).map((name) => {
+            const moved = show(found.observed[name]) !== show(found.imagined[name]);
+            return el(
+              `tr${moved ? ".moved" : ""}`,
+              {},
+              el("th", { scope: "row" }, name, found.protected.includes(name) ? el("small", {}, "protected") : null),
+              el("td", {}, show(found.observed[name])),
+              el("td", {}, `${show(found.imagined[name])}${moved ? " ●" : ""}`),
+            );
+          }),
+        ),
+      ),
+    );
   }
 }
 
@@ -119,14 +212,32 @@ function curve(found, values) {
   const [low, top] = [Math.min(...answers) - room, Math.max(...answers) + room];
   const x = (at) => 62 + ((at - numbers[0]) / (numbers.at(-1) - numbers[0] || 1)) * (wide - 84);
   const y = (at) => high - 40 - ((at - low) / (top - low)) * (high - 56);
-  const path = (key) => points.map((point, place) => `${place ? "L" : "M"}${x(numbers[place]).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("");
-  const at = kind === "number" ? values.get(name) : points.findIndex((point) => String(point.at) === String(values.get(name)));
-  const labels = kind === "number" ? ticks(numbers[0], numbers.at(-1)).map((tick) => [tick, said(tick)]) : points.map((point, place) => [place, String(point.at)]);
-  return el("figure", {}, svg("svg.curve", { viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `${found.output} against ${name}` },
-    ticks(low, top, 4).map((tick) => [svg("line.grid", { x1: 62, x2: wide - 22, y1: y(tick), y2: y(tick) }), svg("text.tick", { x: 54, y: y(tick) + 4, "text-anchor": "end" }, said(tick))]),
-    labels.map(([place, text]) => svg("text.tick", { x: x(place), y: high - 22, "text-anchor": "middle" }, text)),
-    svg("text.axis", { x: wide / 2, y: high - 4, "text-anchor": "middle" }, `had ${name} been`),
-    svg("line.now", { x1: x(at), x2: x(at), y1: 16, y2: high - 40 }),
-    points[0].free === null ? null : svg("path.free", { d: path("free") }), svg("path.kept", { d: path("kept") })),
-    el("figcaption", {}, "— this stop  ┄ without a penalty"));
+  const path = (key) =>
+    points
+      .map((point, place) => `${place ? "L" : "M"}${x(numbers[place]).toFixed(1)} ${y(point[key]).toFixed(1)}`)
+      .join("");
+  const at =
+    kind === "number" ? values.get(name) : points.findIndex((point) => String(point.at) === String(values.get(name)));
+  const labels =
+    kind === "number"
+      ? ticks(numbers[0], numbers.at(-1)).map((tick) => [tick, said(tick)])
+      : points.map((point, place) => [place, String(point.at)]);
+  return el(
+    "figure",
+    {},
+    svg(
+      "svg.curve",
+      { viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `${found.output} against ${name}` },
+      ticks(low, top, 4).map((tick) => [
+        svg("line.grid", { x1: 62, x2: wide - 22, y1: y(tick), y2: y(tick) }),
+        svg("text.tick", { x: 54, y: y(tick) + 4, "text-anchor": "end" }, said(tick)),
+      ]),
+      labels.map(([place, text]) => svg("text.tick", { x: x(place), y: high - 22, "text-anchor": "middle" }, text)),
+      svg("text.axis", { x: wide / 2, y: high - 4, "text-anchor": "middle" }, `had ${name} been`),
+      svg("line.now", { x1: x(at), x2: x(at), y1: 16, y2: high - 40 }),
+      points[0].free === null ? null : svg("path.free", { d: path("free") }),
+      svg("path.kept", { d: path("kept") }),
+    ),
+    el("figcaption", {}, "— this stop  ┄ without a penalty"),
+  );
 }

@@ -1,0 +1,169 @@
+"""Terminals and pipes as they come: closed, with another code page, with names that would steer them."""
+
+import ast
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import typer
+
+import ciplearn as library
+from ciplearn.cli.app import _run, app
+from ciplearn.cli.output import complain, progress, say, say_json, visible
+from tests.cli.installed import command
+from tests.cli.people import GRAPH, people
+
+CHECK = ["check", "A -> Y", "--outcome", "Y", "--protected", "A"]
+TINY = ["--epochs=1", "--gamma=1", "--no-compare"]
+
+
+def shell(line, **settings):
+    return subprocess.run(["bash", "-c", line], capture_output=True, check=False, **settings)
+
+
+def quoted(*arguments):
+    return " ".join(shlex.quote(part) for part in (command(), *arguments))
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
+def test_streams_that_are_closed_do_no_harm(closed):
+    done = shell(f"{quoted(*CHECK)} {closed}")
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert shell(f"{quoted('check', 'A ->')} {closed}").returncode == 2
+
+
+def test_full_standard_output_is_one_line_and_code_2():
+    done = shell(f"{quoted(*CHECK)} > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr == b"ciplearn: standard output: No space left on device; check the place.\n"
+
+
+@pytest.mark.parametrize("code_page", ["ascii", "cp1252", "cp437"])
+def test_code_page_that_lacks_our_signs(code_page):
+    environment = {**os.environ, "PYTHONIOENCODING": code_page, "PYTHONUTF8": "0"}
+    done = shell(quoted(*CHECK), env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "Y^ _||_ {A}" in done.stdout.decode(code_page)
+    as_json = shell(quoted(*CHECK, "--json"), env=environment)
+    assert as_json.returncode == 0, as_json.stderr
+    assert "\\u0176" in as_json.stdout.decode(code_page)
+
+
+def test_control_characters_are_spelled_out(capsys):
+    evil = "red \x1b[31m bell \x07 title \x1b]0;owned\x07 c1 \x9b31m turned \u202etxt"
+    say(evil)
+    complain(evil)
+    say_json({evil: evil})
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert "\\u001b[31m" in printed.out
+    assert visible("Ŷ ⊥ {A} | {S}\tand\n") == "Ŷ ⊥ {A} | {S}\tand\n"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_names_and_cells_of_a_table_cannot_steer_a_terminal(terminal, tmp_path, monkeypatch, capsys):
+    table = people(60).assign(sex=lambda t: t["sex"] + "\x1b[2J").rename(columns={"id": "id\x1b]0;owned\x07"})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setattr("ciplearn.cli.output.is_terminal", lambda: terminal)
+    call = ["fit", str(tmp_path / "t.csv"), "--graph", GRAPH, "--out", str(tmp_path / "m")]
+    assert _run([*call, "--dry-run"]) == 0
+    assert _run([*call, "--protected", "sex\x1b[2J"]) == 2
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.err
+    assert not re.search("\x1b\\[2J|\x1b]|\x07", printed.out)
+    assert "Not in the graph, so not used: id\\u001b]0;owned\\u0007." in printed.out
+
+
+def test_names_of_files_that_are_no_text(tmp_path):
+    folder = os.fsencode(tmp_path)
+    table, model = os.path.join(folder, b"caf\xe9 t.csv"), os.path.join(folder, b"mod\xe8le")
+    with open(table, "w") as stream:
+        people(120).to_csv(stream, index=False)
+    call = [command(), "fit", table, "--graph", GRAPH, *TINY, "--out", model]
+    fitted = subprocess.run(call, capture_output=True, check=False)
+    assert fitted.returncode == 0, fitted.stderr
+    assert os.path.exists(os.path.join(model, b"training.json"))
+    effort = ["--points=10", "--interventions=4", "--draws=2", "--scm-rows=60"]
+    page = os.path.join(folder, b"r\xe9port.html")
+    audited = subprocess.run(
+        [command(), "audit", model, table, "--out", page, *effort], capture_output=True, check=False
+    )
+    assert audited.returncode == 0, audited.stderr
+    assert os.path.exists(page)
+
+
+def test_next_command_can_be_pasted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    people(60).to_csv("my table; rm -rf x.csv", index=False)
+    assert _run(["fit", "my table; rm -rf x.csv", "--graph", GRAPH, *TINY, "--out", "a 'model'"]) == 0
+    line = capsys.readouterr().out.strip().splitlines()[-1].split("Next: ")[1]
+    assert shlex.split(line)[:4] == ["ciplearn", "audit", "a 'model'", "my table; rm -rf x.csv"]
+
+
+def test_reader_that_leaves_is_no_error(tmp_path, model):
+    pd.concat([people()] * 50).to_csv(tmp_path / "t.csv", index=False)
+    line = f"{quoted('predict', str(model), str(tmp_path / 't.csv'))} 2>&1 | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = shell(line)
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_signal_leaves_nothing_behind(number, code, tmp_path):
+    people(2000).to_csv(tmp_path / "people.csv", index=False)
+    call = [command(), "fit", "people.csv", "--graph", GRAPH, "--epochs=100000", "--gamma=1", "--out=model"]
+    # What a shell runs in the background ignores Ctrl-C, and so would all that it starts.
+    asked = {"preexec_fn": lambda: [signal.signal(each, signal.SIG_DFL) for each in (signal.SIGINT, signal.SIGHUP)]}
+    with subprocess.Popen(call, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **asked) as running:
+        # The working folder appears when training starts.
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.glob(".ciplearn-*")) and running.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        running.send_signal(number)
+        complaint = running.communicate(timeout=120)[1]
+    assert running.returncode == code, complaint
+    assert b"Traceback" not in complaint
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_progress_off_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):
+    now = 0.0
+    monkeypatch.setattr("ciplearn.cli.output.time.monotonic", lambda: now)
+    with progress("choosing gamma", "training", total=40) as bar:
+        for _ in range(40):
+            now += 1
+            bar.update()
+            bar.set_postfix(gamma="1")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2, "after fifteen seconds, and after thirty"
+    assert all(line.startswith("ciplearn: choosing gamma") for line in lines)
+
+
+def said_in(tree):
+    """Text of what is raised, noted or said."""
+    speaking = {"note", "complain", "say", "warn", "InputError", "GraphError"}
+    for node in ast.walk(tree):
+        called = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Raise) or called in speaking:
+            yield from (part.value for part in ast.walk(node) if isinstance(getattr(part, "value", None), str))
+
+
+def test_messages_name_options_that_exist_only():
+    commands = typer.main.get_command(app).commands.values()
+    options = [parameter for command in commands for parameter in command.params]
+    known = {flag for option in options for flag in (*option.opts, *option.secondary_opts)} | {"--help"}
+    named = {
+        flag: path.name
+        for path in Path(library.__file__).parent.rglob("*.py")
+        for text in said_in(ast.parse(path.read_text(encoding="utf-8")))
+        for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", text)
+    }
+    assert {flag: name for flag, name in named.items() if flag not in known} == {}
+    assert {"--overwrite", "--on-violation", "--na"} <= set(named), "the messages were read"

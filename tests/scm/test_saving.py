@@ -1,0 +1,75 @@
+import json
+import struct
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from ciplearn import CausalGraph, fit_scm
+from ciplearn._core.errors import InputError
+from ciplearn.scm import EstimatedModel, MonotoneFlow, VariationalLatent
+from tests.scm import models
+
+
+def same_after_a_round_trip(model, rows, action, path):
+    model.save(path)
+    again = EstimatedModel.load(path)
+    pd.testing.assert_frame_equal(again.sample(30, random_state=0), model.sample(30, random_state=0))
+    pd.testing.assert_frame_equal(
+        again.counterfactual(rows, action, random_state=1), model.counterfactual(rows, action, random_state=1)
+    )
+    assert str(again.report) == str(model.report)
+    assert again.misfits == model.misfits
+    assert again.graph == model.graph
+    return again
+
+
+def test_numbers_labels_vectors_counts_and_scales_come_back(tmp_path):
+    rows = models.labels().sample(400, random_state=0)
+    generator = np.random.default_rng(0)
+    rows["N"] = generator.poisson(np.exp(rows["A"] / 2)).astype(float)
+    rows["P"] = np.exp(rows["A"] + generator.normal(size=400))
+    rows["F"] = rows["A"] > generator.normal(size=400)
+    graph = CausalGraph.from_edges("A -> job, A -> V, job -> V, V -> Y, job -> Y, A -> N, A -> P, A -> F, F -> Y")
+    model = fit_scm(graph, rows)
+    assert {"quantiles", "log scale, additive noise"} <= {fit.mechanism for fit in model.report.nodes}
+    again = same_after_a_round_trip(model, rows, {"A": 0.5}, tmp_path / "model.safetensors")
+    assert again.variants("N") == {}
+
+
+def test_latent_nodes_flows_and_joint_roots_come_back(tmp_path):
+    pytest.importorskip("zuko")
+    generator = np.random.default_rng(0)
+    a, h = generator.normal(size=(2, 200))
+    rows = pd.DataFrame({"A": a, "B": a + h, "X": a + h, "T": np.where(h > 0, "x", "y"), "Y": a + h**2})
+    graph = CausalGraph.from_edges("A -> X, A -> T, H -> X, H -> T, X -> Y", latent=["H"], bidirected=[("A", "B")])
+    recipes = {"H": VariationalLatent(epochs=2), "Y": MonotoneFlow(epochs=2)}
+    same_after_a_round_trip(fit_scm(graph, rows, recipes), rows, {"A": 0.5}, tmp_path / "model.safetensors")
+
+
+def test_foreign_parts_are_refused_and_nothing_is_left_behind(tmp_path):
+    rows = models.chain().sample(100, random_state=0)
+    with pytest.raises(InputError, match="mechanism of L holds a RegressorMoments"):
+        fit_scm(models.CHAIN, rows, {"L": LinearRegression()}).save(tmp_path / "model.safetensors")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_none_of_ours_is_refused(tmp_path):
+    path = tmp_path / "model.safetensors"
+    with pytest.raises(InputError, match="cannot be read"):
+        EstimatedModel.load(path)
+    path.write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="cannot be read"):
+        EstimatedModel.load(path)
+    for header, words in (
+        ({"__metadata__": {"format": "1"}}, "holds no causal model"),
+        (
+            {"__metadata__": {"format": "1", "ciplearn.scm": '{"mechanisms": {"class": "Popen", "fields": {}}}'}},
+            "damaged",
+        ),
+    ):
+        text = json.dumps(header).encode()
+        path.write_bytes(struct.pack("<Q", len(text)) + text)
+        with pytest.raises(InputError, match=words):
+            EstimatedModel.load(path)
