@@ -10,8 +10,8 @@ from ciplearn.causal import CausalGraph
 from ciplearn.causal.conditions import Conditions
 from ciplearn.causal.criterion import judge
 from ciplearn.cli.app import _run
-from ciplearn.cli.scm_file import read_scm
 from ciplearn.datasets import first_synthetic
+from ciplearn.scm.scm_file import read_scm
 from tests.cli.people import people
 
 EQUATIONS = {

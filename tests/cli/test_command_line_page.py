@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import typer
 
+from ciplearn._core.mapping_files import read_mapping
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import _COMMANDS, app
-from ciplearn.cli.options import read_mapping
-from ciplearn.cli.scm_file import read_scm
+from ciplearn.scm.scm_file import read_scm
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside the tests")

@@ -14,7 +14,7 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import _run
 from ciplearn.cli.model_folder import ModelFolder
-from ciplearn.cli.scm_file import read_scm
+from ciplearn.scm.scm_file import read_scm
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
 ROLES = ["--graph", GRAPH, "--outcome=Y", "--protected=A"]

@@ -50,6 +50,25 @@ def test_resumed_training_ends_with_the_same_weights(tmp_path, monkeypatch, sett
     assert not path.exists()
 
 
+def test_text_a_folder_and_a_flipped_bit_are_no_checkpoint(tmp_path):
+    path = tmp_path / "work.ckpt"
+    checkpoint = checkpoint_module.Checkpoint(path, "mine")
+    checkpoint._written = -checkpoint_module._SECONDS_BETWEEN
+    checkpoint.save({"weights": torch.arange(50.0)})
+    assert checkpoint.load()["weights"].tolist() == list(range(50))
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 23):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(InputError, match="damaged or no checkpoint"):
+            checkpoint.load()
+    for content in (b"", b"just some text\n" * 40, whole[:-1], whole[64:]):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="damaged or no checkpoint"):
+            checkpoint.load()
+    with pytest.raises(InputError, match="damaged or no checkpoint"):
+        checkpoint_module.Checkpoint(tmp_path, "mine").load()
+
+
 def test_process_killed_without_warning_resumes(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(

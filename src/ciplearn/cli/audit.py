@@ -163,11 +163,11 @@ def _report(
     import torch
 
     from ciplearn._core.random import as_generator
-    from ciplearn.cli.scm_file import read_scm
     from ciplearn.evaluation import audit as measure
     from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
     from ciplearn.report import Report
     from ciplearn.scm import fit_scm
+    from ciplearn.scm.scm_file import read_scm
 
     torch.set_num_threads(1)
     if folder.model.graph is None or folder.model.verdict_ is None:

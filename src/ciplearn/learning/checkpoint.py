@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import time
@@ -11,10 +12,13 @@ from typing import Any
 import torch
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.files import whole_file
+from ciplearn._core.files import checksum, whole_file
 
 # Written at the end of an epoch, but not more often than this: a kill costs at most so many seconds and one epoch.
 _SECONDS_BETWEEN = 2.0
+
+# Of the checksum that a checkpoint begins with: a flipped bit would train on to another model.
+_DIGITS = 64
 
 
 class Checkpoint:
@@ -39,13 +43,23 @@ class Checkpoint:
         """Return the saved state, or None if there is no file."""
         if not self.path.exists():
             return None
+        damaged = InputError(
+            f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
+        )
+        if not self.path.is_file():
+            raise damaged
+        try:
+            content = self.path.read_bytes()
+        except OSError as error:
+            raise damaged from error
+        said, state_bytes = content[:_DIGITS], content[_DIGITS:]
+        if checksum(state_bytes).encode() != said:
+            raise damaged
         try:
             # Tensors and plain values only: loading never runs code from the file.
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
-        except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
-            raise InputError(
-                f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
-            ) from error
+            state = torch.load(io.BytesIO(state_bytes), map_location="cpu", weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+            raise damaged from error
         if not isinstance(state, dict) or state.get("identity") != self.identity:
             raise InputError(
                 f"The checkpoint {self.path} belongs to a training on other rows or with other settings; "
@@ -57,8 +71,11 @@ class Checkpoint:
         """Write the state, if the last one is old enough; a kill while writing leaves the last one in place."""
         if time.monotonic() - self._written < _SECONDS_BETWEEN:
             return
+        content = io.BytesIO()
+        torch.save({"identity": self.identity, **state}, content)
         with whole_file(self.path) as stream:
-            torch.save({"identity": self.identity, **state}, stream)
+            stream.write(checksum(content.getvalue()).encode())
+            stream.write(content.getbuffer())
         self._written = time.monotonic()
 
     def remove(self) -> None:

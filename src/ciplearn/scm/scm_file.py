@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn._core.mapping_files import read_mapping
 from ciplearn.causal import CausalGraph
-from ciplearn.cli.options import read_mapping
-from ciplearn.scm import Categories, StructuralCausalModel
 from ciplearn.scm.formulas import Formula, read_law
+from ciplearn.scm.kinds import Categories
+from ciplearn.scm.model import StructuralCausalModel
 
 _SECTIONS = ("equations", "noise", "categories", "inverses")
 

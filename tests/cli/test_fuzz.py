@@ -1,0 +1,115 @@
+"""Calls and files that nobody would write: a command ends in 0, 1 or 2, in a line, and never in a traceback."""
+
+import contextlib
+import io
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ciplearn._core.errors import CiplearnError
+from ciplearn.causal import CausalGraph
+from ciplearn.cli.app import _run
+from ciplearn.scm.scm_file import read_scm
+
+pytestmark = pytest.mark.slow
+
+# Hypothesis draws as many examples as CIPLEARN_FUZZ says; a thousand take some minutes.
+MANY = settings(
+    max_examples=int(os.environ.get("CIPLEARN_FUZZ", "150")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+cells = st.one_of(
+    st.sampled_from(
+        ["", "0", "1", "2", "1.0", "01", "-1e300", "1e19", "inf", "nan", "NA", "None", "?", " a ", '"', "a,b"]
+    ),
+    st.floats().map(repr),
+    st.text(max_size=6),
+)
+texts = st.text(max_size=30)
+graphs = st.one_of(st.just("S -> {A Y}, A -> Y"), st.text(alphabet='SAYL->{}[];,\n <dag"latent', max_size=40))
+values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), texts, st.lists(texts, max_size=3))
+names = ["gamma", "epochs", "hidden", "outcome", "protected", "context", "skip", "na", "task", "measure", "penalty"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuzz")
+    here = os.getcwd()
+    os.chdir(folder)
+    S, A = np.random.default_rng(0).normal(size=(2, 40))
+    pd.DataFrame({"S": S, "A": np.where(A > 0, "x", "y"), "Y": S + A}).to_csv("t.csv", index=False)
+    roles = ["--graph", "S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A"]
+    assert _run(["fit", "t.csv", *roles, "--gamma=1", "--epochs=1", "--no-compare", "--out=m"]) == 0
+    yield folder
+    os.chdir(here)
+
+
+def ends_well(arguments):
+    said, complained = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complained):
+        code = _run(arguments)
+    assert code in (0, 1, 2)
+    if code == 2:
+        assert complained.getvalue().rstrip("\n").rsplit("\n", 1)[-1].startswith("ciplearn: ")
+    assert "\x1b" not in said.getvalue() + complained.getvalue()
+
+
+@MANY
+@given(graphs, texts, texts)
+def test_check(graph, outcome, protected):
+    ends_well(["check", "--", graph])
+    ends_well(["check", f"--outcome={outcome}", f"--protected={protected}", "S -> {A Y}, A -> Y"])
+
+
+@MANY
+@given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=30), st.booleans())
+def test_tables(place, rows, only):
+    pd.DataFrame(rows, columns=["S", "A", "Y"]).to_csv("fuzz.csv", index=False)
+    more = ["--only-na"] if only else []
+    roles = ["--graph", "S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A", "--gamma=1", "--epochs=1", "--no-compare"]
+    ends_well(["fit", "fuzz.csv", *roles, *more, "--out=n", "--overwrite"])
+    ends_well(["predict", "m", "fuzz.csv", "--id=A", *more, "--out=p.csv"])
+
+
+@MANY
+@given(st.binary(max_size=200), st.sampled_from(["csv", "tsv", "csv.gz", "parquet", "csv.zip", "csv.tar", "csv.xz"]))
+def test_bytes_as_tables(place, content, suffix):
+    (place / f"bytes.{suffix}").write_bytes(content)
+    ends_well(["predict", "m", f"bytes.{suffix}", "--out=p.csv"])
+
+
+@MANY
+@given(st.dictionaries(st.sampled_from(names), values, max_size=4), st.sampled_from(["json", "yaml"]))
+def test_option_files(place, content, suffix):
+    (place / f"fuzz.{suffix}").write_text(json.dumps(content))
+    roles = ["--graph", "S -> {A Y}, A -> Y"]
+    ends_well(["fit", "t.csv", *roles, "--config", f"fuzz.{suffix}", "--dry-run", "--out=never"])
+
+
+@MANY
+@given(st.dictionaries(st.sampled_from("AYu"), st.one_of(texts, st.floats(), st.none())), st.one_of(texts, st.floats()))
+def test_causal_models(place, equations, law):
+    (place / "k.json").write_text(json.dumps({"equations": equations, "noise": {"A": law, "Y": "normal(0, 1)"}}))
+    with contextlib.suppress(CiplearnError):
+        read_scm(place / "k.json", CausalGraph.from_edges("A -> Y"), run_code=False).sample(5, random_state=0)
+
+
+@MANY
+@given(st.sampled_from(["model.json", "training.json", "held_out.csv"]), st.integers(0, 10**6), st.binary(max_size=3))
+def test_damaged_folders(place, name, where, content):
+    whole, listed = (place / "m" / name).read_bytes(), (place / "m" / "SHA256SUMS").read_bytes()
+    where %= len(whole)
+    try:
+        (place / "m" / "SHA256SUMS").unlink()
+        (place / "m" / name).write_bytes(whole[:where] + content + whole[where + len(content) :])
+        ends_well(["predict", "m", "t.csv", "--out=p.csv"])
+    finally:
+        (place / "m" / name).write_bytes(whole)
+        (place / "m" / "SHA256SUMS").write_bytes(listed)
