@@ -65,7 +65,7 @@ export function frontier(run, current, scoreName, pick) {
       }),
     ),
     stops.filter((stop) => stop.key === current).map((stop) => cross(stop, x, y)),
-    run.rivals.filter((rival) => rival.vcf).map((rival) => mark(rival, x, y)),
+    run.rivals.filter((rival) => rival.vcf).map((rival, place) => mark(rival, place, x, y)),
     stops.map((stop) => dot(stop, stop.key === current, stop.key === run.chosen, x, y, pick)),
   );
 }
@@ -102,12 +102,13 @@ function dot(stop, isCurrent, isChosen, x, y, pick) {
   );
 }
 
-function mark(rival, x, y) {
+function mark(rival, place, x, y) {
   const [a, b] = [x(rival.vcf.value), y(rival.score.value)];
   return svg(
     "g.rival",
     {},
     svg("path", { d: `M${a - 6} ${b - 6}L${a + 6} ${b + 6}M${a - 6} ${b + 6}L${a + 6} ${b - 6}` }),
-    svg("text", { x: a + 10, y: b + 4 }, rival.name),
+    // Side by side: rivals often stand at the same place.
+    svg("text", { x: a + 11 + 32 * place, y: b + 4 }, rival.name),
   );
 }

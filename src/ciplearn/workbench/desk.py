@@ -184,13 +184,26 @@ class Desk:
 
     # ---------------------------------------------------------------- the table
 
-    def take_table(self, path: Path, shown: str, stored: str | None = None) -> Answer:
-        """Let a file be the table; `stored` is its name in the store where it lies there."""
-        from ciplearn.workbench.tables import Table
+    def take_table(self, path: Path, shown: str, stored: str | None = None, *, read: bool = True) -> Answer:
+        """Let a file be the table.
 
-        table = Table(path, shown)
-        if table.text.empty:
-            raise InputError(f"{shown} has no rows; drop a table with some.")
+        Parameters
+        ----------
+        path : Path
+        shown : str
+            The name that a person knows it by.
+        stored : str, optional
+            Its name in the store, where it lies there.
+        read : bool
+            Whether to read it now, which takes a moment and refuses what is no table; else when it is asked about.
+        """
+        table = None
+        if read:
+            from ciplearn.workbench.tables import Table
+
+            table = Table(path, shown)
+            if table.text.empty:
+                raise InputError(f"{shown} has no rows; drop a table with some.")
         with self._lock:
             self._table = table
             self._saved = {

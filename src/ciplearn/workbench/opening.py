@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,9 +47,10 @@ def opened(
         document = example("demo").document()
     desk = Desk(store, document)
     if table is not None:
-        desk.take_table(table.resolve(), table.name)
+        # Read when the page asks about it: the server is there at once, however large the table is.
+        desk.take_table(table.resolve(), table.name, read=False)
     elif demo and not desk.has_table:
-        desk.take_demo_table()
+        threading.Thread(target=desk.take_demo_table, daemon=True).start()
     if models and table is not None and not desk.runs.known:
         desk.measure(models)
     return desk
