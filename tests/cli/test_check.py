@@ -2,6 +2,8 @@ import json
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from ciplearn._core.errors import CiplearnError
@@ -107,3 +109,40 @@ def test_check_starts_without_the_heavy_libraries():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("[]")
+
+
+@pytest.fixture
+def people(tmp_path):
+    draw = np.random.default_rng(0)
+    s = draw.normal(size=250)
+    a = s + draw.normal(size=250) > 0
+    y = s + a + draw.normal(size=250)
+    path = tmp_path / "people.csv"
+    pd.DataFrame({"S": s, "A": np.where(a, "u", "v"), "Y": y, "Z": y + draw.normal(size=250), "id": 1}).to_csv(path)
+    return str(path)
+
+
+def test_data_that_refute_the_graph_end_in_1_and_name_the_statement(people, capsys):
+    assert _run(["check", "S -> A, S -> Y -> Z", "--data", people]) == 1
+    out = capsys.readouterr().out
+    assert "The graph is refuted at the 5% level by Y ⊥ {A} | {S}" in out
+    assert "detectable" in out
+
+
+def test_data_that_do_not_refute_the_graph_end_in_0_after_the_verdict(people, capsys):
+    arguments = ["check", "S -> {A Y}, A -> Y -> Z", "--outcome", "Y", "--protected", "A", "--data", people, "--json"]
+    assert _run(arguments) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["holds"] is True
+    assert content["falsification"]["refuted"] is False
+    assert [test["statement"] for test in content["falsification"]["tests"]] == ["Z ⊥ {S} | {Y}", "Z ⊥ {A} | {Y}"]
+
+
+def test_a_table_without_a_node_is_a_mistake(people, capsys):
+    assert _run(["check", "S -> B", "--data", people]) == 2
+    assert "no column for B" in capsys.readouterr().err
+
+
+def test_what_the_budget_leaves_out_is_said(people, capsys):
+    assert _run(["check", "S -> A, S -> Y -> Z", "--data", people, "--budget", "0.001"]) == 0
+    assert "not tested in the time allowed" in capsys.readouterr().out

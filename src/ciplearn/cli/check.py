@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,8 @@ from ciplearn.cli import options
 from ciplearn.cli.output import is_terminal, say, say_headed, say_json
 
 if TYPE_CHECKING:
-    from ciplearn.causal import Verdict
+    from ciplearn.causal import CausalGraph, Verdict
+    from ciplearn.doubt import Falsification
 
 
 def check(
@@ -20,29 +22,46 @@ def check(
     context: options.Context = None,
     inputs: options.Inputs = None,
     adjustment: options.Adjustment = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Test the graph's independencies on this table, too.", metavar="TABLE")
+    ] = None,
+    budget: Annotated[float, typer.Option(help="Seconds for these tests.", min=0.001)] = 60,
+    seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> int:
     """Say which independence makes a predictor counterfactually invariant, or why none is certified.
 
-    NAMES are separated by commas. Exit code: 0 it holds, 1 it does not, 2 a mistake in the call.
+    NAMES are separated by commas. With --data the roles may be left out. Exit code: 0 it holds and no data refute the
+    graph, 1 it does not or they do, 2 a mistake in the call.
 
     Example:
 
       ciplearn check 'S -> {A L Y}, A -> L -> Y, A -> Y' --outcome Y --protected A --context L,S
+
+      ciplearn check graph.txt --data people.csv --budget 60
     """
     drawn = options.read_graph(graph)
-    verdict = drawn.criterion(
-        outcome=outcome,
-        protected=options.split_names(protected, drawn.nodes),
-        context=options.split_names(context, drawn.nodes),
-        inputs=options.split_names(inputs, drawn.nodes),
-        adjustment=options.split_names(adjustment, drawn.nodes),
-    )
+    with_roles = (outcome or drawn.outcomes) and (protected or drawn.exposures)
+    verdict = None
+    if with_roles or data is None:
+        verdict = drawn.criterion(
+            outcome=outcome,
+            protected=options.split_names(protected, drawn.nodes),
+            context=options.split_names(context, drawn.nodes),
+            inputs=options.split_names(inputs, drawn.nodes),
+            adjustment=options.split_names(adjustment, drawn.nodes),
+        )
+    found = None if data is None else _tested(drawn, data, budget, seed)
     if as_json:
-        say_json(verdict.to_dict())
+        content = {} if verdict is None else verdict.to_dict()
+        say_json(content if found is None else {**content, "falsification": found.to_dict()})
     else:
-        _show(verdict)
-    return 0 if verdict.holds else 1
+        if verdict is not None:
+            _show(verdict)
+        if found is not None:
+            _show_tests(found)
+    holds = verdict is None or verdict.holds
+    return 0 if holds and not (found is not None and found.refuted) else 1
 
 
 def _show(verdict: Verdict) -> None:
@@ -50,3 +69,25 @@ def _show(verdict: Verdict) -> None:
         say(str(verdict))
         return
     say_headed(verdict.headline(), "green" if verdict.holds else "red", verdict.sections())
+
+
+def _tested(graph: CausalGraph, data: Path, budget: float, seed: int) -> Falsification:
+    from ciplearn._core.columns import holds_numbers, text_as_numbers
+    from ciplearn.causal.vector_columns import node_of
+    from ciplearn.cli.tables import TableFile
+
+    with TableFile(data).opened() as opened:
+        table = opened.read([name for name in opened.names if node_of(name, graph.nodes) in graph.observed])
+    for name in table.columns:
+        if not holds_numbers(table[name]) and (numbers := text_as_numbers(table[name])) is not None:
+            table[name] = numbers
+    return graph.falsify(table, budget=budget, random_state=seed)
+
+
+def _show_tests(found: Falsification) -> None:
+    width = max([len("statement"), *(len(str(statement)) for statement in found.statements)])
+    lines = [f"{'statement':{width}}  p         adjusted  detectable"]
+    for row in found.tests.itertuples():
+        numbers = "".join(f"  {value:<8.3g}" for value in (row.p, row.p_adjusted, row.detectable))
+        lines.append(f"{row.statement:{width}}{numbers if row.p == row.p else '  ' + row.obstacle}")
+    say("\n".join([*(lines if found.statements else []), str(found)]))
