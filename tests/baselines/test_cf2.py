@@ -33,11 +33,23 @@ def test_cf2_is_invariant_on_a_linear_additive_model():
 def test_cf2_on_a_alone_is_not_invariant_where_a_is_confounded_but_on_parents_it_is():
     scm = linear(confounded=True)
     rows = orthogonal_table(scm, 400)
-    on_a = fitted(scm, rows, regressor=LinearRegression())
-    on_parents = fitted(scm, rows, regressor=LinearRegression(), regress_on="parents")
+    on_a = fitted(scm, rows, regressor=LinearRegression(), regress_on="protected")
+    on_parents = fitted(scm, rows, regressor=LinearRegression())
     assert vcf(on_a, scm, rows) > 1e-3
     assert vcf(on_parents, scm, rows) < 1e-10
     assert [residual.causes.names for residual in on_parents.residuals_] == [("A", "Z")]
+
+
+def test_a_stands_in_for_an_outcome_that_causes_a_descendant():
+    generator = np.random.default_rng(0)
+    a, z = generator.standard_normal((2, 200))
+    y = a + z
+    X = pd.DataFrame({"A": a, "Z": z, "L": y + z})
+    roles = {"graph": CausalGraph.from_edges("A -> Y, Y -> L, Z -> L, Z -> Y"), "outcome": "Y", "protected": ["A"]}
+    model = baselines.CF2(**roles, regressor=LinearRegression(), epochs=1).fit(X, y)
+    assert [residual.causes.names for residual in model.residuals_] == [("Z", "A")]
+    (view,) = model._views(X)
+    assert abs(np.corrcoef(view["residual of L"], a)[0, 1]) < 1e-6
 
 
 def test_cf2_is_not_invariant_on_the_first_synthetic_case(scm, table):
@@ -75,7 +87,7 @@ def test_residuals_of_a_category_are_indicators_minus_probabilities():
 def test_regressor_and_regressed_on_are_checked(X, y, roles):
     with pytest.raises(InputError, match="regressor must have fit and predict"):
         baselines.CF2(**roles, regressor="linear").fit(X, y)
-    with pytest.raises(InputError, match="regress_on must be 'protected' or 'parents'"):
+    with pytest.raises(InputError, match="regress_on must be 'parents' or 'protected'"):
         baselines.CF2(**roles, regress_on="A").fit(X, y)
     with pytest.raises(InputError, match="CF2 has nothing to predict from"):
         baselines.CF2(**roles, inputs=["A"]).fit(X, y)

@@ -8,7 +8,7 @@ import torch
 from ciplearn import HSIC, MMD, CausalGraph, Gaussian, baselines, variance_of_counterfactuals
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
-from ciplearn.baselines.latents import LatentNode, Part
+from ciplearn.baselines.latents import LatentNode
 from ciplearn.baselines.pscf import latent_penalty
 from tests.baselines.models import groups
 
@@ -59,15 +59,15 @@ def test_fair_paths_stay_open(fair, model, rows):
     assert vcf(only_direct, model, rows) > 10 * vcf(fair, model, rows)
     through_m = fitted(model, rows, unfair_edges=[("A", "M")], epochs=2)
     (correction,) = through_m.fair_rows_.corrections
-    layout = through_m.layout_
-    assert correction.places == layout.places(["M"])
-    assert correction.replaced == layout.places(["A"])
+    places = through_m.encoding_.places
+    assert correction.places == places(["M"])
+    assert correction.replaced == places(["A"])
     # A -> Y is fair: the predictor reads A itself.
     assert through_m.fair_rows_.fixed == []
-    (draw, *_) = through_m.fair_rows_.draws(layout.rows(rows), 1)
-    before = layout.rows(rows).double()
-    assert torch.equal(draw[:, layout.places(["A", "C", "D"])], before[:, layout.places(["A", "C", "D"])])
-    assert not torch.equal(draw[:, layout.places(["M"])], before[:, layout.places(["M"])])
+    before = through_m._encoded(rows)
+    (draw, *_) = through_m.fair_rows_.draws(before, 1)
+    assert torch.equal(draw[:, places(["A", "C", "D"])], before[:, places(["A", "C", "D"])].double())
+    assert not torch.equal(draw[:, places(["M"])], before[:, places(["M"])].double())
 
 
 def naive_mmd(latent, group):
@@ -107,7 +107,7 @@ def test_penalty_makes_the_latents_tell_less_of_a(model, rows):
     told = {}
     for gamma in (0.0, 30.0):
         rival = fitted(model, rows, gamma=gamma, divergence_weight=0.01, epochs=10)
-        encoded, generator = rival.layout_.rows(rows).double(), torch.Generator().manual_seed(0)
+        encoded, generator = rival._encoded(rows).double(), torch.Generator().manual_seed(0)
         told[gamma] = 0.0
         for part in rival.fair_rows_.corrections:
             mean, scale = part.posterior(encoded)
@@ -117,7 +117,8 @@ def test_penalty_makes_the_latents_tell_less_of_a(model, rows):
 
 
 def test_evidence_bound_is_the_one_of_the_definition():
-    node = LatentNode(1, 2, 4, 1.0, [Part(slice(0, 1), 1, False), Part(slice(1, 4), 3, True)]).double().eval()
+    encoding = TableEncoding.of(pd.DataFrame({"age": [0.0, 1.0, 2.0], "job": ["a", "b", "c"]}), ["age", "job"])
+    node = LatentNode(1, 2, 4, 1.0, encoding, torch.Generator()).double().eval()
     causes, number = torch.rand(5, 1).double(), torch.rand(5, 1).double()
     level = torch.tensor([0, 2, 1, 1, 0])
     value = torch.cat([number, torch.eye(3).double()[level]], dim=1)
@@ -152,13 +153,13 @@ def test_categories_classes_and_a_continuous_a():
     probabilities = rival.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     assert rival.score(X, y) > 0.5
-    draw = next(iter(rival.fair_rows_.draws(rival.layout_.rows(X), 1)))
-    levels = draw[:, rival.layout_.places(["job"])]
+    draw = next(iter(rival.fair_rows_.draws(rival._encoded(X), 1)))
+    levels = draw[:, rival.encoding_.places(["job"])]
     assert set(levels.flatten().tolist()) == {0.0, 1.0}
     assert torch.equal(levels.sum(dim=1), torch.ones(200).double())
     # The baseline: the commonest sex, the mean age.
     own = TableEncoding.of(X, ("sex", "age")).features(pd.DataFrame({"sex": X["sex"].mode(), "age": [X["age"].mean()]}))
-    torch.testing.assert_close(draw[0, rival.layout_.places(["sex", "age"])], torch.from_numpy(own[0]).double())
+    torch.testing.assert_close(draw[0, rival.encoding_.places(["sex", "age"])], torch.from_numpy(own[0]).double())
 
 
 MISTAKES = {

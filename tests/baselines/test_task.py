@@ -7,7 +7,6 @@ from sklearn.base import is_classifier, is_regressor
 
 from ciplearn import baselines
 from ciplearn._core.errors import InputError
-from ciplearn.baselines.task import settled_task
 
 TARGETS = {
     "numbers": (np.arange(5.0), "regression"),
@@ -26,13 +25,13 @@ TARGETS = {
 @pytest.mark.parametrize("case", TARGETS)
 def test_task_is_read_off_the_target(case):
     target, expected = TARGETS[case]
-    assert settled_task("auto", target) == expected
+    assert baselines.CF1()._settled_task(target) == expected
 
 
 def test_task_can_be_named_and_nothing_else():
-    assert settled_task("regression", [0, 1]) == "regression"
+    assert baselines.CF1(task="regression")._settled_task([0, 1]) == "regression"
     with pytest.raises(InputError, match="task must be one of auto, regression, classification"):
-        settled_task("ranking", [0, 1])
+        baselines.CF1(task="ranking")._settled_task([0, 1])
 
 
 def test_face_follows_the_task(X, y, roles):

@@ -22,6 +22,8 @@ from ciplearn._core.errors import InputError
 
 NUMBER, CATEGORY = "number", "category"
 
+REGRESSION, CLASSIFICATION = "regression", "classification"
+
 # In the words of pandas.
 _NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
 _TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
@@ -31,6 +33,9 @@ _MOST_LEVELS = 1000
 
 # A number with more values than this has distances that matter.
 _FEW_VALUES = 10
+
+# With more groups than this, groups are too small to compare their laws.
+_MOST_GROUPS = 50
 
 # Networks compute in single precision.
 _LARGEST = float(np.finfo(np.float32).max)
@@ -67,6 +72,19 @@ def holds_numbers(column: pd.Series) -> bool:
 def takes_few_values(column: pd.Series) -> bool:
     """Whether a column holds categories, or numbers that take so few values that they can be compared as groups."""
     return not holds_numbers(column) or column.nunique() <= _FEW_VALUES
+
+
+def form_groups(table: pd.DataFrame, names: Sequence[str]) -> bool:
+    """Whether the rows of some columns are few enough to be compared as groups."""
+    chosen = table[list(names)]
+    if not all(takes_few_values(chosen[name]) for name in chosen.columns):
+        return False
+    return len(chosen.drop_duplicates()) <= min(_MOST_GROUPS, max(2, len(table) // 2))
+
+
+def task_of(outcome: pd.Series) -> str:
+    """Return what an outcome asks for: classification of labels and of exactly two values, else regression."""
+    return REGRESSION if holds_numbers(outcome) and outcome.nunique() != 2 else CLASSIFICATION
 
 
 def as_numbers(column: pd.Series) -> pd.Series:
@@ -253,7 +271,7 @@ class TableEncoding:
         """Encode rows for a network: a number in [0, 1], or one indicator per level."""
         # Few of many inputs differ from zero: they are written in place, in the networks' precision.
         inputs = np.zeros((len(table), self.width), dtype=np.float32)
-        for column, place in zip(self.columns, self._places(), strict=True):
+        for column, place in zip(self.columns, self.slices, strict=True):
             column.write_features(table[column.name], inputs[:, place])
         return inputs
 
@@ -264,7 +282,7 @@ class TableEncoding:
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Return where the named columns stand among the network inputs."""
-        where = dict(zip(self.names, self._places(), strict=True))
+        where = dict(zip(self.names, self.slices, strict=True))
         return [place for name in names for place in range(where[name].start, where[name].stop)]
 
     def unseen(self, table: pd.DataFrame) -> dict[str, dict[str, int]]:
@@ -272,7 +290,14 @@ class TableEncoding:
         found = {c.name: c.unseen(table[c.name]) for c in self.columns if isinstance(c, CategoryColumn)}
         return {name: counts for name, counts in found.items() if counts}
 
-    def _places(self) -> list[slice]:
+    def only(self, names: Sequence[str]) -> Self:
+        """Return the encoding of some of the columns, in the order of the names."""
+        known = dict(zip(self.names, self.columns, strict=True))
+        return type(self)(tuple(known[name] for name in names))
+
+    @property
+    def slices(self) -> list[slice]:
+        """Where each column stands among the network inputs."""
         ends = accumulate(column.width for column in self.columns)
         return [slice(end - column.width, end) for column, end in zip(self.columns, ends, strict=True)]
 

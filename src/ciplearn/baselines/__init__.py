@@ -1,9 +1,9 @@
-"""The rivals: other ways to a predictor that does not follow the protected variables, under one estimator contract."""
+"""Baselines: other ways to a predictor that does not follow the protected variables, under one estimator contract."""
 
-from ciplearn.baselines.augmented import Augmented, CausallyAugmented
+from ciplearn.baselines.augmentation import Augmented, CausallyAugmented
 from ciplearn.baselines.cf2 import CF2
+from ciplearn.baselines.leaving_out import CF1, NaivePredictor
 from ciplearn.baselines.pscf import PSCF
-from ciplearn.baselines.selected import CF1, NaivePredictor
 from ciplearn.baselines.straight_line import StraightLine
 from ciplearn.baselines.veitch import Veitch
 

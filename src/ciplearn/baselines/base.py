@@ -1,7 +1,8 @@
-"""What all rivals share: roles, task, a network on what the rival lets it see."""
+"""What all baselines share: roles, task, and a network or another estimator on what the baseline lets it see."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,18 +18,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 from torch import nn
 
+from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, task_of
 from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.regression import NetworkSettings
-from ciplearn.baselines.task import CLASSIFICATION, REGRESSION, settled_task
+from ciplearn.baselines.table_estimator import TableEstimator, task_of_estimator
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.roles import Columns
-from ciplearn.estimators.tables import read_table, refuse_unpredictable, without_missing
+from ciplearn.estimators.tables import read_table, refuse_unpredictable, warn_of_unseen, without_missing
 from ciplearn.learning import TrainingSettings
 from ciplearn.learning.settings import chosen_device
+
+TASKS = ("auto", REGRESSION, CLASSIFICATION)
 
 # Rows whose views are held at a time.
 _ROWS_AT_ONCE = 65_536
@@ -36,7 +40,7 @@ _ROWS_AT_ONCE = 65_536
 
 @dataclass(eq=False, repr=False)
 class Baseline(BaseEstimator, ABC):
-    """A rival of `CIPRegressor` and `CIPClassifier`, with their roles and their network.
+    """What `CIPRegressor` and `CIPClassifier` are compared with, under their roles and with their network.
 
     Parameters
     ----------
@@ -45,20 +49,25 @@ class Baseline(BaseEstimator, ABC):
     outcome : str, optional
         The node of the graph that y holds.
     protected, inputs : nodes, columns or positions
-        A, and what the rival may use; by default every observed node but the outcome, without a graph every column. A
-        node ``A`` may be held by columns ``A[0]``, ``A[1]``, ...
+        A, and what the baseline may use; by default every observed node but the outcome, without a graph every column.
+        A node ``A`` may be held by columns ``A[0]``, ``A[1]``, ...
     context : nodes, columns or positions, optional
-        Checked against the graph, so that the same roles fit every estimator; no rival conditions on it.
+        Checked against the graph, so that the same roles fit every estimator; no baseline conditions on it.
     task : "auto", "regression" or "classification"
-        ``"auto"`` classifies where y holds text, categories, booleans or exactly two distinct values.
+        ``"auto"`` does what the estimator does; without one it classifies where y holds text, categories, booleans or
+        exactly two distinct values.
+    estimator : scikit-learn regressor or classifier, optional
+        In place of the network, for all but `Veitch`, whose penalty needs gradients. It gets encoded rows: numbers that
+        span [0, 1], one indicator per level. A Pipeline gets the frame itself. Parameters of the network are then
+        not used.
     missing, module, hidden, epochs, batch_size, learning_rate, weight_decay, schedule, early_stopping, \
 validation_fraction, patience, device, verbose, random_state
         As in `CIPRegressor`.
 
     Attributes
     ----------
-    model_ : CIPRegressor or CIPClassifier
-        The trained network, without roles of its own.
+    model_ : CIPRegressor, CIPClassifier or TableEstimator
+        The trained predictor, without roles of its own.
     task_ : str
     inputs_ : tuple of str
         The columns that `predict` needs.
@@ -86,6 +95,7 @@ validation_fraction, patience, device, verbose, random_state
     device: str = "auto"
     verbose: bool = False
     random_state: Any = None
+    estimator: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on a table: every observed column but the outcome, which is y.
@@ -95,12 +105,12 @@ validation_fraction, patience, device, verbose, random_state
         X : pandas or polars frame, or array, shape (n, columns)
         y : array, shape (n,) or (n, outputs)
         sample_weight : array, shape (n,), optional
-            Weights in the loss of the network.
+            Weights in the loss of the predictor.
         """
         table = read_table(self, X, reset=True)
         if y is None:
             raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        with in_one_sentence("The target cannot be used", "pass one value a row"):
+        with in_one_sentence("The target cannot be used", "pass one value per row"):
             n_targets = _num_samples(y)
         if len(table) != n_targets:
             raise InputError(
@@ -108,13 +118,21 @@ validation_fraction, patience, device, verbose, random_state
                 f"{n_targets}; pass the same rows to both."
             )
         y = y if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
-        columns = self._settled_columns(table)
-        self.task_ = settled_task(self.task, y)
+        columns = settle_columns(
+            tuple(table.columns),
+            graph=self.graph,
+            outcome=self.outcome,
+            protected=self.protected,
+            context=self.context,
+            inputs=self.inputs,
+        )
+        self.task_ = self._settled_task(y)
         self.inputs_ = self._read_by_predict(columns)
         table, kept = without_missing(table, self._read_by_fit(columns), self.missing)
         if not kept.all():
             rows = np.flatnonzero(kept)
             y, sample_weight = take(y, rows), None if sample_weight is None else take(sample_weight, rows)
+        self.encoding_ = TableEncoding.of(table, self.inputs_)
         self.model_ = self._learnt(table, y, sample_weight, columns)
         if self.task_ == CLASSIFICATION:
             self.classes_ = self.model_.classes_
@@ -126,14 +144,14 @@ validation_fraction, patience, device, verbose, random_state
         """Predict; only the columns in ``inputs_`` are needed."""
         check_is_fitted(self, "model_")
         if self.task_ == CLASSIFICATION:
-            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+            return self.classes_[self._mean_answer(X, self._probabilities).argmax(axis=1)]
         return self._mean_answer(X, self.model_.predict)
 
-    @available_if(lambda self: getattr(self, "task_", self.task) == CLASSIFICATION)
+    @available_if(lambda self: self._has_probabilities())
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities, shape (n, classes); only in classification."""
+        """Return class probabilities, shape (n, classes); only in classification, where the estimator has them."""
         check_is_fitted(self, "model_")
-        return self._mean_answer(X, self.model_.predict_proba)
+        return self._mean_answer(X, self._probabilities)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² in regression, accuracy in classification."""
@@ -145,27 +163,41 @@ validation_fraction, patience, device, verbose, random_state
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
         """Columns without which there is no prediction."""
 
-    @abstractmethod
     def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
-        """Columns without which there is no training."""
+        """Columns without which there is no training; by default those of `predict`."""
+        return self.inputs_
 
     @abstractmethod
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
-        """Learn on training rows what the rival needs, and return the trained predictor."""
+        """Learn on training rows what the baseline needs, and return the trained predictor."""
 
-    @abstractmethod
     def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
-        """What the network is shown for these rows; its answers to several views are averaged."""
+        """What the predictor is shown for these rows, by default themselves; answers to several views are averaged."""
+        yield table
 
-    def _settled_columns(self, table: pd.DataFrame) -> NodeColumns:
-        return settle_columns(
-            tuple(table.columns),
-            graph=self.graph,
-            outcome=self.outcome,
-            protected=self.protected,
-            context=self.context,
-            inputs=self.inputs,
-        )
+    def _settled_task(self, y: Any) -> str:
+        if not isinstance(self.task, str) or self.task not in TASKS:
+            raise InputError(f"task must be one of {', '.join(TASKS)}, got {self.task!r}; pass one of these.")
+        if self.estimator is not None:
+            if self.module is not None:
+                raise InputError("Pass either a module or an estimator, got both; the estimator stands in its place.")
+            found = task_of_estimator(self.estimator)
+            if self.task not in ("auto", found):
+                raise InputError(
+                    f"The task is {self.task}, but {type(self.estimator).__name__} does {found}; change one of them."
+                )
+            return found
+        if self.task != "auto":
+            return self.task
+        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+            return REGRESSION
+        return task_of(y if isinstance(y, pd.Series) else pd.Series(np.asarray(y).ravel()))
+
+    def _trained(self, table: pd.DataFrame, y: Any, weights: Any) -> Any:
+        """The network, or the estimator in its place, trained on all columns of a table."""
+        if self.estimator is not None:
+            return TableEstimator.fitted(self.estimator, table, y, weights, seed=self._seed())
+        return self._network().fit(table, y, weights)
 
     def _network(self, **more: Any) -> CIPEstimator:
         """The untrained network; without an independence among ``more`` it has no penalty."""
@@ -202,6 +234,15 @@ validation_fraction, patience, device, verbose, random_state
     def _seed(self) -> int:
         return as_seed(self.random_state)
 
+    def _has_probabilities(self) -> bool:
+        asked = getattr(self, "model_", CIPClassifier if self.estimator is None else self.estimator)
+        return getattr(self, "task_", self.task) == CLASSIFICATION and hasattr(asked, "predict_proba")
+
+    def _probabilities(self, view: pd.DataFrame) -> np.ndarray:  # (n, classes)
+        if hasattr(self.model_, "predict_proba"):
+            return self.model_.predict_proba(view)
+        return self.model_.predict(view)[:, None] == self.classes_
+
     def _mean_answer(self, X: Any, ask: Callable[[pd.DataFrame], np.ndarray]) -> np.ndarray:
         table = read_table(self, X, reset=False)
         if table.empty:
@@ -211,7 +252,11 @@ validation_fraction, patience, device, verbose, random_state
             raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
         table = table[list(self.inputs_)]
         refuse_unpredictable(table, self.inputs_, self.missing)
-        return asked_once(table, self.inputs_, lambda some: np.mean([ask(view) for view in self._views(some)], axis=0))
+        warn_of_unseen(self.encoding_, table, stacklevel=4)
+        with warnings.catch_warnings():
+            # Of rows that are asked once, and in blocks, the network would count too few.
+            warnings.filterwarnings("ignore", "Column .* holds levels that training never saw")
+            return asked_once(table, self.inputs_, lambda rows: np.mean([ask(view) for view in self._views(rows)], 0))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

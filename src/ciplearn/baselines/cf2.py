@@ -1,4 +1,4 @@
-"""CF2: residuals of descendants [kusner2017]."""
+"""CF2: residuals of descendants, level 3 of counterfactual fairness [kusner2017]."""
 
 from __future__ import annotations
 
@@ -15,37 +15,39 @@ from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
 from ciplearn.baselines.regression import ColumnRegression, estimator_regression
-from ciplearn.estimators.base import CIPEstimator
 
-_REGRESSED_ON = ("protected", "parents")
+_REGRESSED_ON = ("parents", "protected")
 
 
 @dataclass(eq=False, repr=False)
 class CF2(Baseline):
-    """Ŷ = f(non-descendants of A, V − E[V | A] for each descendant V), level 2 of counterfactual fairness [kusner2017].
+    """Ŷ = f(non-descendants of A, V − E[V | parents of V] for each descendant V of A).
 
-    Counterfactually invariant where each descendant is a function of A plus noise that is independent of A. A
-    descendant that is a category counts with its indicators minus their predicted probabilities.
+    Level 3 of counterfactual fairness [kusner2017]: each descendant is modelled with additive noise, and its noise
+    stands in for it. Counterfactually invariant where each descendant is a function of its observed parents plus noise
+    that is independent of them. A descendant that is a category counts with its indicators minus their predicted
+    probabilities.
 
     Parameters
     ----------
     regressor : scikit-learn regressor, optional
-        What regresses a descendant on A: its number scaled to [0, 1], or the indicators of its levels. By default a
-        network like the predictor's, trained alike, which for a category predicts probabilities.
-    regress_on : "protected" or "parents"
-        The paper regresses on A. Where A and a descendant share an observed cause, such residuals still follow A;
-        regression on all observed parents removes that.
+        What regresses a descendant: its number scaled to [0, 1], or the indicators of its levels. By default a network
+        like the predictor's, trained alike, which for a category predicts probabilities.
+    regress_on : "parents" or "protected"
+        ``"protected"`` regresses on A alone, as [quinzan2024] does under the name of level 2. Where A and a descendant
+        share a cause, such residuals still follow A. An outcome among the parents, which `predict` does not know, is
+        left out; where A acts through it, A stands in for it.
 
     Other parameters and attributes: see `Baseline`; the graph is needed.
     """
 
     regressor: Any = None
-    regress_on: str = "protected"
+    regress_on: str = "parents"
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
         if self.regress_on not in _REGRESSED_ON:
             raise InputError(
-                f"regress_on must be 'protected' or 'parents', got {self.regress_on!r}; pass one of these."
+                f"regress_on must be 'parents' or 'protected', got {self.regress_on!r}; pass one of these."
             )
         unchanged, regressed = columns.unchanged(), self._regressed(columns)
         if not unchanged and not regressed:
@@ -56,17 +58,14 @@ class CF2(Baseline):
         causes = (name for names in regressed.values() for name in names)
         return tuple(dict.fromkeys((*unchanged, *regressed, *causes)))
 
-    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
-        return self.inputs_
-
-    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
+    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
         seed = self._seed()
         self.unchanged_ = columns.unchanged()
         self.residuals_ = [
             self._residual(table, column, causes, seed + number)
             for number, (column, causes) in enumerate(self._regressed(columns).items())
         ]
-        return self._network().fit(self._residual_table(table), y, weights)
+        return self._trained(self._residual_table(table), y, weights)
 
     def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
         yield self._residual_table(table)
@@ -83,7 +82,7 @@ class CF2(Baseline):
     def _causes(self, node: str, columns: NodeColumns) -> tuple[str, ...]:
         if self.regress_on == "protected":
             return columns.protected
-        return tuple(cause for cause in columns.causes(node) if cause != columns.outcome)
+        return columns.causes(node, with_outcome=False)
 
     def _residual(self, table: pd.DataFrame, column: str, names: tuple[str, ...], seed: int) -> _Residual:
         causes, value = TableEncoding.of(table, names), TableEncoding.of(table, (column,))

@@ -6,18 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.wording import as_set
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import CLASSIFICATION
+from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.names import nearest
 from ciplearn.causal.roles import resolve_roles
-from ciplearn.causal.vector_columns import columns_of, node_of, nodes_of
-from ciplearn.estimators.roles import named_columns, refuse_outcome
+from ciplearn.causal.vector_columns import node_of
+from ciplearn.estimators.roles import checked_graph, columns_of_nodes, named_columns, named_nodes, refuse_outcome
 
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """The nodes that a rival reads, with the columns that hold them.
+    """The nodes that a baseline reads, with the columns that hold them.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class NodeColumns:
 
     def of(self, nodes: Iterable[str], role: str = "inputs") -> tuple[str, ...]:
         """Return the columns of some nodes, or say which node has none."""
-        return tuple(column for node in nodes for column in self._of_node(node, role))
+        return columns_of_nodes(nodes, self.names, role)
 
     def descendants(self) -> tuple[str, ...]:
         """Nodes that A changes, each after its causes; neither A itself nor the outcome, latent ones left out."""
@@ -55,19 +57,17 @@ class NodeColumns:
         acting = self._known_graph().ancestors(self.inputs)
         return tuple(node for node in self.descendants() if node in acting)
 
-    def causes(self, node: str) -> tuple[str, ...]:
-        """Observed parents of a node, and A too where it acts on the node through a latent parent."""
+    def causes(self, node: str, *, with_outcome: bool = True) -> tuple[str, ...]:
+        """Observed parents of a node, and A too where it acts on the node through a parent that is not observed.
+
+        ``with_outcome=False`` counts the outcome, which is not known when a prediction is made, as not observed.
+        """
         graph = self._known_graph()
         parents = graph.parents(node)
-        through_latent = graph.latent.intersection(parents) & graph.descendants(self.protected)
-        found = [parent for parent in parents if parent not in graph.latent]
-        return tuple(dict.fromkeys([*found, *(self.protected if through_latent else ())]))
-
-    def _of_node(self, node: str, role: str) -> tuple[str, ...]:
-        found = columns_of(node, self.names)
-        if not found:
-            raise InputError(f"The {role} column {node!r} is not in X; {nearest(node, self.names, 'columns')}")
-        return found
+        hidden = set(graph.latent if with_outcome else {*graph.latent, self.outcome})
+        through_hidden = hidden.intersection(parents) & graph.descendants(self.protected)
+        found = [parent for parent in parents if parent not in hidden]
+        return tuple(dict.fromkeys([*found, *(self.protected if through_hidden else ())]))
 
     def _known_graph(self) -> CausalGraph:
         if self.graph is None:
@@ -79,31 +79,24 @@ class NodeColumns:
 
 
 def settle_columns(
-    names: Sequence[str],
-    *,
-    graph: Any,
-    outcome: str | None,
-    protected: Any,
-    context: Any,
-    inputs: Any,
+    names: Sequence[str], *, graph: Any, outcome: str | None, protected: Any, context: Any, inputs: Any
 ) -> NodeColumns:
     """Return the nodes that arguments name, as nodes or as columns or by position, checked against table and graph."""
     names = tuple(names)
-    if graph is not None and not isinstance(graph, CausalGraph):
-        raise InputError(f"graph must be a CausalGraph, got {type(graph).__name__}; use CausalGraph.from_edges(...).")
-    chosen = {"protected": protected, "context": context, "inputs": inputs}
-    named = named_columns(chosen, names, outcome)
-    asked = {role: _nodes(columns, names, graph, role) for role, columns in named.items()}
+    named = named_columns({"protected": protected, "context": context, "inputs": inputs}, names, outcome)
     if graph is None:
-        if not asked["protected"]:
+        if not named["protected"]:
             raise InputError(
                 f"No protected column was named, got protected={protected!r}; name the columns to be invariant in."
             )
-        unheld = [node for node in asked["protected"] if node not in names]
-        every = tuple(dict.fromkeys(node_of(name, unheld) for name in names))
-        columns = NodeColumns(names, asked["protected"], every if asked["inputs"] is None else asked["inputs"], outcome)
+        kept = tuple(dict.fromkeys(named["protected"]))
+        # A vector is a node where it is named so.
+        vectors = [node for node in kept if node not in names]
+        seen = named["inputs"] or tuple(node_of(name, vectors) for name in names)
+        columns = NodeColumns(names, kept, tuple(dict.fromkeys(seen)), outcome)
     else:
-        roles = resolve_roles(graph, outcome, asked["protected"], asked["context"], asked["inputs"], None)
+        nodes = named_nodes(named, checked_graph(graph), names)
+        roles = resolve_roles(graph, outcome, nodes["protected"], nodes["context"], nodes["inputs"], None)
         refuse_outcome(roles.outcome, names)
         columns = NodeColumns(names, roles.protected, roles.inputs, roles.outcome, graph)
     columns.of(columns.protected, "protected")
@@ -111,15 +104,13 @@ def settle_columns(
     return columns
 
 
-def _nodes(
-    columns: tuple[str, ...] | None, names: tuple[str, ...], graph: CausalGraph | None, role: str
-) -> tuple[str, ...] | None:
-    if columns is None:
-        return None
-    if graph is None:
-        return tuple(dict.fromkeys(columns))
-    nodes = nodes_of(columns, graph.nodes, names, role)
-    try:
-        return graph.known(nodes, role)
-    except GraphError as error:
-        raise GraphError(f"{error} The columns of X are {as_set(names[:8])}.") from error
+def outcome_columns(y: Any, task: str) -> pd.DataFrame:
+    """Return y under names that no input has, for what conditions on it; classes as text, which makes them labels."""
+    values = np.asarray(y)
+    parts = values.reshape(len(values), -1).T
+    return pd.DataFrame(
+        {
+            f"the outcome[{place}]": part.astype(str) if task == CLASSIFICATION else part
+            for place, part in enumerate(parts)
+        }
+    )

@@ -10,17 +10,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.columns import TableEncoding, form_groups, takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
-from ciplearn.baselines.fair_rows import Correction, FairRows
-from ciplearn.baselines.groups import form_groups
-from ciplearn.baselines.latents import LatentNode, NegativeEvidence
-from ciplearn.baselines.layout import Layout
-from ciplearn.baselines.unfair import UnfairEdges, baseline_row
-from ciplearn.estimators.base import CIPEstimator
+from ciplearn.baselines.latents import Correction, FairRows, LatentNode, NegativeEvidence
+from ciplearn.causal import CausalGraph
 from ciplearn.kernels import Gaussian
 from ciplearn.kernels.mixed import mixed_kernel
 from ciplearn.learning import TrainingRows, TrainingSettings, train
@@ -77,29 +73,25 @@ class PSCF(Baseline):
         nodes = (*columns.inputs, *columns.protected, *columns.responding(), *causes)
         return tuple(dict.fromkeys(columns.of(nodes, "causes")))
 
-    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
-        return self.inputs_
-
-    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
+    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
         for name in ("n_draws", "n_latents", "latent_hidden"):
             whole(getattr(self, name), name, minimum=1)
         non_negative(self.divergence_weight, "divergence_weight")
         unfair = UnfairEdges.of(self.unfair_edges, columns)
-        self.layout_ = Layout.of(table, self.inputs_)
-        self.seen_ = self.layout_.places(columns.of(columns.inputs))
-        rows = self.layout_.rows(table)
+        self.seen_ = self.encoding_.places(columns.of(columns.inputs))
+        rows = self._encoded(table)
         fixed = columns.of(node for node in columns.protected if unfair.reaches_outcome(node))
         device = chosen_device(self.device)
         self.fair_rows_ = FairRows(
             corrections=self._corrections(table, rows, columns, unfair),
             baseline=self._baseline(table, columns).double().to(device),
-            fixed=self.layout_.places(fixed),
+            fixed=self.encoding_.places(fixed),
             seed=self._seed(),
         )
-        return self._network().fit(self._shown(rows), y, weights)
+        return self._trained(self._shown(rows), y, weights)
 
     def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
-        for rows in self.fair_rows_.draws(self.layout_.rows(table), self.n_draws):
+        for rows in self.fair_rows_.draws(self._encoded(table), self.n_draws):
             yield self._shown(rows)
 
     def _causes(self, node: str, columns: NodeColumns) -> tuple[str, ...]:
@@ -121,7 +113,7 @@ class PSCF(Baseline):
                 continue
             changed.add(node)
             latent = self._latent_node(rows, right, columns.of(causes), columns.of([node]), penalty, len(found))
-            own, given, replaced = (self.layout_.places(columns.of(names)) for names in ([node], causes, unfairly))
+            own, given, replaced = (self.encoding_.places(columns.of(names)) for names in ([node], causes, unfairly))
             found.append(Correction(own, given, replaced, latent))
         return tuple(found)
 
@@ -134,7 +126,7 @@ class PSCF(Baseline):
         penalty: Penalty,
         number: int,
     ) -> LatentNode:
-        layout, device = self.layout_, chosen_device(self.device)
+        encoding, device = self.encoding_, chosen_device(self.device)
         settings = TrainingSettings(
             gamma=self.gamma,
             epochs=self.epochs,
@@ -143,28 +135,30 @@ class PSCF(Baseline):
             weight_decay=self.weight_decay,
             seed=self._seed() + number,
         )
-        parts = layout.parts(own)
-        value, given = rows[:, layout.places(own)], rows[:, layout.places(causes)]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            node = LatentNode(given.shape[1], self.n_latents, self.latent_hidden, self.divergence_weight, parts).to(
-                device
-            )
+        value, given = rows[:, encoding.places(own)], rows[:, encoding.places(causes)]
+        widths = given.shape[1], self.n_latents, self.latent_hidden
+        generator = torch.Generator().manual_seed(settings.seed)
+        node = LatentNode(*widths, self.divergence_weight, encoding.only(own), generator).to(device)
+        node.draws = torch.Generator(device).manual_seed(settings.seed)
         trained = TrainingRows(inputs=(given, value), target=value, right=right).to(device)
         operator = penalty.prepare(trained.right)
         train(node, trained, NegativeEvidence(), settings, operator, progress=bool(self.verbose))
+        node.draws = None
         return node.double()
 
     def _baseline(self, table: pd.DataFrame, columns: NodeColumns) -> Tensor:  # (width,)
         chosen = baseline_row(table, columns, self.baseline)
-        row = self.layout_.rows(table.iloc[:1].assign(**{name: chosen[name].to_numpy() for name in chosen.columns}))[0]
+        row = self._encoded(table.iloc[:1].assign(**{name: chosen[name].to_numpy() for name in chosen.columns}))[0]
         for name in chosen.columns:
-            if self.layout_.is_category(name) and row[self.layout_.places([name])].sum() == 0:
+            if any(self.encoding_.only([name]).categories) and row[self.encoding_.places([name])].sum() == 0:
                 raise InputError(
                     f"baseline names {chosen[name].iloc[0]!r} for {name!r}, which no training row has; pass a value "
                     f"that occurs."
                 )
         return row
+
+    def _encoded(self, table: pd.DataFrame) -> Tensor:  # (n, width)
+        return torch.from_numpy(self.encoding_.features(table))
 
     def _shown(self, rows: Tensor) -> pd.DataFrame:
         seen = rows[:, self.seen_].cpu().numpy()
@@ -176,3 +170,61 @@ def latent_penalty(table: pd.DataFrame, protected: TableEncoding) -> Penalty:
     if form_groups(table, protected.names):
         return MMD(_LATENT_KERNEL)
     return HSIC(_LATENT_KERNEL, mixed_kernel(Gaussian("median"), protected.categories))
+
+
+@dataclass(frozen=True)
+class UnfairEdges:
+    """A path out of A is unfair if its first edge is; None means every edge out of A."""
+
+    edges: frozenset[tuple[str, str]] | None
+    columns: NodeColumns
+
+    @classmethod
+    def of(cls, edges: Any, columns: NodeColumns) -> UnfairEdges:
+        """Check edges against the graph."""
+        if edges is None:
+            return cls(None, columns)
+        known = set(columns.graph.directed) if isinstance(columns.graph, CausalGraph) else set()
+        out = sorted(edge for edge in known if edge[0] in columns.protected)
+        if isinstance(edges, str) or not isinstance(edges, Iterable):
+            raise InputError(f"unfair_edges must be a list of pairs, got {edges!r}; pass for example {out[:1]}.")
+        for edge in (listed := [tuple(edge) for edge in edges]):
+            if edge not in out:
+                raise InputError(f"unfair_edges names {edge!r}, which is no edge out of A; those are {out}.")
+        return cls(frozenset(listed), columns)
+
+    def hold(self, cause: str, node: str) -> bool:
+        """Whether a protected cause acts on a node along an unfair edge, or through a latent node at the end of one."""
+        graph = self.columns.graph
+        if self.edges is None or graph is None or (cause, node) in self.edges:
+            return True
+        if (cause, node) in graph.directed:
+            return False
+        starts = [first for start, first in self.edges if start == cause and first in graph.latent]
+        return any(node in graph.descendants(first) for first in starts)
+
+    def reaches_outcome(self, protected: str) -> bool:
+        """Whether the predictor may not read this variable itself: it may only along a fair edge to the outcome."""
+        graph, outcome = self.columns.graph, self.columns.outcome
+        fair = graph is not None and self.edges is not None and (protected, outcome) in graph.directed
+        return not fair or (protected, outcome) in (self.edges or ())
+
+
+def baseline_row(table: pd.DataFrame, columns: NodeColumns, chosen: Mapping[str, Any] | None) -> pd.DataFrame:
+    """Return one row with the baseline of each protected column: what was chosen, else its mean or commonest value.
+
+    Numbers that take few values count as groups: theirs is the commonest value.
+    """
+    names = columns.of(columns.protected, "protected")
+    if chosen is not None and not isinstance(chosen, Mapping):
+        raise InputError(f"baseline must map protected columns to values, got {chosen!r}; pass {{{names[0]!r}: ...}}.")
+    strange = [name for name in chosen or {} if name not in names]
+    if strange:
+        raise InputError(f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}.")
+    values = {
+        name: (chosen or {}).get(
+            name, table[name].mode().iloc[0] if takes_few_values(table[name]) else float(table[name].mean())
+        )
+        for name in names
+    }
+    return pd.DataFrame({name: [value] for name, value in values.items()})

@@ -1,4 +1,4 @@
-"""The mean of one column given others, learnt on encoded rows: numbers scaled to [0, 1], one indicator a level."""
+"""The mean of one column given others, learnt on encoded rows: numbers scaled to [0, 1], one indicator per level."""
 
 from __future__ import annotations
 

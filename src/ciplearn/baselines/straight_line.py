@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, Self
@@ -12,10 +11,11 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ciplearn._core.columns import CLASSIFICATION
+from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import share as checked_share
 from ciplearn.baselines.base import Baseline, asked_once
 from ciplearn.baselines.columns import NodeColumns
-from ciplearn.baselines.task import CLASSIFICATION
 
 
 @dataclass(eq=False, repr=False)
@@ -59,22 +59,18 @@ class StraightLine(Baseline):
         columns.unchanged()  # says that a graph is needed
         return columns.of(columns.inputs)
 
-    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
-        return self.inputs_
-
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Mixture:
         share, unchanged = checked_share(self.share, "share"), columns.unchanged()
-        free = self._network().fit(table[list(self.inputs_)], y, weights)
-        invariant: Any
-        if unchanged:
-            invariant = self._network().fit(table[list(unchanged)], y, weights)
-        else:
-            classes = free.classes_ if self.task_ == CLASSIFICATION else None
-            invariant = BestConstant.of(y, weights, classes)
-        return Mixture(invariant, unchanged, free, share)
-
-    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
-        yield table
+        free = self._trained(table[list(self.inputs_)], y, weights)
+        classes = free.classes_ if self.task_ == CLASSIFICATION else None
+        if classes is not None and not hasattr(free, "predict_proba"):
+            raise InputError(
+                f"The straight line mixes probabilities, but {type(self.estimator).__name__} has none; pass a "
+                f"classifier with predict_proba."
+            )
+        if not unchanged:
+            return Mixture(BestConstant.of(y, weights, classes), unchanged, free, share)
+        return Mixture(self._trained(table[list(unchanged)], y, weights), unchanged, free, share)
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ciplearn._core.columns import CLASSIFICATION, form_groups
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
-from ciplearn.baselines.columns import NodeColumns
-from ciplearn.baselines.groups import form_groups
-from ciplearn.baselines.outcome import outcome_columns
-from ciplearn.baselines.task import CLASSIFICATION
+from ciplearn.baselines.columns import NodeColumns, outcome_columns
 from ciplearn.causal import Independence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.tables import read_table
@@ -48,7 +45,7 @@ class Veitch(Baseline):
     prepare_once : bool
         Prepare the penalty on all training rows once; ``False`` prepares it on each batch anew.
 
-    Other parameters: see `Baseline`; a graph is needed for ``direction="auto"`` only.
+    Other parameters: see `Baseline`; a graph is needed for ``direction="auto"`` only, and no ``estimator`` is taken.
 
     Attributes
     ----------
@@ -72,6 +69,10 @@ class Veitch(Baseline):
         return self.model_.penalty_value(self._with_outcome(read_table(self, X, reset=False), y))
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
+        if self.estimator is not None:
+            raise InputError(
+                f"Veitch trains with a penalty, which needs gradients, got estimator={self.estimator!r}; leave it out."
+            )
         return columns.of(columns.inputs)
 
     def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
@@ -91,9 +92,6 @@ class Veitch(Baseline):
             prepare_once=self.prepare_once,
         )
         return model.fit(shown, y, weights)
-
-    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
-        yield table
 
     def _with_outcome(self, table: pd.DataFrame, y: Any) -> pd.DataFrame:
         """Put y beside the inputs, for the penalty alone."""

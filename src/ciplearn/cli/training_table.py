@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, NUMBER, holds_numbers, text_as_numbers
+from ciplearn._core.columns import CATEGORY, CLASSIFICATION, NUMBER, REGRESSION, holds_numbers, task_of, text_as_numbers
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
@@ -17,7 +17,7 @@ from ciplearn.cli.tables import TableFile, shortened
 from ciplearn.estimators.roles import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
 
-TASKS = ("classification", "regression")
+TASKS = (CLASSIFICATION, REGRESSION)
 
 # To train on, to judge gamma by, and to audit.
 _LEAST_ROWS = 10
@@ -182,7 +182,7 @@ def held_out_rows(n_rows: int, share: float, seed: int) -> np.ndarray[Any, Any]:
 
 def as_target(column: pd.Series, task: str) -> pd.Series:
     """Return labels as whole numbers where they are, as text where not; numbers for regression."""
-    if task == "regression" or not holds_numbers(column):
+    if task == REGRESSION or not holds_numbers(column):
         return column
     whole = ((column == column.round()) & (column.abs() <= _LARGEST_WHOLE)).all()
     return column.astype("int64") if whole else column.map(lambda value: f"{value:.17g}")
@@ -268,12 +268,11 @@ def _complete(table: pd.DataFrame, needed: list[str]) -> pd.DataFrame:
 def _task(outcome: pd.Series, asked: str | None) -> str:
     if asked is not None and asked not in TASKS:
         raise InputError(f"--task must be one of {', '.join(TASKS)}, got {asked!r}; name one of these.")
-    distinct = outcome.nunique()
-    if distinct < 2:
+    if outcome.nunique() < 2:
         raise InputError(f"The outcome {outcome.name!r} has the same value in all rows; there is nothing to learn.")
-    if asked == "regression" and not holds_numbers(outcome):
+    if asked == REGRESSION and not holds_numbers(outcome):
         raise InputError(f"--task regression needs numbers, but {outcome.name!r} holds text; use classification.")
-    return asked or ("regression" if holds_numbers(outcome) and distinct > 2 else "classification")
+    return asked or task_of(outcome)
 
 
 def _looks_like_codes(column: pd.Series) -> bool:

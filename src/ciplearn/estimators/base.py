@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +20,6 @@ from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
-from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.estimators.imagining import checked_models
 from ciplearn.estimators.networks import InvariantPath, Perceptron, naming_inputs, network_of, outputs, seeded
@@ -34,7 +32,7 @@ from ciplearn.estimators.preparation import (
     statement_rows,
 )
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
-from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable
+from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, warn_of_unseen
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.base import StationaryKernel
 from ciplearn.kernels.mixed import mixed_kernel
@@ -44,9 +42,6 @@ from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 
 # Where something is to be kept and no gamma is named.
 _DEFAULT_GAMMA = 1.0
-
-# Unseen levels that a warning names.
-_MOST_LEVELS_NAMED = 3
 
 
 class CIPEstimator(BaseEstimator, ABC):
@@ -345,18 +340,6 @@ class CIPEstimator(BaseEstimator, ABC):
         refuse_unpredictable(table, self.encoding_.names, self.missing)
         further = FurtherInputs.of(tensors, len(table))
         features = torch.from_numpy(self.encoding_.features(table))
-        self._warn_of_unseen(table)
+        warn_of_unseen(self.encoding_, table, stacklevel=4)
         with naming_inputs(self.encoding_, len(tensors)):
             return outputs(self.module_, features, further)
-
-    def _warn_of_unseen(self, table: pd.DataFrame) -> None:
-        for name, counts in self.encoding_.unseen(table).items():
-            most = sorted(counts, key=counts.__getitem__, reverse=True)
-            shown = as_list([f"{level!r} in {counts[level]} rows" for level in most[:_MOST_LEVELS_NAMED]])
-            more = f" and {len(most) - _MOST_LEVELS_NAMED} more" if len(most) > _MOST_LEVELS_NAMED else ""
-            warnings.warn(
-                f"Column {name!r} holds levels that training never saw: {shown}{more}; they are predicted as no level "
-                f"in particular.",
-                UserWarning,
-                stacklevel=4,
-            )

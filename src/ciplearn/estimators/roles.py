@@ -112,13 +112,9 @@ def settle_roles(
     chosen = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
     named = named_columns(chosen, names, outcome)
     if graph is not None:
-        if not isinstance(graph, CausalGraph):
-            raise InputError(
-                f"graph must be a CausalGraph, got {type(graph).__name__}; use CausalGraph.from_dagitty(...)."
-            )
         if independence is not None:
             raise InputError("Pass either a graph or an independence, got both; the graph derives its own.")
-        return _from_graph(graph, outcome, named, names)
+        return _from_graph(checked_graph(graph), outcome, named, names)
     statements = _checked_statements(independence)
     if protected is not None and not named["protected"]:
         raise InputError("No protected column was named, got protected=[]; name the columns to be invariant in.")
@@ -177,6 +173,23 @@ def named_columns(
     return named
 
 
+def checked_graph(graph: Any) -> CausalGraph:
+    """Refuse what is no graph."""
+    if not isinstance(graph, CausalGraph):
+        raise InputError(f"graph must be a CausalGraph, got {type(graph).__name__}; use CausalGraph.from_edges(...).")
+    return graph
+
+
+def named_nodes(
+    named: Mapping[str, tuple[str, ...] | None], graph: CausalGraph, names: tuple[str, ...]
+) -> dict[str, tuple[str, ...] | None]:
+    """Return the nodes behind the names of `named_columns`; a vector counts if all its columns are named."""
+    return {
+        role: None if columns is None else nodes_of(columns, graph.nodes, names, role)
+        for role, columns in named.items()
+    }
+
+
 def refuse_outcome(outcome: str | None, names: tuple[str, ...]) -> None:
     """Refuse a table that holds what is to be predicted."""
     if outcome is not None and outcome in names:
@@ -186,24 +199,25 @@ def refuse_outcome(outcome: str | None, names: tuple[str, ...]) -> None:
 def _from_graph(
     graph: CausalGraph, outcome: str | None, named: dict[str, tuple[str, ...] | None], names: tuple[str, ...]
 ) -> Roles:
-    nodes = {
-        role: None if columns is None else nodes_of(columns, graph.nodes, names, role)
-        for role, columns in named.items()
-    }
-    verdict = graph.criterion(outcome=outcome, **nodes)
+    verdict = graph.criterion(outcome=outcome, **named_nodes(named, graph, names))
     if not isinstance(verdict, Verdict):
         raise GraphError(
             "The graph has undirected edges, so it stands for several graphs; orient them, or pass the independence."
         )
     refuse_outcome(verdict.outcome, names)
     right, given = verdict.independence.right, verdict.independence.given
-    statement = Independence(right=_columns(right, names, "right"), given=_columns(given, names, "given"))
-    kept, seen = _columns(verdict.protected, names, "protected"), _columns(verdict.inputs, names, "inputs")
+    statement = Independence(
+        right=columns_of_nodes(right, names, "right"), given=columns_of_nodes(given, names, "given")
+    )
+    kept, seen = (
+        columns_of_nodes(verdict.protected, names, "protected"),
+        columns_of_nodes(verdict.inputs, names, "inputs"),
+    )
     return Roles(seen, kept, (statement,), _unchanged(graph, kept, seen), verdict)
 
 
-def _columns(nodes: Iterable[str], names: tuple[str, ...], role: str) -> tuple[str, ...]:
-    """The columns that hold some nodes of the graph; a vector's are all its entries."""
+def columns_of_nodes(nodes: Iterable[str], names: tuple[str, ...], role: str) -> tuple[str, ...]:
+    """Return the columns that hold some nodes of the graph; a vector's are all its entries."""
     found = tuple(column for node in nodes for column in columns_of(node, names) or (node,))
     _require(found, names, role)
     return found

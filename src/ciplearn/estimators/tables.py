@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,12 +16,17 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
+from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
 from ciplearn._core.numbers import positive
 from ciplearn._core.tables import as_frame
+from ciplearn._core.wording import as_list
 from ciplearn.learning.dataset_rows import checked_length, read_batches
 
 MISSING_POLICIES = ("error", "drop", "impute")
+
+# Unseen levels that a warning names.
+_MOST_LEVELS_NAMED = 3
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -116,6 +122,20 @@ def refuse_unpredictable(table: pd.DataFrame, used: tuple[str, ...], policy: str
     """Raise where a row to predict misses a value that the policy in training gives no place to."""
     if policy != "impute":
         _refuse_missing(table, used, 'train with missing="impute" to predict such rows')
+
+
+def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: int) -> None:
+    """Name the labels in rows to predict that training never saw, with the number of rows of each."""
+    for name, counts in encoding.unseen(table).items():
+        most = sorted(counts, key=counts.__getitem__, reverse=True)
+        shown = as_list([f"{level!r} in {counts[level]} rows" for level in most[:_MOST_LEVELS_NAMED]])
+        more = f" and {len(most) - _MOST_LEVELS_NAMED} more" if len(most) > _MOST_LEVELS_NAMED else ""
+        warnings.warn(
+            f"Column {name!r} holds levels that training never saw: {shown}{more}; they are predicted as no level "
+            f"in particular.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def _refuse_missing(table: pd.DataFrame, used: tuple[str, ...], otherwise: str) -> None:

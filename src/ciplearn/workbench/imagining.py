@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from ciplearn._core.columns import task_of
 from ciplearn._core.errors import InputError
 from ciplearn.estimators import load_model
 from ciplearn.evaluation import variance_of_counterfactuals
@@ -18,7 +19,7 @@ from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.measures import Array, answers
 from ciplearn.workbench.recipes import Recipe
-from ciplearn.workbench.tables import Table, task_of
+from ciplearn.workbench.tables import Table
 from ciplearn.workbench.worker import labels, split
 
 # Rows to choose from, the most affected first.

@@ -111,9 +111,3 @@ class Table:
                 f"{self.shown} has {len(rows)} rows without a missing value; training needs at least {_LEAST_ROWS}."
             )
         return rows
-
-
-def task_of(outcome: pd.Series) -> str:
-    """Classification for labels and for two values, as on the command line; else regression."""
-    labels = isinstance(outcome.dtype, pd.CategoricalDtype)
-    return "classification" if labels or outcome.nunique() == 2 else "regression"

@@ -24,6 +24,7 @@ import pandas as pd
 import torch
 
 from ciplearn import CIPClassifier, CIPRegressor, audit, baselines, fit_scm
+from ciplearn._core.columns import task_of
 from ciplearn._core.errors import CiplearnError
 from ciplearn._core.files import write_text
 from ciplearn._core.wording import as_list
@@ -35,7 +36,7 @@ from ciplearn.workbench.document import Document
 from ciplearn.workbench.measures import Judge
 from ciplearn.workbench.recipes import Recipe
 from ciplearn.workbench.store import read_json
-from ciplearn.workbench.tables import Table, task_of
+from ciplearn.workbench.tables import Table
 
 # The share of rows that ``ciplearn fit`` keeps from training, by default.
 HELD_OUT = 0.2

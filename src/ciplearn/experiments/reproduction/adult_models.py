@@ -186,7 +186,7 @@ def _rivals(training: Training, seed: int) -> dict[str, Any]:
     return {
         NAIVE: NaivePredictor(**common),
         FIRST_LEVEL: CF1(**common),
-        SECOND_LEVEL: CF2(**common),
+        SECOND_LEVEL: CF2(**common, regress_on="protected"),  # as the paper does
         PATHS: PSCF(**common, n_draws=PATH_DRAWS),
     }
 

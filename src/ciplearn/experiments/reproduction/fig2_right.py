@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 
 _PROCESSES = {"scenario 1": scenario_1, "scenario 2": scenario_2}
 
-# Each sees Z; the naive predictor L too, CF2 the residual of L.
-_RIVALS: dict[str, tuple[type, int]] = {"CF1": (CF1, 1), "CF2": (CF2, 2), "naive": (NaivePredictor, 2)}
+# Each sees Z; the naive predictor L too, CF2 the residual of L, by regression on A alone as in the paper.
+_RIVALS: dict[str, tuple[Callable[..., Any], int]] = {
+    "CF1": (CF1, 1),
+    "CF2": (partial(CF2, regress_on="protected"), 2),
+    "naive": (NaivePredictor, 2),
+}
 
 
 @dataclass(frozen=True)

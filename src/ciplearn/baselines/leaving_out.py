@@ -1,8 +1,7 @@
-"""Rivals that choose columns: the naive predictor and CF1 [kusner2017]."""
+"""Leaving out columns: A itself (the naive predictor), or all that descends from A (CF1) [kusner2017]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,25 +11,18 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
-from ciplearn.estimators.base import CIPEstimator
 
 
 @dataclass(eq=False, repr=False)
-class _Selected(Baseline):
-    """A network on some of the inputs."""
+class _LeavingOut(Baseline):
+    """A predictor from some of the inputs."""
 
-    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
-        return self.inputs_
-
-    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> CIPEstimator:
-        return self._network().fit(table[list(self.inputs_)], y, weights)
-
-    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
-        yield table
+    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
+        return self._trained(table[list(self.inputs_)], y, weights)
 
 
 @dataclass(eq=False, repr=False)
-class NaivePredictor(_Selected):
+class NaivePredictor(_LeavingOut):
     """Ŷ = f(inputs without A): not looking at the protected variables, only at everything they have changed.
 
     Needs no graph. Parameters and attributes: see `Baseline`.
@@ -47,7 +39,7 @@ class NaivePredictor(_Selected):
 
 
 @dataclass(eq=False, repr=False)
-class CF1(_Selected):
+class CF1(_LeavingOut):
     """Ŷ = f(non-descendants of A), level 1 of counterfactual fairness [kusner2017].
 
     Counterfactually invariant whatever the data look like, if the graph is right. Parameters and attributes: see
