@@ -50,7 +50,7 @@ def test_cf1_never_varies_even_if_its_network_depends_on_neighbours(scm, X, y, t
 
 
 def test_naive_predictor_ignores_a_and_still_varies_with_it(scm, X, y, table, roles):
-    model = baselines.NaivePredictor(**roles, epochs=40, learning_rate=1e-2).fit(X, y)
+    model = baselines.NaivePredictor(**roles, epochs=100, learning_rate=1e-2).fit(X, y)
     assert set(model.inputs_) == {"Z", "L"}
     assert np.array_equal(model.predict(X), model.predict(X.assign(A=0.0)))
     assert vcf(model, scm, table) > 1e-3 * y.var()
