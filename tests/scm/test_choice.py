@@ -81,3 +81,9 @@ def test_labels_bend_where_lines_do_not_do():
     for value in (-1.5, 0.0, 1.5):
         share = (fitted.do({"A": value}).sample(3000, random_state=0)["L"] == "x").mean()
         assert share == pytest.approx(1 / (1 + np.exp(2 - 2 * value**2)), abs=0.08)
+
+
+def test_a_node_that_its_parents_determine_has_no_noise_to_test():
+    fitted = fit_scm(GRAPH, rows(lambda a, u: np.sin(a) + a))
+    assert np.isnan(fitted.report.nodes[1].p_value)
+    assert fitted.trustworthy

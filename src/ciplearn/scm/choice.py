@@ -14,16 +14,19 @@ from ciplearn.scm.links import Identity, Link, Log, Logit
 from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, LocationScale
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.multinomial import Multinomial
-from ciplearn.scm.noise_test import NoiseTest, judge_noise
+from ciplearn.scm.noise_test import NOTHING_TO_TEST, NoiseTest, judge_noise
 from ciplearn.scm.quantiles import SimultaneousQuantiles
 from ciplearn.scm.recipe import NodeSample, Recipe
-from ciplearn.scm.scoring import row_losses
+from ciplearn.scm.scoring import marginal_losses, row_losses
 
 # A mechanism is as good as the best if its mean loss is at most so many standard errors of the difference larger.
 STANDARD_ERRORS = 2.0
 
 # A mean loss that is larger than the best by this share at most is about as good, however certain the difference is.
 _CLOSE = 0.01
+
+# A node that its parents determine up to this share of its loss has no noise worth a test, only errors of regression.
+_NEGLIGIBLE = 0.02
 
 # Whole numbers with at most so many values, or a value with at least this share of the rows, have no smooth law.
 _FEW_VALUES = 50
@@ -101,6 +104,8 @@ def choose(recipes: Sequence[Recipe] | None, train: NodeSample, held_out: NodeSa
     candidates = tuple(_candidates(recipes, train, held_out, generator))
     best = min(candidates, key=lambda candidate: candidate.losses.mean())
     good = [place for place, candidate in enumerate(candidates) if candidate.behind(best) <= STANDARD_ERRORS]
+    if best.losses.mean() <= _NEGLIGIBLE * marginal_losses(held_out, train.target).mean():
+        return Choice(candidates, good[0], NOTHING_TO_TEST)
     tests = {}
     for place in good:
         tests[place] = judge_noise(candidates[place].mechanism, train, held_out, generator)

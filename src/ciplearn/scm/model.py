@@ -135,8 +135,12 @@ class StructuralCausalModel:
             index has a second level ``draw``; average predictions, not rows, over it.
         n_candidates : int
             How many candidates to weigh a row where a latent parent has to be inferred.
-        random_state : int or Generator
-            Of those draws.
+        random_state : int, Generator, RandomState or None
+            Of those draws, and of actions that draw. A row whose noise is determined is imagined the same under every
+            seed. Where it is not (labels, counts, latent parents) each row of a table draws a noise of its own, also
+            rows that stand in it twice; units were drawn once by `abduct`, so all that is imagined from one unit shares
+            its noise: ``units = scm.abduct(rows); scm.counterfactual(units.take(places), {"A": values})`` is one person
+            under many values of A, and faster.
         """
         generator = as_generator(random_state)
         world = self.do(interventions)
