@@ -5,7 +5,7 @@ import torch
 
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, ResidualHSCIC
-from ciplearn.penalties.fourier_series import WaveProduct, waves_for
+from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
 from ciplearn.penalties.inner_product import inner_product
 from ciplearn.penalties.storage import DenseMatrix, Factor
 
@@ -13,20 +13,20 @@ B, M = 64, 5
 
 
 def both(y_hat, factor, lengthscale, off=1.7, on=1.2):
-    """Value and gradient by waves, and by the block."""
+    """Value and gradient by the series, and by the block."""
     kernel = Gaussian(lengthscale)
     scale = kernel.scale(1)
     spread = (y_hat.max() - y_hat.min()).item()
-    waves = waves_for(y_hat, spread * scale, factor.shape[1])
-    assert waves is not None
-    fast = WaveProduct.apply(y_hat, factor, scale, waves, off, on)
+    series = series_for(y_hat, spread * scale, factor.shape[1])
+    assert series is not None
+    fast = FourierInnerProduct.apply(y_hat, factor, scale, series, off, on)
     slow = inner_product(kernel, y_hat, DenseMatrix(factor @ factor.T), None, off, on, spread)
     return [(value, torch.autograd.grad(value, y_hat)[0]) for value in (fast, slow)]
 
 
 @pytest.mark.parametrize("width", [0.0, 1e-6, 0.3, 1.0, 8.0])
 @pytest.mark.parametrize("place", [0.0, -3.0, 1e4])
-def test_waves_equal_the_block_in_double_precision(width, place):
+def test_series_equal_the_block_in_double_precision(width, place):
     y_hat = (place + width * torch.rand(B, 1, dtype=torch.float64)).requires_grad_()
     factor = torch.randn(B, M, dtype=torch.float64)
     (fast, fast_gradient), (slow, slow_gradient) = both(y_hat, factor, lengthscale=0.2)
@@ -34,7 +34,7 @@ def test_waves_equal_the_block_in_double_precision(width, place):
     torch.testing.assert_close(fast_gradient, slow_gradient, rtol=1e-9, atol=1e-9)
 
 
-def test_waves_equal_the_block_in_single_precision():
+def test_series_equal_the_block_in_single_precision():
     y_hat = torch.rand(B, 1).requires_grad_()
     (fast, fast_gradient), (slow, slow_gradient) = both(y_hat, torch.randn(B, M), lengthscale=0.1)
     torch.testing.assert_close(fast, slow, rtol=1e-5, atol=1e-4)
@@ -44,22 +44,22 @@ def test_waves_equal_the_block_in_single_precision():
 def test_gradient_passes_gradcheck():
     y_hat = torch.rand(12, 1, dtype=torch.float64, requires_grad=True)
     factor = torch.randn(12, 3, dtype=torch.float64)
-    waves = waves_for(y_hat, 5.0, 3)
-    assert torch.autograd.gradcheck(lambda y: WaveProduct.apply(y, factor, 5.0, waves, 1.7, 1.2), y_hat)
+    series = series_for(y_hat, 5.0, 3)
+    assert torch.autograd.gradcheck(lambda y: FourierInnerProduct.apply(y, factor, 5.0, series, 1.7, 1.2), y_hat)
 
 
 def test_second_derivative_is_refused_not_wrong():
     y_hat = torch.rand(12, 1, dtype=torch.float64, requires_grad=True)
     factor = torch.randn(12, 3, dtype=torch.float64)
-    value = WaveProduct.apply(y_hat, factor, 5.0, waves_for(y_hat, 5.0, 3), 1.0, 1.0)
+    value = FourierInnerProduct.apply(y_hat, factor, 5.0, series_for(y_hat, 5.0, 3), 1.0, 1.0)
     (gradient,) = torch.autograd.grad(value, y_hat, create_graph=True)
     with pytest.raises(RuntimeError, match="does not require grad"):
         gradient.sum().backward()
 
 
-def test_block_takes_over_where_waves_would_be_many():
+def test_block_takes_over_where_series_would_be_many():
     spread = torch.linspace(0, 1e5, B)[:, None]
-    assert waves_for(spread, 5e5, M) is None
+    assert series_for(spread, 5e5, M) is None
     factor = torch.randn(B, M)
     value = inner_product(Gaussian(0.2), spread, Factor(factor), None, 1.0, 1.0, spread=1e5)
     # Predictions this far apart see only themselves.

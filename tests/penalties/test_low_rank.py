@@ -8,7 +8,7 @@ from ciplearn.penalties import CIRCE, HSCIC, HSIC, ResidualHSCIC, conditional, h
 from ciplearn.penalties.approximation_error import gradient_error, smooth_predictions
 from ciplearn.penalties.hscic import _SmoothedSums
 from ciplearn.penalties.ridge_regression import MomentSums, RegressionProblem
-from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import ElementwiseProduct, Factor
 
 N = 700
@@ -86,7 +86,7 @@ def test_batches_of_the_product_form_are_rows_of_its_matrix():
 
 def test_sums_over_parts_merge_into_the_sums_over_the_whole():
     right, given, _ = columns(2, 2)
-    rows = Rows.of_pair((right, given))
+    rows = PenaltyRows.of_pair((right, given))
     penalty = HSCIC(exact_rows=0)
     problem = RegressionProblem.settle(rows, penalty.right_kernel, penalty.given_kernel, 0.01, penalty.features)
     whole = problem.regression()

@@ -22,7 +22,7 @@ from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_cr
 from ciplearn.estimators.preparation import NO_ROUTE, Prepared
 from ciplearn.estimators.tables import split_rows
 from ciplearn.learning.frontier import Frontier, Point
-from ciplearn.learning.gamma import Choice, largest_allowed_gamma
+from ciplearn.learning.gamma import ChosenGamma, largest_allowed_gamma
 from ciplearn.learning.invariance import Invariance
 
 # A penalty has levelled off unless ten times the gamma lowers it to less than this share.
@@ -233,14 +233,14 @@ class _Trials:
         self.bar.set_postfix(gamma=f"{gamma:.3g}", **{name: f"{value:.3g}" for name, value in measures.items()})
         return measures
 
-    def within_tolerance(self) -> Choice:
+    def within_tolerance(self) -> ChosenGamma:
         """Train without a penalty, then bisect for the largest gamma within a tolerance."""
         search = self.search
         tolerance = non_negative(search.tolerance, "tolerance")
         self.measured(0.0)
         allowance = Allowance(self.measure, tolerance, self.judged[0.0])
         if not allowance.explains_something:
-            return Choice(
+            return ChosenGamma(
                 0.0,
                 f"Even without a penalty the predictor is no better than a constant ({self.measure} "
                 f"{self.points[0].measures[self.measure]:.3g}), so a tolerance has nothing to be a share of; gamma is "
@@ -254,7 +254,7 @@ class _Trials:
         bound = tolerance * allowance.explained
         return largest_allowed_gamma(lost, lambda value: value <= bound, search.low, search.high, search.max_trials)
 
-    def within_bound(self) -> Choice:
+    def within_bound(self) -> ChosenGamma:
         """Bisect for the smallest gamma whose penalty meets a bound."""
         search = self.search
         low, high, bound = search.low, search.high, positive(search.tolerance, "tolerance")
@@ -273,14 +273,14 @@ class _Trials:
             penalties[near] = self.measured(near)["penalty"]
         meeting = [gamma for gamma, penalty in penalties.items() if penalty <= bound]
         if meeting:
-            return Choice(min(meeting), "")
+            return ChosenGamma(min(meeting), "")
         falls = penalties[high] < _STILL_FALLS * penalties[near]
         remark = (
             f"Even gamma {high:g} does not meet the bound {bound:g}: the least penalty reached is "
             f"{min(penalties.values()):.3g}, and a bound below what a constant prediction has cannot be met; "
             f"{'raise high' if falls else 'the penalty no longer falls, so raise the bound'}."
         )
-        return Choice(high, remark)
+        return ChosenGamma(high, remark)
 
 
 def _splits(search: GammaSearch, X: Any, y: Any) -> list[tuple[np.ndarray, np.ndarray]]:  # positions

@@ -16,7 +16,7 @@ from ciplearn._core.errors import NumericalError
 
 _EPS = torch.finfo(torch.float64).eps
 
-# From almost interpolating to almost constant, two values a decade.
+# From almost interpolating to almost constant, two values per decade.
 RIDGE_GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-16, 1))
 
 

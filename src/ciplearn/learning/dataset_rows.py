@@ -28,7 +28,7 @@ class DatasetRows:
     known : TrainingRows
         All that is in memory; its inputs, if any, are the network's first arguments.
     dataset : Dataset
-        Map-style, one item a row: a tensor, or a tuple of tensors, the network's further arguments.
+        Map-style, one item per row: a tensor, or a tuple of tensors, the network's further arguments.
     workers : int
         Processes that read ahead.
     """
@@ -40,7 +40,7 @@ class DatasetRows:
     def __post_init__(self) -> None:
         n_items = checked_length(self.dataset)
         if n_items != len(self.known):
-            raise InputError(f"The dataset has {n_items} items for {len(self.known)} rows; pass one item a row.")
+            raise InputError(f"The dataset has {n_items} items for {len(self.known)} rows; pass one item per row.")
 
     @classmethod
     def of(
@@ -78,7 +78,7 @@ class DatasetRows:
                 f"return tensors or numbers."
             ) from error
         right, given = (*(_columns(part) for part in others), None, None)[:2]
-        # Whole numbers are classes; all else is one column an output.
+        # Whole numbers are classes; all else is one column per output.
         known = TrainingRows((), _columns(target) if target.is_floating_point() else target, right, given)
         return cls(known.to(place), _Part(dataset, 0), workers)
 
@@ -149,7 +149,7 @@ def checked_length(dataset: Any) -> int:
 
 
 def read_batches(dataset: Dataset[Any], plan: Sequence[Tensor], workers: int = 0) -> Iterator[tuple[Tensor, ...]]:
-    """Read the items at the planned positions, as one tuple of tensors a batch."""
+    """Read the items at the planned positions, as one tuple of tensors per batch."""
     loader = DataLoader(
         dataset,
         batch_sampler=[index.tolist() for index in plan],

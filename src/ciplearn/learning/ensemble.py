@@ -50,7 +50,7 @@ def train_stacked(
     modules : sequence of nn.Module
         Initialised; left as they are.
     gammas : sequence of float
-        One a module; ``settings.gamma`` is not used.
+        One per module; ``settings.gamma`` is not used.
     rows, objective, settings
         As in `train`; no checkpoints, no patience and no mixed precision.
     penalty : Operator, Invariance or None

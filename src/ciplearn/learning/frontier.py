@@ -49,7 +49,7 @@ class Frontier:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a training: gamma, seed and the measures."""
+        """One row per training: gamma, seed and the measures."""
         rows = [{"gamma": point.gamma, "seed": point.seed, **point.measures} for point in self.points]
         table = pd.DataFrame(rows, columns=["gamma", "seed", *self.measures])
         return table.sort_values(["gamma", "seed"], ignore_index=True)
@@ -60,7 +60,7 @@ class Frontier:
         return tuple(self.points[0].measures) if self.points else ()
 
     def summary(self) -> pd.DataFrame:
-        """One row a gamma: mean and standard error over seeds of each measure."""
+        """One row per gamma: mean and standard error over seeds of each measure."""
         grouped = self.table.drop(columns="seed").groupby("gamma")
         error = grouped.std(ddof=1) / np.sqrt(grouped.count())
         means = grouped.mean()

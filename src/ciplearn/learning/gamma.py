@@ -11,7 +11,7 @@ from ciplearn._core.numbers import positive, whole
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenGamma:
     """The outcome of a search.
 
     Attributes
@@ -28,7 +28,7 @@ class Choice:
 
 def largest_allowed_gamma(
     value_of: Callable[[float], float], allowed: Callable[[float], bool], low: float, high: float, max_trials: int
-) -> Choice:
+) -> ChosenGamma:
     """Bisect log gamma between ``low`` and ``high``.
 
     The rule, also where noise makes the value rise and fall: each step keeps the half whose lower end is allowed and
@@ -51,13 +51,13 @@ def largest_allowed_gamma(
         raise InputError(f"low must be below high, got low={low:g} and high={high:g}; pass for example 1e-4 and 1e4.")
     tried = {high: allowed(value_of(high))}
     if tried[high]:
-        return Choice(high, f"Even the largest gamma, {high:g}, is within the tolerance; raise high.")
+        return ChosenGamma(high, f"Even the largest gamma, {high:g}, is within the tolerance; raise high.")
     tried[low] = allowed(value_of(low))
     if not tried[low]:
-        return Choice(0.0, f"Even the smallest gamma, {low:g}, is beyond the tolerance; gamma is 0.")
+        return ChosenGamma(0.0, f"Even the smallest gamma, {low:g}, is beyond the tolerance; gamma is 0.")
     inside, outside = low, high
     for _ in range(max_trials - len(tried)):
         middle = math.sqrt(inside * outside)
         tried[middle] = allowed(value_of(middle))
         inside, outside = (middle, outside) if tried[middle] else (inside, middle)
-    return Choice(max(gamma for gamma, is_allowed in tried.items() if is_allowed), "")
+    return ChosenGamma(max(gamma for gamma, is_allowed in tried.items() if is_allowed), "")

@@ -44,7 +44,7 @@ class Objective(ABC):
         if output.dim() != 2 or len(output) != rows or columns not in (None, output.shape[1]):
             raise InputError(
                 f"The network must return {rows} rows of {columns or 'some'} columns for this batch, got shape "
-                f"{tuple(output.shape)}; return one row a row of the inputs and one column an output."
+                f"{tuple(output.shape)}; return one row per row of the inputs and one column per output."
             )
         if not output.is_floating_point():
             raise InputTypeError(f"The network must return floating-point numbers, got {output.dtype}; convert them.")
@@ -59,7 +59,7 @@ class SquaredError(Objective):
         return (output - target.reshape(output.shape)).square().mean(dim=1)
 
     def columns(self, target: Tensor) -> int:
-        """One an output."""
+        """One per output."""
         return target[0].numel()
 
     def prediction(self, output: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ class BinaryCrossEntropy(Objective):
 
 @dataclass(frozen=True)
 class CrossEntropy(Objective):
-    """−log p of the right class, from a logit a class; the penalty sees all probabilities.
+    """−log p of the right class, from one logit per class; the penalty sees all probabilities.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class CrossEntropy(Objective):
     classes: int | None = None
 
     def losses(self, output: Tensor, target: Tensor) -> Tensor:
-        """Cross-entropy of a logit a class."""
+        """Cross-entropy of one logit per class."""
         return cross_entropy(output, target, reduction="none")
 
     def columns(self, target: Tensor) -> int | None:
-        """One logit a class."""
+        """One logit per class."""
         return self.classes
 
     def prediction(self, output: Tensor) -> Tensor:

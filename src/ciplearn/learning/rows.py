@@ -15,7 +15,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Tensors with one entry a row.
+    """Tensors with one entry per row.
 
     Attributes
     ----------

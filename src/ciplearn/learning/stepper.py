@@ -16,7 +16,7 @@ from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
 from ciplearn.learning.settings import TrainingSettings
-from ciplearn.penalties.operator import BATCH_WITHOUT_LOOKING
+from ciplearn.penalties.operator import LARGEST_BATCH_WITHOUT_WAITING
 
 # A recording costs about as much as this many steps.
 _LEAST_STEPS_TO_RECORD = 50
@@ -54,25 +54,25 @@ class Stepper:
         self.optimiser = torch.optim.Adam(
             module.parameters(), lr=rate, weight_decay=settings.weight_decay, capturable=on_device
         )
-        # Looking at a number on a device waits for all work before it. Larger batches keep a device busy by themselves,
-        # and their penalty looks at the predictions anyway.
-        self._looks = not on_device or settings.batch_size > BATCH_WITHOUT_LOOKING
+        # Reading a number from a device waits for all work before it. Larger batches keep a device busy by themselves,
+        # and their penalty reads the predictions anyway.
+        self._reads_each_step = not on_device or settings.batch_size > LARGEST_BATCH_WITHOUT_WAITING
         recordable = invariance is None or invariance.can_be_recorded
-        self._may_record = not self._looks and isinstance(rows, TrainingRows) and recordable
+        self._may_record = not self._reads_each_step and isinstance(rows, TrainingRows) and recordable
         self._replay: Callable[[], None] | None = None
         self._index = torch.zeros(0, dtype=torch.int64)
         self._reached = torch.zeros(2, device=rows.device)
 
     def epoch(self, plan: Sequence[Tensor]) -> Tensor:  # -> (steps, 2), float64 on the CPU
-        """Take one step a batch; return loss and penalty of each.
+        """Take one step per batch; return loss and penalty of each.
 
         Raises
         ------
         NotFinite
-            At once where looking is free, at the end of the epoch on a device.
+            At once where reading a number is free, at the end of the epoch on a device.
         """
-        if self._looks:
-            return self._watched(plan)
+        if self._reads_each_step:
+            return self._checked_each_step(plan)
         if self._may_record:
             self._record(plan)
         reached = torch.zeros(len(plan), 2, device=self.rows.device)
@@ -95,7 +95,7 @@ class Stepper:
             output: Tensor = self.module(*inputs)
         return output.float() if isinstance(output, Tensor) else output
 
-    def _watched(self, plan: Sequence[Tensor]) -> Tensor:  # (steps, 2)
+    def _checked_each_step(self, plan: Sequence[Tensor]) -> Tensor:  # (steps, 2)
         reached = []
         for number, (index, batch) in enumerate(self.rows.batches(plan)):
             loss, penalty = (float(part) for part in self._step(index, batch))
@@ -109,8 +109,8 @@ class Stepper:
         self.objective.check(output, batch.target)
         loss = self.objective.loss(output, batch.target, batch.weights)
         penalty = loss.new_zeros(())
-        # A penalty that looks refuses predictions that are not finite, in words that are not about training.
-        if self.invariance is not None and not (self._looks and not math.isfinite(loss.detach())):
+        # A penalty that reads its predictions refuses those that are not finite, in words that are not about training.
+        if self.invariance is not None and not (self._reads_each_step and not math.isfinite(loss.detach())):
             predictions = self.objective.prediction(output)
             others = predictions[:0] if imagined is None else self.objective.prediction(imagined)
             penalty = self.invariance.penalty(predictions, others, index, batch)
@@ -142,7 +142,7 @@ class Stepper:
         try:
             self._replay = recorded(step, (*self.module.parameters(), *self.module.buffers()), self.optimiser)
         except RuntimeError:
-            # The network looks at its numbers while it runs: it is trained step by step.
+            # The network reads its numbers while it runs: it is trained step by step.
             torch.cuda.synchronize(rows.device)
 
     def _replayed(

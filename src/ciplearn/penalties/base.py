@@ -14,7 +14,7 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.tensors import as_rows, same_device, same_rows
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
 from ciplearn.penalties.operator import Operator
-from ciplearn.penalties.rows import Rows, with_codes
+from ciplearn.penalties.rows import PenaltyRows, with_codes
 
 # Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
 EXACT_ROWS = 2048
@@ -76,18 +76,18 @@ class Penalty(ABC):
             criteria without conditioning variables the second entry is None.
         """
         right_codes, given_codes = self._takes_codes()
-        return self._prepared(Rows.from_chunks(chunks, right_codes=right_codes, given_codes=given_codes))
+        return self._prepared(PenaltyRows.from_chunks(chunks, right_codes=right_codes, given_codes=given_codes))
 
-    def _rows(self, right: Any, given: Any) -> Rows:
+    def _rows(self, right: Any, given: Any) -> PenaltyRows:
         right_codes, given_codes = self._takes_codes()
-        return Rows.from_arrays(right, given, right_codes=right_codes, given_codes=given_codes)
+        return PenaltyRows.from_arrays(right, given, right_codes=right_codes, given_codes=given_codes)
 
-    def _operator(self, rows: Rows) -> Operator:
+    def _operator(self, rows: PenaltyRows) -> Operator:
         self._check_given(rows.has_given)
         with torch.no_grad():
             return self._build(rows)
 
-    def _prepared(self, rows: Rows) -> Operator:
+    def _prepared(self, rows: PenaltyRows) -> Operator:
         operator = self._operator(rows)
         return operator.factorised(rows.dtype).to(dtype=rows.dtype)
 
@@ -100,7 +100,7 @@ class Penalty(ABC):
         """Refuse conditioning variables that are missing, or that the criterion has no place for."""
 
     @abstractmethod
-    def _build(self, rows: Rows) -> Operator:
+    def _build(self, rows: PenaltyRows) -> Operator:
         """Build the operator of checked rows."""
 
 

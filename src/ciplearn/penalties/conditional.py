@@ -25,7 +25,7 @@ from ciplearn.penalties.base import (
 from ciplearn.penalties.low_rank import VectorsOf, stored_rows
 from ciplearn.penalties.operator import Operator
 from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
-from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import DenseMatrix, Storage
 
 
@@ -81,7 +81,7 @@ class ConditionalPenalty(Penalty, ABC):
                 f"{type(self).__name__} needs conditioning variables, got given=None; pass given, or use HSIC."
             )
 
-    def _build(self, rows: Rows) -> Operator:
+    def _build(self, rows: PenaltyRows) -> Operator:
         problem = RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
         exact = is_exact(self.exact_rows, rows.n)
         storage: Storage

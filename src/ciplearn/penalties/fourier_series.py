@@ -5,7 +5,7 @@ period T > r,
 
     exp(−d²) = Σ_f a_f cos(ω_f d),   ω_f = 2π f / T,   a_f = (√π / T) exp(−ω_f² / 4) · (1 if f = 0 else 2),
 
-up to exp(−(T − r)²) from the neighbouring periods and exp(−ω²/4) from the first wave left out. Since
+up to exp(−(T − r)²) from the neighbouring periods and exp(−ω²/4) from the first term left out. Since
 cos(ω(s_i − s_j)) = cos ωs_i cos ωs_j + sin ωs_i sin ωs_j, the kernel matrix is Φ Φᵀ with 2f + 1 columns and the inner
 product is ‖Vᵀ Φ‖²: no matrix of size b × b appears. These are not random features: the error is that of the arithmetic.
 """
@@ -20,43 +20,46 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# Beyond this many waves times columns per row of the batch, a pass over the block is faster.
+# Beyond this many frequencies times columns per row of the batch, a pass over the block is faster.
 _WORTH = 50
 
 
-class Waves(NamedTuple):
+class FourierSeries(NamedTuple):
     """A series, as columns of 2f + 2 numbers: all cosines, then all sines as cosines a quarter turn later."""
 
     frequencies: Tensor
     turns: Tensor
     roots: Tensor
-    slopes: Tensor  # a row: ω for cosines, −ω for sines
+    slopes: Tensor  # as a row: ω for cosines, −ω for sines
 
 
-def waves_for(y_hat: Tensor, spread: float, n_columns: int) -> Waves | None:  # (b, 1)
+def series_for(y_hat: Tensor, spread: float, n_columns: int) -> FourierSeries | None:  # (b, 1)
     """Return the series that serves scaled predictions of this spread, or None if it would cost more than the block."""
     reach = _reach(y_hat.dtype)
-    # The neighbouring periods are at rounding error if T ≥ r + reach, the waves left out if ω ≥ 2 reach.
+    # The neighbouring periods are at rounding error if T ≥ r + reach, the terms left out if ω ≥ 2 reach.
     period = spread + reach
-    n_waves = math.ceil(reach * period / math.pi)
-    if n_waves * n_columns > _WORTH * y_hat.shape[0]:
+    n_frequencies = math.ceil(reach * period / math.pi)
+    if n_frequencies * n_columns > _WORTH * y_hat.shape[0]:
         return None
-    return _series(n_waves, y_hat.dtype, y_hat.device)
+    return _series(n_frequencies, y_hat.dtype, y_hat.device)
 
 
-class WaveProduct(torch.autograd.Function):
+class FourierInnerProduct(torch.autograd.Function):
     """Value ‖Vᵀ Φ‖², gradient 2 ⟨V Vᵀ Φ, ∂Φ/∂s⟩."""
 
     @staticmethod
-    def forward(ctx: Any, y_hat: Tensor, factor: Tensor, scale: float, waves: Waves, off: float, on: float) -> Tensor:
+    def forward(
+        ctx: Any, y_hat: Tensor, factor: Tensor, scale: float, series: FourierSeries, off: float, on: float
+    ) -> Tensor:
         """Weigh pairs by ``off`` and the diagonal by ``on``; ``y_hat`` has shape (b, 1), ``factor`` (b, m)."""
         # Any shift will do: one inside the predictions' range keeps phases, and so their rounding errors, small.
         shifted = (y_hat - y_hat[0]).T
-        # Waves first: the faster layout for thin products.
-        phi = torch.addmm(waves.turns, waves.frequencies, shifted, alpha=scale).cos_().mul_(waves.roots)  # (2f + 2, b)
+        # Frequencies first: the faster layout for thin products.
+        phases = torch.addmm(series.turns, series.frequencies, shifted, alpha=scale)  # (2f + 2, b)
+        phi = phases.cos_().mul_(series.roots)
         seen = phi @ factor  # (2f + 2, m)
         pull = (seen.roll(seen.shape[0] // 2, 0) @ factor.T).mul_(phi)  # (2f + 2, b): sines meet cosines
-        ctx.save_for_backward((waves.slopes @ pull).T.mul_(2.0 * scale * off))
+        ctx.save_for_backward((series.slopes @ pull).T.mul_(2.0 * scale * off))
         # k_ii = 1 and is constant: the diagonal enters the value, never the gradient.
         return torch.add(_squares(factor) * (on - off), _squares(seen), alpha=off)
 
@@ -74,20 +77,20 @@ def _reach(dtype: torch.dtype) -> float:
 
 
 @lru_cache(maxsize=256)
-def _series(n_waves: int, dtype: torch.dtype, device: torch.device) -> Waves:
-    # The number of waves fixes the period, so that steps of a training run find their series here.
-    frequencies = torch.arange(n_waves + 1, dtype=torch.float64) * (2 * _reach(dtype) / n_waves)
+def _series(n_frequencies: int, dtype: torch.dtype, device: torch.device) -> FourierSeries:
+    # The number of frequencies fixes the period, so that steps of a training run find their series here.
+    frequencies = torch.arange(n_frequencies + 1, dtype=torch.float64) * (2 * _reach(dtype) / n_frequencies)
     weights = torch.exp(-frequencies.square() / 4)
     weights[1:] *= 2
     roots = (weights / weights.sum()).sqrt()  # k(y, y) = 1 exactly
     quarter = torch.full_like(frequencies, -math.pi / 2)
-    columns = Waves(
+    columns = FourierSeries(
         torch.cat([frequencies, frequencies])[:, None],
         torch.cat([torch.zeros_like(quarter), quarter])[:, None],
         torch.cat([roots, roots])[:, None],
         torch.cat([frequencies, -frequencies])[None, :],
     )
-    return Waves(*(column.to(device, dtype) for column in columns))
+    return FourierSeries(*(column.to(device, dtype) for column in columns))
 
 
 def _squares(matrix: Tensor) -> Tensor:

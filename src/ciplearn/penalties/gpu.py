@@ -28,7 +28,7 @@ if _HAS_TRITON:
 
     @triton.jit
     def _one_output(s, q, mass, pull, b, stride, share, ROWS: tl.constexpr, COLUMNS: tl.constexpr):  # type: ignore[no-untyped-def]
-        """Σ_j M_ij and Σ_j M_ij s_j of a strip of rows over one share of the columns, s a number a row."""
+        """Σ_j M_ij and Σ_j M_ij s_j of a strip of rows over one share of the columns, s one number per row."""
         i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
         part = tl.program_id(1)
         strip = q + i[:, None].to(tl.int64) * stride
@@ -60,7 +60,7 @@ if _HAS_TRITON:
         ROWS: tl.constexpr,
         COLUMNS: tl.constexpr,
     ):
-        """The same for s a short vector a row, padded from D to WIDTH."""
+        """The same for s a short vector per row, padded from D to WIDTH."""
         i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
         part = tl.program_id(1)
         d = tl.arange(0, WIDTH)

@@ -20,7 +20,7 @@ from ciplearn.penalties.base import (
     is_exact,
 )
 from ciplearn.penalties.operator import Operator, Setting
-from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import DenseMatrix, Factor
 
 # Rows that features are fitted on.
@@ -58,7 +58,7 @@ class HSIC(Penalty):
         if present:
             raise InputError("HSIC has no conditioning variables, got given; leave it out, or use ResidualHSCIC.")
 
-    def _build(self, rows: Rows) -> Operator:
+    def _build(self, rows: PenaltyRows) -> Operator:
         sample, _ = rows.sample.first(_SAMPLE_ROWS)
         kernel = self.right_kernel.resolve(sample)
         if is_exact(self.exact_rows, rows.n):

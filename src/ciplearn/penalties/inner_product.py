@@ -2,7 +2,7 @@
 
 | kernel, prediction | Q held as | cost for a batch of b rows |
 |---|---|---|
-| Gaussian, scalar | factor V, m columns | b m f for f waves: linear in b (`fourier_series.py`) |
+| Gaussian, scalar | factor V, m columns | b m f for f frequencies: linear in b (`fourier_series.py`) |
 | Gaussian, any | matrix | one pass over the b × b block (`fused.py`) |
 | linear | factor or matrix | one product with V or with the block |
 | any other | matrix | the block, through autograd |
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ciplearn.kernels import Gaussian, Kernel, Linear
-from ciplearn.penalties.fourier_series import WaveProduct, waves_for
+from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
 from ciplearn.penalties.fused import GaussianBlockProduct
 from ciplearn.penalties.storage import DenseMatrix, Storage
 
@@ -52,9 +52,9 @@ def inner_product(
         scale = kernel.scale(y_hat.shape[1])
         if y_hat.shape[1] == 1 and spread is not None:
             factor = storage.factor_of(rows)
-            waves = None if factor is None else waves_for(y_hat, spread * scale, factor.shape[1])
-            if factor is not None and waves is not None:
-                return WaveProduct.apply(y_hat, factor.to(y_hat.dtype), scale, waves, off, on)
+            series = None if factor is None else series_for(y_hat, spread * scale, factor.shape[1])
+            if factor is not None and series is not None:
+                return FourierInnerProduct.apply(y_hat, factor.to(y_hat.dtype), scale, series, off, on)
         return GaussianBlockProduct.apply(y_hat, storage.block(rows).to(y_hat.dtype), scale, off, on)
     if isinstance(kernel, Linear):
         y_hat = kernel.select(y_hat)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ciplearn.penalties.approximation_error import gradient_error
-from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, Storage
 
 # Rows whose columns of Q span the factor. They are drawn evenly: pivots that explain most of the trace are outlying
@@ -25,14 +25,14 @@ _TOLERANCE = 1e-6
 VectorsOf = Callable[[Tensor, Tensor], ElementwiseProduct]
 
 
-def stored_rows(rows: Rows, vectors_of: VectorsOf, rank: int, predictions: Tensor) -> tuple[Storage, float]:
+def stored_rows(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, predictions: Tensor) -> tuple[Storage, float]:
     """Store Q as a factor V, or the vectors of rows as they are where no short factor will do.
 
     V = Q_·Z U Λ^(−1/2) for landmark rows Z and the leading eigenvectors U and eigenvalues Λ of Q_ZZ.
 
     Parameters
     ----------
-    rows : Rows
+    rows : PenaltyRows
     vectors_of : callable
     rank : int
         The most columns of V; half as many are taken where they do.
@@ -58,7 +58,7 @@ def stored_rows(rows: Rows, vectors_of: VectorsOf, rank: int, predictions: Tenso
     return ElementwiseProduct.joined(pieces), 0.0
 
 
-def _factor(rows: Rows, vectors_of: VectorsOf, landmarks: ElementwiseProduct, directions: Tensor) -> Factor:
+def _factor(rows: PenaltyRows, vectors_of: VectorsOf, landmarks: ElementwiseProduct, directions: Tensor) -> Factor:
     landmarks, directions = landmarks.to(None, rows.dtype), directions.to(rows.dtype)
     factor = torch.empty(rows.n, directions.shape[1], dtype=rows.dtype, device=rows.device)
     start = 0

@@ -12,7 +12,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.kernels import Kernel
 from ciplearn.penalties.base import DEFAULT_KERNEL, Penalty, check_kernels
 from ciplearn.penalties.operator import Operator, Setting
-from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import Factor
 
 
@@ -42,7 +42,7 @@ class MMD(Penalty):
     def _check_given(self, present: bool) -> None:
         """With conditioning variables or without: both are fine."""
 
-    def _build(self, rows: Rows) -> Operator:
+    def _build(self, rows: PenaltyRows) -> Operator:
         right, given = rows.whole()
         group, n_groups = _levels(right, "right")
         cell, n_cells = _levels(given, "given") if rows.has_given else (torch.zeros_like(group), 1)

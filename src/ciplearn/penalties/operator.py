@@ -14,8 +14,9 @@ from ciplearn.kernels import Kernel
 from ciplearn.penalties.inner_product import inner_product, stacked_inner_products
 from ciplearn.penalties.storage import DenseMatrix, Storage
 
-# Up to this many rows, a CUDA device passes over a block faster than the host learns how many waves it would need.
-BATCH_WITHOUT_LOOKING = 2048
+# To choose a Fourier series the host must know the predictions, and so wait for a CUDA device; up to this many rows the
+# device passes over a block faster than that.
+LARGEST_BATCH_WITHOUT_WAITING = 2048
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Operator:
         return inner_product(self.kernel.resolve(y_hat), y_hat, self.storage, index, off, on, spread=_spread(y_hat))
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
-        """Return the penalty of k models' predictions for the same batch, one value a model.
+        """Return the penalty of k models' predictions for the same batch, one value per model.
 
         For training loops that have checked their rows: nothing is checked here, so nothing waits for the device.
         """
@@ -147,7 +148,7 @@ class Operator:
         index = index.to(torch.int64)
         if index.shape != (b,):
             raise InputError(
-                f"rows must have shape ({b},), one index a prediction, got {tuple(index.shape)}; "
+                f"rows must have shape ({b},), one index per prediction, got {tuple(index.shape)}; "
                 f"pass the index of each prediction's row."
             )
         if b < 2:
@@ -169,7 +170,7 @@ class Operator:
 
 def _spread(y_hat: Tensor) -> float | None:
     """Largest minus smallest prediction, after a check that all are finite; None where looking would cost too much."""
-    if y_hat.is_cuda and y_hat.shape[0] <= BATCH_WITHOUT_LOOKING:
+    if y_hat.is_cuda and y_hat.shape[0] <= LARGEST_BATCH_WITHOUT_WAITING:
         return None
     low, high = extremes(y_hat, "y_hat")
     return high - low

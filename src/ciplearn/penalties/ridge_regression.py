@@ -13,7 +13,7 @@ from ciplearn.kernels import FeatureMap, Features, Kernel
 from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum
 from ciplearn.penalties.low_rank import VectorsOf
 from ciplearn.penalties.operator import Setting
-from ciplearn.penalties.rows import Rows
+from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import ElementwiseProduct
 
 # Length scales are chosen, and leave-one-out errors averaged, over at most this many rows.
@@ -32,7 +32,7 @@ class RegressionProblem:
 
     Attributes
     ----------
-    rows : Rows
+    rows : PenaltyRows
     right_kernel, given_kernel : Kernel
         Resolved.
     ridge : float
@@ -42,7 +42,7 @@ class RegressionProblem:
         Whether the ridge was chosen on some of the rows only.
     """
 
-    rows: Rows
+    rows: PenaltyRows
     right_kernel: Kernel
     given_kernel: Kernel
     ridge: float
@@ -51,7 +51,7 @@ class RegressionProblem:
 
     @classmethod
     def settle(
-        cls, rows: Rows, right_kernel: Kernel, given_kernel: Kernel, ridge: float | str, features: FeatureMap
+        cls, rows: PenaltyRows, right_kernel: Kernel, given_kernel: Kernel, ridge: float | str, features: FeatureMap
     ) -> Self:
         """Resolve the kernels; with ridge ``"loo"`` choose ridge and open length scale by leave-one-out error.
 
@@ -175,7 +175,7 @@ class FeatureRegression:
 
     def of_sample(self, size: int) -> FeatureRegression:
         """The same regression, features, kernels and ridge, of a sample of the rows alone."""
-        sample = Rows.of_pair(self.problem.rows.sample.first(size))
+        sample = PenaltyRows.of_pair(self.problem.rows.sample.first(size))
         moments = sample.summed(MomentSums(self.right, self.given))
         return replace(self, problem=replace(self.problem, rows=sample), moments=moments)
 

@@ -37,7 +37,7 @@ class Sums(Protocol[Result]):
         """Return what follows from the sums."""
 
 
-class Rows:
+class PenaltyRows:
     """Right-hand side and conditioning variables of n rows, in double precision.
 
     Parameters

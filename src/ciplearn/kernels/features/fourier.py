@@ -57,11 +57,11 @@ class RandomFourier(FeatureMap):
         if isinstance(kernel, Categorical):
             return OneHot().fit(kernel, x)
         if isinstance(kernel, Gaussian | Laplace):
-            return _Waves(kernel, kernel.select(x), self.n_features // 2, generator)
+            return _CosinesAndSines(kernel, kernel.select(x), self.n_features // 2, generator)
         raise InputError(f"{kernel!r} has no random Fourier features; use Nystroem, which takes any kernel.")
 
 
-class _Waves(Features):
+class _CosinesAndSines(Features):
     def __init__(self, kernel: StationaryKernel, x: Tensor, n_frequencies: int, generator: torch.Generator) -> None:
         shape = (x.shape[1], n_frequencies)
         divisor = kernel.divisor(x.shape[1])

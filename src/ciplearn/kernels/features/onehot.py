@@ -15,7 +15,7 @@ from ciplearn.kernels.features.base import FeatureMap, Features, ProductFeatures
 
 @dataclass(frozen=True)
 class OneHot(FeatureMap):
-    """One feature a level, and one more, √ρ, where different levels are alike to degree ρ.
+    """One feature per level, and one more, √ρ, where different levels are alike to degree ρ.
 
     A level that was not seen in fitting is unlike every level that was.
     """
