@@ -239,8 +239,14 @@ class CIPEstimator(BaseEstimator, ABC):
         """The prediction that is always right, shape (n, d), and the loss of the best constant one."""
 
     @abstractmethod
-    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
-        """The default network, not yet trained; around zero where it is added to another."""
+    def _fresh_perceptron(
+        self, n_inputs: int, generator: torch.Generator, residual: np.ndarray | None = None
+    ) -> Perceptron:
+        """The default network, not yet trained; around zero where it learns a residual, in units of its spread."""
+
+    @abstractmethod
+    def _residual_spread(self, path: Perceptron, inputs: Tensor, target: Tensor) -> np.ndarray | None:
+        """How far the outcome is from what a path predicts, per output; None where outputs have no such unit."""
 
     @abstractmethod
     def _prediction_kernel(self) -> Gaussian:
@@ -307,7 +313,8 @@ class CIPEstimator(BaseEstimator, ABC):
         path: Perceptron | None = getattr(self, "path_", None) if with_path else None
         if self.module is None:
             generator = torch.Generator().manual_seed(seed)
-            rest: nn.Module = self._fresh_perceptron(rows.inputs[0].shape[1], generator, centred=path is None)
+            residual = None if path is None else self.residual_spread_
+            rest: nn.Module = self._fresh_perceptron(rows.inputs[0].shape[1], generator, residual)
         else:
             rest = seeded(lambda: network_of(self.module), seed)
         return rest if path is None else InvariantPath(copy.deepcopy(path), rest, self._path_places())

@@ -245,7 +245,9 @@ def _trained_path(estimator: CIPEstimator, places: list[int], rows: Rows, valida
     generator = torch.Generator().manual_seed(settings.seed)
     path = estimator._fresh_perceptron(len(places), generator).to(rows.device)
     judge = None if validation is None else Validation(cut(validation.rows))
-    train(path, cut(rows), estimator._objective(), settings, None, judge)
+    own = cut(rows)
+    train(path, own, estimator._objective(), settings, None, judge)
+    estimator.residual_spread_ = estimator._residual_spread(path, own.inputs[0], own.target)
     return path
 
 
