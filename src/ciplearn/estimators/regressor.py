@@ -128,7 +128,8 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _fresh_perceptron(
         self, n_inputs: int, generator: torch.Generator, residual: np.ndarray | None = None
     ) -> Perceptron:
-        around, spread = (self.target_centre_, self.target_spread_) if residual is None else (None, residual)
+        around: Any = self.target_centre_ if residual is None else None
+        spread: Any = self.target_spread_ if residual is None else residual
         return Perceptron(n_inputs, self.hidden, len(self.target_low_), around, spread, generator)
 
     def _residual_spread(self, path: Perceptron, inputs: Tensor, target: Tensor) -> np.ndarray:
