@@ -16,7 +16,7 @@ from ciplearn._core.numbers import whole
 from ciplearn.causal.names import Names, as_names
 from ciplearn.evaluation.given_context import leaves_nothing_out, units_given
 from ciplearn.scm import StructuralCausalModel, Units
-from ciplearn.scm.action import plain
+from ciplearn.scm.intervention import plain
 from ciplearn.scm.kinds import Array
 
 # Counterfactual rows held at a time.

@@ -15,10 +15,9 @@ from numpy.random import Generator
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm import StructuralCausalModel, Units
-from ciplearn.scm.inference import draw_hidden
-from ciplearn.scm.kinds import Array
+from ciplearn.scm.hidden_parents import draw_hidden
+from ciplearn.scm.kinds import Array, read_nodes
 from ciplearn.scm.model import DEFAULT_CANDIDATES
-from ciplearn.scm.table import read_nodes
 
 
 def leaves_nothing_out(graph: CausalGraph, context: Collection[str], needed: Collection[str]) -> bool:
@@ -67,8 +66,8 @@ def units_given(
 
     Notes
     -----
-    Ancestors of the context that are not in it are drawn by weighting (`ciplearn.scm.inference`); what descends from
-    the context, or has nothing to do with it, is drawn from its mechanism.
+    Ancestors of the context that are not in it are drawn by weighting (`ciplearn.scm.hidden_parents`); what descends
+    from the context, or has nothing to do with it, is drawn from its mechanism.
     """
     known = read_nodes(rows, scm.kinds, context)
     hidden = draw_hidden(scm.graph, scm.mechanisms, known, n_draws, DEFAULT_CANDIDATES, generator) if known else None

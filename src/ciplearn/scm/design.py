@@ -13,7 +13,7 @@ from ciplearn.scm.mechanism import Parents
 
 @dataclass(frozen=True)
 class Design:
-    """Columns of numbers for a list of nodes: numbers as they are, labels as one column a level but the first.
+    """Columns of numbers for a list of nodes: numbers as they are, labels as one column per level but the first.
 
     Attributes
     ----------

@@ -1,23 +1,35 @@
-"""A user's structural equation as a mechanism."""
+"""A user's structural equations as mechanisms.
+
+Noise that enters an equation linearly is found by trying: if f(pa, u) = m(pa) + s(pa) · u with s ≠ 0, then u = (v −
+m(pa)) / s(pa), and nobody has to write the inverse down. Two draws of the noise give m and s of a row; a further draw
+checks that a third point lies on the same line. A function that is not linear in u fails that check with probability
+one on each row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from ciplearn._core.errors import InputError
-from ciplearn.scm.affine import find_line
-from ciplearn.scm.kinds import Array, Categories, Kind, Vector
-from ciplearn.scm.laws import Law
-from ciplearn.scm.matching import by_atoms, by_rejection, refuse_impossible, same
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.causal import CausalGraph
+from ciplearn.scm.gumbel import GumbelMax
+from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
 from ciplearn.scm.mechanism import Mechanism, Parents
+from ciplearn.scm.noise_behind_value import by_atoms, by_rejection, refuse_impossible, same
+from ciplearn.scm.noise_laws import Law, as_law
 
 # An inverse must give the value back to this relative accuracy.
 _ROUND_TRIP = 1e-6
+
+# A third point lies on the line through two others to this accuracy, for so many probes of so many rows.
+_TOLERANCE = 1e-8
+_PROBES = 8
+_PROBE_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,7 @@ class Equation(Mechanism):
             if noise.ndim == 0 or noise.shape[0] != value.shape[0]:
                 raise InputError(
                     f"The inverse of {self.node} must give {value.shape[0]} rows, but an array of shape {noise.shape} "
-                    "was received; return one noise a row."
+                    "was received; return one noise per row."
                 )
             lost = noise.reshape(len(noise), -1)
             if np.issubdtype(lost.dtype, np.number) and not np.isfinite(lost).all():
@@ -183,3 +195,141 @@ class Equation(Mechanism):
                 "write it for whole columns, or declare the node's size with Vector(size)."
             )
         return np.asarray(array, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Line:
+    """m(pa) and s(pa), row by row."""
+
+    level: Array
+    slope: Array
+
+    def noise(self, value: Array) -> Array:
+        """(v − m) / s."""
+        return np.asarray((value - self.level) / self.slope)
+
+    def log_jacobian(self) -> Array:  # (n,)
+        """Return log |du/dv| = −log |s|, summed over the entries of a vector."""
+        total = -np.log(np.abs(self.slope))
+        return total.sum(axis=1) if total.ndim == 2 else total
+
+
+def find_line(
+    function: Callable[[Parents, Array], Array],
+    draw: Callable[[int, Generator], Array],
+    parents: Parents,
+    value: Array,
+) -> Line | None:
+    """Return m and s of each row if the equation is linear in its noise there, else None."""
+    n = value.shape[0]
+    # The probes decide nothing random about the answer, so their seed is fixed.
+    generator = np.random.default_rng(0)
+    first, second = draw(n, generator), draw(n, generator)
+    if first.shape != value.shape or not np.issubdtype(first.dtype, np.number) or value.dtype == object:
+        return None
+    step = second - first
+    if n == 0 or (step == 0).any():
+        return None
+    with np.errstate(all="ignore"):
+        one, two = function(parents, first), function(parents, second)
+        slope = (two - one) / step
+        level = one - slope * first
+        if not (np.isfinite(slope).all() and np.isfinite(level).all() and (slope != 0).all()):
+            return None
+        line = Line(level, slope)
+        m = min(n, _PROBE_ROWS)
+        few = {name: values[:m] for name, values in parents.items()}
+        for _ in range(_PROBES):
+            probe = draw(m, generator)
+            if not _close(function(few, probe), level[:m] + slope[:m] * probe):
+                return None
+        # A bend that no probe met would show here: the noise found must give the value back.
+        again = function(parents, line.noise(value))
+        if not _close(again, value):
+            return None
+        # Two draws that lie close together give the slope with a large rounding error; one step corrects the noise.
+        return Line(level - (value - again), slope)
+
+
+def _close(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and np.allclose(one, other, rtol=_TOLERANCE, atol=_TOLERANCE)
+
+
+def assemble(
+    graph: Any,
+    equations: Mapping[str, Any],
+    noise: Mapping[str, Any],
+    inverses: Mapping[str, Any],
+    kinds: Mapping[str, Any],
+) -> tuple[dict[str, Mechanism], dict[str, Kind]]:
+    """Return mechanisms and kinds by node, or say what is missing."""
+    _check_graph(graph)
+    for role, given in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
+        if not isinstance(given, Mapping):
+            raise InputTypeError(f"{role} must map node names to values, got {type(given).__name__}; pass a dict.")
+        graph.known(given, role)
+    missing = [node for node in graph.nodes if node not in equations]
+    if missing:
+        raise InputError(
+            f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one); add "
+            f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."
+        )
+    settled = {node: _kind(node, equations[node], kinds.get(node)) for node in graph.nodes}
+    mechanisms = {
+        node: _mechanism(node, equations[node], noise.get(node), inverses.get(node), settled[node])
+        for node in graph.nodes
+    }
+    return mechanisms, settled
+
+
+def _check_graph(graph: Any) -> None:
+    if not isinstance(graph, CausalGraph):
+        raise InputTypeError(
+            f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_edges(...)."
+        )
+    graph.dag()
+    if graph.bidirected:
+        a, b = graph.bidirected[0]
+        raise InputError(
+            f"{a} ↔ {b} is a shared cause without an equation; draw it as a latent node, for example "
+            f"from_edges('U -> {a}, U -> {b}', latent=['U']), and give U an equation and noise."
+        )
+
+
+def _kind(node: str, equation: Any, declared: Any) -> Kind:
+    if declared is not None and not isinstance(declared, Kind):
+        raise InputTypeError(
+            f"The kind of {node} must be Scalar(), Vector(size) or Categories(levels), got {declared!r}; pass one."
+        )
+    if isinstance(equation, GumbelMax):
+        if isinstance(declared, Categories) and declared != equation.kind:
+            raise InputError(
+                f"{node} has levels {declared.levels!r} in kinds but {equation.levels!r} in its equation; drop the "
+                "entry in kinds."
+            )
+        return equation.kind
+    return declared or Scalar()
+
+
+def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -> Mechanism:
+    if isinstance(equation, Mechanism):
+        if noise is not None or inverse is not None:
+            raise InputError(
+                f"{node} is a {type(equation).__name__}, which brings its own noise; drop its entries in noise and "
+                "inverses."
+            )
+        return replace(equation, node=node) if isinstance(equation, GumbelMax) else equation
+    if not callable(equation):
+        raise InputTypeError(
+            f"The equation of {node} must be a function (p, u) -> values, got {equation!r}; pass for example "
+            "lambda p, u: u."
+        )
+    if noise is None:
+        raise InputError(f"{node} has no noise law; add noise={{{node!r}: scipy.stats.norm(0, 1)}}, or 0 for none.")
+    if inverse is not None and not callable(inverse):
+        raise InputTypeError(
+            f"The inverse of {node} must be a function (p, value) -> noise, got {inverse!r}; pass one."
+        )
+    if isinstance(equation, Additive) and inverse is None:
+        inverse = equation.inverse
+    return Equation(node, equation, as_law(noise, node, kind), inverse, kind)

@@ -17,14 +17,13 @@ from ciplearn._core.random import RandomState, as_seed
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.estimate import Memory, NodeEstimate, estimate_latent, estimate_node, estimate_root
 from ciplearn.scm.estimated_model import EstimatedModel
-from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
+from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector, present_nodes
 from ciplearn.scm.latents import LatentPlan, plan_latents
 from ciplearn.scm.location_scale import AdditiveNoise
 from ciplearn.scm.multinomial import Multinomial
 from ciplearn.scm.recipe import NodeSample, Recipe
 from ciplearn.scm.report import FitReport, notes_on_latents
 from ciplearn.scm.roots import JointNoise
-from ciplearn.scm.table import present_nodes
 from ciplearn.scm.variational import VariationalLatent
 
 _MIN_ROWS = 20

@@ -82,7 +82,7 @@ class GumbelMax(Mechanism):
             table = np.broadcast_to(table, (n, table.size))
         if table.shape != (n, len(self.levels)):
             raise InputError(
-                f"The probabilities of {self.node} must have shape {(n, len(self.levels))}, one column a level, got "
+                f"The probabilities of {self.node} must have shape {(n, len(self.levels))}, one column per level, got "
                 f"{table.shape}; return one row for each row of the parents."
             )
         total = table.sum(axis=1, keepdims=True)

@@ -14,16 +14,15 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal import CausalGraph
-from ciplearn.scm.action import Action
-from ciplearn.scm.assembly import assemble
-from ciplearn.scm.inference import draw_hidden
-from ciplearn.scm.kinds import Array, Kind
+from ciplearn.scm.equation import assemble
+from ciplearn.scm.hidden_parents import draw_hidden
+from ciplearn.scm.intervention import Action
+from ciplearn.scm.kinds import Array, Kind, present_nodes, read_nodes, refuse_strangers, write_nodes
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.report import Finding
-from ciplearn.scm.table import present_nodes, read_nodes, refuse_strangers, write_nodes
 from ciplearn.scm.units import Units
 
-# Candidates a row when latent parents are inferred by weighting.
+# Candidates per row when latent parents are inferred by weighting.
 DEFAULT_CANDIDATES = 1000
 
 
@@ -134,7 +133,7 @@ class StructuralCausalModel:
             How many draws to return for each row, where the noise is not determined by the row. With more than one the
             index has a second level ``draw``; average predictions, not rows, over it.
         n_candidates : int
-            How many candidates to weigh a row where a latent parent has to be inferred.
+            How many candidates to weigh per row where a latent parent has to be inferred.
         random_state : int, Generator, RandomState or None
             Of those draws, and of actions that draw. A row whose noise is determined is imagined the same under every
             seed. Where it is not (labels, counts, latent parents) each row of a table draws a noise of its own, also
@@ -187,7 +186,7 @@ class StructuralCausalModel:
         Parameters
         ----------
         interventions : mapping from node to value
-            A constant; one value a row, a Series by the labels of the rows; a function of the parents ``lambda p:
+            A constant; one value per row, a Series by the labels of the rows; a function of the parents ``lambda p:
             ...``, which also finds the node's own natural value under its name; a function ``lambda p, generator:
             ...``; or a frozen scipy distribution.
         """

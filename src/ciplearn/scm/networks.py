@@ -59,7 +59,7 @@ class Problem(Protocol):
         """Return fresh networks."""
 
     def tensors(self) -> list[Tensor]:
-        """Return the rows, one tensor a role."""
+        """Return the rows, one tensor per role."""
 
     def loss(self, networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
         """Return the loss of a batch."""
@@ -79,7 +79,7 @@ def train(problem: Problem, training: Training, generator: Generator) -> nn.Modu
     optimizer = torch.optim.Adam([whole], lr=training.learning_rate)
     for epoch in range(training.epochs):
         order = torch.randperm(n, generator=draws)
-        # One gather an epoch: batches are views of the shuffled rows.
+        # One gather per epoch: batches are views of the shuffled rows.
         for batch in zip(*(part[order].split(training.batch_size) for part in rows), strict=True):
             loss = problem.loss(networks, list(batch), draws)
             optimizer.zero_grad(set_to_none=False)

@@ -29,7 +29,7 @@ class Units:
     exact : bool
         Whether the noise is the one noise that fits, rather than a draw from those that do.
     effective_draws : array of shape (rows,) or None
-        Where latent parents were inferred by weighted draws, how many independent draws those are worth a row.
+        Where latent parents were inferred by weighted draws, how many independent draws those are worth per row.
     """
 
     values: Mapping[str, Array]

@@ -1,6 +1,6 @@
 """Hidden parents: drawing what was not observed from what was.
 
-Hidden are latent nodes. Their noise is drawn from its law, once for each of m candidates a row; each candidate is
+Hidden are latent nodes. Their noise is drawn from its law, once for each of m candidates per row; each candidate is
 weighted by the probability of the observed children given the hidden values (likelihood weighting), and the draws that
 are kept are drawn by weight. The error of a mean over the kept draws falls like one over the root of the effective
 number of candidates, (Σ w)² / Σ w², which is returned with them. A latent mechanism with an encoder of its own
@@ -18,8 +18,8 @@ from numpy.random import Generator
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Array
-from ciplearn.scm.matching import is_discrete, same
 from ciplearn.scm.mechanism import LatentMechanism, Mechanism
+from ciplearn.scm.noise_behind_value import is_discrete, same
 
 # Rows times candidates held at a time.
 _CHUNK = 500_000
@@ -137,7 +137,7 @@ def _evidence(
             "discrete values; give it an inverse and a scipy noise law, or sample with sample_units, which keeps the "
             "noise."
         )
-    # One draw of the noise a candidate, kept if it reproduces the value: an unbiased weight of 0 or 1.
+    # One draw of the noise per candidate, kept if it reproduces the value: an unbiased weight of 0 or 1.
     noise = mechanism.draw(value.shape[0], generator)
     with np.errstate(divide="ignore"):
         return np.log(same(mechanism.evaluate(parents, noise), value).astype(float)), noise

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ciplearn.scm.affine import find_line
+from ciplearn.scm.equation import find_line
 
 
 def draw(n, generator):

@@ -12,7 +12,7 @@ from ciplearn.scm.mechanism import Mechanism, Parents
 # Draws in all before rows that are still unexplained are given up: a few rare rows get millions each.
 _BUDGET = 100_000_000
 
-# Draws a round, which bounds memory.
+# Draws per round, which bounds memory.
 _ROUND = 1_000_000
 
 # Noises whose images decide whether a value can be met by chance at all.
@@ -30,7 +30,7 @@ def by_atoms(
     """Draw from P(u | f(pa, u) = v) ∝ P(u) 1[f(pa, u) = v] by listing every u: exact."""
     n = value.shape[0]
     levels, weights = atoms
-    # One uniform number a row walks down the weights of the matching atoms, so memory stays at a few columns.
+    # One uniform number per row walks down the weights of the matching atoms, so memory stays at a few columns.
     matches = np.zeros((len(levels), n), dtype=bool)
     for place, level in enumerate(levels):
         matches[place] = same(mechanism.evaluate(parents, np.full(n, level)), value)

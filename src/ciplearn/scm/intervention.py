@@ -13,8 +13,8 @@ from numpy.random import Generator
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector
-from ciplearn.scm.laws import ScipyLaw
 from ciplearn.scm.mechanism import Parents
+from ciplearn.scm.noise_laws import ScipyLaw
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Action:
     Attributes
     ----------
     value
-        A constant; one value a row (array, Series, frame); a function of the parents; a function of the parents and a
+        A constant; one value per row (array, Series, frame); a function of the parents; a function of the parents and a
         generator; or a frozen scipy distribution. Functions also find the node's own natural value under its name, so
         ``lambda p: p["A"] + 1`` is a shift.
     """
@@ -51,7 +51,7 @@ class Action:
         generator: Generator,
         index: pd.Index | None = None,
     ) -> Array:
-        """Return the values of n units, ``draws`` of them a row, checked against the node's kind.
+        """Return the values of n units, ``draws`` of them per row, checked against the node's kind.
 
         ``index`` holds the labels of the rows, where they have any: a Series or frame is matched with them.
         """
