@@ -1,10 +1,8 @@
-"""The walls between rooms: who may import whom, and what stands at the front door."""
+"""The walls between rooms: who may import whom."""
 
 import ast
 import importlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -93,25 +91,12 @@ def test_wall_test_sees_a_trespass(tmp_path):
     assert found == {"a relative path", "causal", "evaluation", "learning", "penalties", "scm"}
 
 
-def test_public_names_resolve_and_are_listed():
-    for name in ciplearn.__all__:
-        assert getattr(ciplearn, name) is not None
-    assert sorted(dir(ciplearn)) == sorted(ciplearn.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'HSICC'"):
-        _ = ciplearn.HSICC
-
-
 @pytest.mark.parametrize("room", rooms())
 def test_room_has_every_name_that_it_lists(room):
     module = importlib.import_module(f"ciplearn.{room}")
     listed = getattr(module, "__all__", [])
     assert len(set(listed)) == len(listed)
     assert [name for name in listed if not hasattr(module, name)] == []
-
-
-def test_import_and_the_graph_half_never_load_torch():
-    code = "import sys, ciplearn; ciplearn.CausalGraph; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_no_file_is_longer_than_400_lines():
