@@ -19,15 +19,17 @@ def test_newcomer_goes_from_an_empty_page_to_a_model_and_a_report(tmp_path):
         web.wait(".headline.good")
         web.click("#cw-tab-data")
         web.wait("[aria-label='Kind of A']")
+        web.click("[data-key=falsify]")
+        web.until(lambda: "cannot be judged" in web.text("#cw-panel-data"), 60)
         web.click("#cw-tab-train")
         web.click("[data-key=train]")
         web.wait("progress")
         web.wait("[data-key=forget]", 120)
         assert len(web.find("[data-stop]")) == 6
         # Walk by key, and by click on the drawing.
-        before = web.text("#cw-panel-train .walk")
-        web.find("[data-key=walk]")[0].send_keys("\ue012")
-        web.until(lambda: web.text("#cw-panel-train .walk") != before)
+        for key, stop in (("\ue010", "stop 6 of 6"), ("\ue012", "stop 5 of 6")):  # End, Left
+            web.find("[data-key=walk]")[0].send_keys(key)
+            web.until(lambda stop=stop: stop in web.text("#cw-panel-train .walk"))
         web.run("document.querySelectorAll('[data-stop]')[3].dispatchEvent(new MouseEvent('click', {bubbles: true}))")
         web.until(lambda: "gamma 0.3" in web.text("#cw-panel-train .walk"))
         figures = web.text(".figures")
