@@ -66,6 +66,7 @@ def test_name_with_a_comma_is_one_name(capsys):
         (["check", "A -> Y", "--outcome", "Y"], "Nothing is protected"),
         (["check", "A -> B -> A", "--outcome", "B", "--protected", "A"], "no directed cycle"),
         (["check", "A -> Y", "--outcome", "Y", "--protected", "A", "--inputs", "Y"], "would see what it predicts"),
+        (["check", "A -> Y", "--outcome", "Y", "--protected", "\nA"], "is no list of names"),
         (["check"], "Missing argument"),
         (["check", "A -> Y", "--outcom", "Y"], "No such option"),
         (["chek"], "No such command"),

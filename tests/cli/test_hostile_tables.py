@@ -197,6 +197,19 @@ def test_identity_is_copied_as_it_is(place, table, model):
     assert pd.read_csv("p.csv", dtype=str, keep_default_na=False)["who"].tolist()[:3] == ["1", "", "2"]
 
 
+def test_identity_may_be_an_input_too(place, table, model):
+    some = table.head(4).assign(A=["1", " 2 ", "", "1.0"])
+    some.to_csv("t.csv", index=False)
+    some.to_parquet("t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        assert _run(["predict", str(model), name, "--id=A", "--out=p.csv"]) == 0
+        found = pd.read_csv("p.csv", dtype=str, keep_default_na=False)
+        assert found["A"].tolist() == ["1", " 2 ", "", "1.0"]
+    assert _run(["predict", str(model), "t.csv", "--id=A", "--out=p.csv"]) == 0
+    found = pd.read_csv("p.csv")["prediction"]
+    assert found.isna().tolist() == [False, False, True, False]
+
+
 def test_identity_named_like_a_prediction_is_refused(place, table, model, capsys):
     table.assign(prediction=1, A="1").to_csv("t.csv", index=False)
     for out in ("p.csv", "p.parquet"):

@@ -153,7 +153,10 @@ def split_names(text: str | None, known: Container[str] = ()) -> tuple[str, ...]
         return None
     if text in known:
         return (text,)
-    cells = next(csv.reader([text], skipinitialspace=True), [])
+    try:
+        cells = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error:
+        raise InputError(f"{text[:60]!r} is no list of names; write them in one line, with commas between.") from None
     return tuple(name.strip() for name in cells if name.strip())
 
 

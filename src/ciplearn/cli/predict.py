@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -62,6 +63,7 @@ def predict(
     import torch
 
     from ciplearn.cli.model_folder import ModelFolder
+    from ciplearn.cli.tables import COPIED
 
     torch.set_num_threads(1)
     if as_json and out is None:
@@ -73,7 +75,6 @@ def predict(
     answered = [_ANSWER, *(f"probability[{label}]" for label in getattr(folder.model, "classes_", ()))]
     if identity in answered:
         raise InputError(f"--id names {identity!r}, as a column of predictions is named; rename the column.")
-    copied = [] if identity is None else [identity]
     rows = empty = 0
     unseen: Counter[tuple[str, str]] = Counter()
     with source.opened(labels=folder.labels, copied=identity) as opened:
@@ -81,13 +82,16 @@ def predict(
         if identity is not None and identity not in opened.names:
             raise InputError(f"The column {identity!r} of --id is not in {table}; it has {_few(opened.names)}.")
         with _sink(out, folder.model) as sink, progress("predicting", "row", shown=out is not None) as bar:
-            for chunk in opened.chunks(chunk_rows, [*copied, *folder.inputs]):
+            for chunk in opened.chunks(chunk_rows, folder.inputs):
                 inputs = folder.in_kinds(chunk, folder.inputs, str(table), first_row=rows + 1)
                 unseen.update(_unseen(folder.model, inputs))
-                answers = _answers(folder.model, inputs)
+                with warnings.catch_warnings():
+                    # Counted over all chunks, and said once.
+                    warnings.filterwarnings("ignore", message="Column .* holds levels that training never saw")
+                    answers = _answers(folder.model, inputs)
                 empty += int(answers[_ANSWER].isna().sum())
-                for name in copied:
-                    answers.insert(0, name, chunk[name].array)
+                if identity is not None:
+                    answers.insert(0, identity, chunk[COPIED].array)
                 sink.write(answers)
                 rows += len(chunk)
                 bar.update(len(chunk))

@@ -33,6 +33,9 @@ USUAL_MISSING = frozenset(
 # What is said about how to read a table.
 READING = ("separator", "columns", "skip", "missing", "only_missing")
 
+# Where the cells of a copied column are found: a name that no column has.
+COPIED = "\0copied"
+
 _ROWS = 100_000
 _BLOCK = 1 << 20
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
@@ -107,7 +110,7 @@ class TableFile:
         labels : collection of str
             Columns to return as text, even where they hold numbers.
         copied : str, optional
-            A column to return cell by cell as it is, blanks and all.
+            A column to return cell by cell as it is, blanks and all, under the name `COPIED`.
         """
         if self.is_pipe and self.is_parquet:
             with self.kept_from_pipe() as copy, copy.opened(labels, copied) as again:
@@ -187,7 +190,7 @@ class OpenTable(ABC):
 
     def chunks(self, rows: int, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Read some columns, a number of rows at a time, numbered as in the file."""
-        self.require(columns)
+        self.require([*columns, *([] if self.copied is None else [self.copied])])
         wanted = list(dict.fromkeys(columns))
         start = 0
         while True:
@@ -259,11 +262,10 @@ class _TextTable(OpenTable):
                 chunk = self._reader.get_chunk(rows)
             except StopIteration:
                 return None
-        return {name: self._cells(name, chunk.iloc[:, self.names.index(name)]) for name in columns}
+        cells = {name: self._cells(name, chunk.iloc[:, self.names.index(name)]) for name in columns}
+        return cells if self.copied is None else {**cells, COPIED: chunk.iloc[:, self.names.index(self.copied)]}
 
     def _cells(self, name: str, text: pd.Series) -> pd.Series:
-        if name == self.copied:
-            return text
         bare = text.str.strip()
         quoted = (bare != text) & bare.str.startswith('"')
         if quoted.any():
@@ -291,19 +293,21 @@ class _ParquetTable(OpenTable):
 
     def _next(self, rows: int, columns: list[str]) -> dict[str, pd.Series] | None:
         if self._batches is None:
-            self._batches = self._content.iter_batches(batch_size=rows, columns=columns)
+            read = dict.fromkeys([*columns, *([] if self.copied is None else [self.copied])])
+            self._batches = self._content.iter_batches(batch_size=rows, columns=list(read))
         batch = next(self._batches, None)
         if batch is None:
             return None
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-        return {name: self._cells(name, arrays[name]) for name in columns}
+        cells = {name: self._cells(name, arrays[name]) for name in columns}
+        if self.copied is not None:
+            # In arrow's own types, where whole numbers stay whole beside missing ones.
+            cells[COPIED] = arrays[self.copied].to_pandas(types_mapper=pd.ArrowDtype)
+        return cells
 
     def _cells(self, name: str, array: Any) -> pd.Series:
         from pyarrow import string, types
 
-        if name == self.copied:
-            # In arrow's own types, where whole numbers stay whole beside missing ones.
-            return array.to_pandas(types_mapper=pd.ArrowDtype)
         if types.is_nested(array.type):
             raise InputError(
                 f"Column {name!r} of {self.file.path} holds {array.type}, not one value per row; spread it over "
