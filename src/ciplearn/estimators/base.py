@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -239,14 +238,8 @@ class CIPEstimator(BaseEstimator, ABC):
         """The prediction that is always right, shape (n, d), and the loss of the best constant one."""
 
     @abstractmethod
-    def _fresh_perceptron(
-        self, n_inputs: int, generator: torch.Generator, residual: np.ndarray | None = None
-    ) -> Perceptron:
-        """The default network, not yet trained; around zero where it learns a residual, in units of its spread."""
-
-    @abstractmethod
-    def _residual_spread(self, path: Perceptron, inputs: Tensor, target: Tensor) -> np.ndarray | None:
-        """How far the outcome is from what a path predicts, per output; None where outputs have no such unit."""
+    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
+        """The default network, not yet trained; around zero where it is added to another."""
 
     @abstractmethod
     def _prediction_kernel(self) -> Gaussian:
@@ -309,15 +302,14 @@ class CIPEstimator(BaseEstimator, ABC):
         return places if wanted and len(places) < self.encoding_.width else []
 
     def _fresh_module(self, rows: Rows, seed: int, *, with_path: bool = True) -> nn.Module:
-        """The network, not yet trained, beside the invariant path where there is one."""
-        path: Perceptron | None = getattr(self, "path_", None) if with_path else None
+        """The network, not yet trained; where the graph tells what A leaves alone, with a path for it."""
+        places = self._path_places() if with_path else []
+        generator = torch.Generator().manual_seed(seed)
         if self.module is None:
-            generator = torch.Generator().manual_seed(seed)
-            residual = None if path is None else self.residual_spread_
-            rest: nn.Module = self._fresh_perceptron(rows.inputs[0].shape[1], generator, residual)
+            rest: nn.Module = self._fresh_perceptron(rows.inputs[0].shape[1], generator, centred=not places)
         else:
             rest = seeded(lambda: network_of(self.module), seed)
-        return rest if path is None else InvariantPath(copy.deepcopy(path), rest, self._path_places())
+        return InvariantPath(self._fresh_perceptron(len(places), generator), rest, places) if places else rest
 
     def _bound_penalty(self, encodings: tuple[TableEncoding, TableEncoding]) -> Penalty:
         """The penalty, with its kernels fitted to the kinds of a statement's columns."""

@@ -67,14 +67,9 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         certain = torch.nn.functional.one_hot(target, len(self.classes_)).float()
         return certain[:, 1:] if len(self.classes_) == 2 else certain, entropy
 
-    def _fresh_perceptron(
-        self, n_inputs: int, generator: torch.Generator, residual: np.ndarray | None = None
-    ) -> Perceptron:
+    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         return Perceptron(n_inputs, self.hidden, n_outputs, generator=generator)
-
-    def _residual_spread(self, path: Perceptron, inputs: Tensor, target: Tensor) -> None:
-        return None
 
     def _prediction_kernel(self) -> Gaussian:
         # Wider, and it sees little but means; much narrower, and it bars the way from the constant that training starts

@@ -76,14 +76,14 @@ class Perceptron(nn.Module):
 class InvariantPath(nn.Module):
     """Ŷ = c(inputs that do not descend from A) + r(all inputs).
 
-    c is the best predictor from non-descendants, trained on its own beforehand and kept: it never changes with A, and
-    no penalty can flatten it. r learns what all inputs add. A strong penalty ends at c and not at a constant, and the
-    straight line between c and the unconstrained predictor is r shrunk.
+    No penalty can flatten c, which never changes with A: a strong penalty ends at the best predictor from
+    non-descendants and not at a constant. Both are trained together: a c that is trained beforehand and kept leaves r a
+    residual which it does not learn on outcomes with heavy tails.
 
     Parameters
     ----------
     path : Perceptron
-        c, trained.
+        c.
     rest : nn.Module
         r: takes the encoded table, and whatever else there is.
     places : sequence of int
@@ -94,7 +94,7 @@ class InvariantPath(nn.Module):
 
     def __init__(self, path: Perceptron, rest: nn.Module, places: Sequence[int]) -> None:
         super().__init__()
-        self.path, self.rest = path.requires_grad_(False), rest
+        self.path, self.rest = path, rest
         self.register_buffer("places", torch.tensor(list(places)))
 
     def forward(self, table: Tensor, *further: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)

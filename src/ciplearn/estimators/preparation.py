@@ -24,7 +24,6 @@ from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
-from ciplearn.estimators.networks import Perceptron
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
 from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
@@ -229,26 +228,7 @@ def prepare(
         invariance = Worst(tuple(each), units) if units and len(each) > 1 else next(iter(each), None)
         found.append((own, invariance))
     validation = Validation(*found[1]) if len(found) > 1 else None
-    places = estimator._path_places() if keeps_something else []
-    estimator.path_ = _trained_path(estimator, places, found[0][0], validation) if places else None
     return Prepared(estimator, found[0][0], validation, found[0][1], scale)
-
-
-def _trained_path(estimator: CIPEstimator, places: list[int], rows: Rows, validation: Validation | None) -> Perceptron:
-    """Train the predictor from inputs that A does not change, for all gammas alike."""
-
-    def cut(whole: Rows) -> TrainingRows:
-        known = whole.known if isinstance(whole, DatasetRows) else whole
-        return replace(known, inputs=(known.inputs[0][:, places],))
-
-    settings = replace(estimator._settings(estimator.preparation_seed_), gamma=0.0)
-    generator = torch.Generator().manual_seed(settings.seed)
-    path = estimator._fresh_perceptron(len(places), generator).to(rows.device)
-    judge = None if validation is None else Validation(cut(validation.rows))
-    own = cut(rows)
-    train(path, own, estimator._objective(), settings, None, judge)
-    estimator.residual_spread_ = estimator._residual_spread(path, own.inputs[0], own.target)
-    return path
 
 
 def _certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:

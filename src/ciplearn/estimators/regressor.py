@@ -125,16 +125,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _outcome(self, target: Tensor) -> tuple[Tensor, float]:
         return target, float(target.var(dim=0, correction=0).mean())
 
-    def _fresh_perceptron(
-        self, n_inputs: int, generator: torch.Generator, residual: np.ndarray | None = None
-    ) -> Perceptron:
-        around: Any = self.target_centre_ if residual is None else None
-        spread: Any = self.target_spread_ if residual is None else residual
-        return Perceptron(n_inputs, self.hidden, len(self.target_low_), around, spread, generator)
-
-    def _residual_spread(self, path: Perceptron, inputs: Tensor, target: Tensor) -> np.ndarray:
-        with torch.no_grad():
-            return (target - path(inputs)).std(dim=0).clamp_min(1e-6).cpu().numpy()
+    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
+        centre = self.target_centre_ if centred else None
+        return Perceptron(n_inputs, self.hidden, len(self.target_low_), centre, self.target_spread_, generator)
 
     def _prediction_kernel(self) -> Gaussian:
         # The frontier hardly depends on the length scale as long as it is of the order of the outcome's own spread;
