@@ -1,6 +1,8 @@
 """A verdict that was saved is the verdict that was given."""
 
+import copy
 import json
+import pickle
 import random
 
 import pytest
@@ -24,6 +26,7 @@ def _same(again, verdict):
     assert [str(repair) for repair in again.repairs] == [str(repair) for repair in verdict.repairs]
     assert again.weaker == verdict.weaker
     assert again.open_paths == verdict.open_paths
+    assert [said.check for said in again.assumptions] == [said.check for said in verdict.assumptions]
 
 
 def test_verdicts_on_random_problems_survive_json():
@@ -90,3 +93,26 @@ def test_what_is_no_verdict_on_the_graph_is_refused(content, message):
     whole = graph.criterion("Y", "A").to_dict()
     with pytest.raises(InputError, match=message):
         Verdict.from_dict({**whole, **content} if content else content, graph)
+
+
+def test_each_assumption_is_a_sentence_that_names_the_check_that_bears_on_it():
+    graph = CausalGraph.from_edges("A -> L -> Y, L <-> Y, Q -> Y")
+    verdict = graph.criterion("Y", "A", context=["A", "L"])
+    checks = {said.partition(":")[0]: said.check for said in verdict.assumptions}
+    assert "ciplearn check GRAPH --data TABLE" in checks["The graph is right"]
+    assert "sensitivity" in checks["The graph is right"]
+    assert "audit" in checks["Overlap"]
+    assert "independence_test" in checks["The independence is exact"]
+    assert "counterfactual_bounds" in checks["{L}"]
+    assert all(isinstance(said, str) and said.sentence == said for said in verdict.assumptions)
+    assert all(f"{said} Check: {said.check}" in str(verdict) for said in verdict.assumptions)
+    content = json.loads(json.dumps(verdict.to_dict()))
+    assert content["assumptions"] == [str(said) for said in verdict.assumptions]
+    assert content["checks"] == [said.check for said in verdict.assumptions]
+
+
+def test_assumptions_survive_pickles_and_copies_with_their_checks():
+    verdict = CausalGraph.from_edges("A -> Y").criterion("Y", "A")
+    for again in (pickle.loads(pickle.dumps(verdict)), copy.deepcopy(verdict)):
+        assert again.assumptions == verdict.assumptions
+        assert [said.check for said in again.assumptions] == [said.check for said in verdict.assumptions]

@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from ciplearn._core.wording import as_set
+from ciplearn.causal.assumptions import assumptions
 from ciplearn.causal.conditions import Conditions
 from ciplearn.causal.default_adjustment import default_adjustment
 from ciplearn.causal.fallbacks import find_fallbacks
@@ -51,7 +51,7 @@ def judge(graph: CausalGraph, roles: Roles) -> Verdict:
         paper_condition=all(finding.holds for finding in printed),
         independence=conditions.statement(s),
         findings=(*own, *printed),
-        assumptions=_assumptions(conditions, s, injective, by_inputs),
+        assumptions=assumptions(conditions, s, injective, by_inputs),
         warnings=_warnings(conditions, s, against if by_inputs else ()),
         injective=injective,
         outcome=roles.outcome,
@@ -63,24 +63,6 @@ def judge(graph: CausalGraph, roles: Roles) -> Verdict:
         find_repairs=partial(tuple) if holds else partial(find_repairs, graph, roles),
         find_fallbacks=partial(tuple) if holds else partial(find_fallbacks, conditions, s),
     )
-
-
-def _assumptions(conditions: Conditions, s: Set[int], injective: tuple[str, ...], by_inputs: bool) -> tuple[str, ...]:
-    protected, inputs = conditions.written(conditions.protected), as_set(conditions.roles.inputs)
-    rests = ", on which the certificate rests" if by_inputs else ""
-    where = f" together with every value of {conditions.written(s)}" if s else ""
-    right = conditions.written(conditions.exposures(s))
-    said = [
-        "The graph is right: no edge and no unobserved common cause is missing.",
-        f"Overlap{rests}: every value that changing {protected} could give to {right} occurs{where}.",
-        f"{conditions.predictor_name} is a function of {inputs} and of nothing else but independent noise.",
-        "The independence is exact: a small but positive dependence bounds no counterfactual difference by itself.",
-    ]
-    if injective:
-        said.append(
-            f"{as_set(injective)}: injective in the total noise, unobserved causes included, given their parents."
-        )
-    return tuple(said)
 
 
 def _warnings(conditions: Conditions, s: Set[int], against: Sequence[Finding]) -> tuple[str, ...]:

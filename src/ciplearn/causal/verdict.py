@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
+from ciplearn.causal.assumptions import Assumption
 from ciplearn.causal.findings import Finding
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.names import Edge, in_order
@@ -112,8 +113,8 @@ class Verdict:
         The statement for a penalty to enforce, Ŷ ⊥ (A ∪ W) ∖ S | S.
     findings : tuple of Finding
         What was found for and against, with the paths.
-    assumptions : tuple of str
-        What no data can show.
+    assumptions : tuple of Assumption
+        What no data can prove, as sentences; each has a `check` that bears on it.
     warnings : tuple of str
         What the statement does to the predictor that its reader may not expect.
     injective : tuple of str
@@ -128,7 +129,7 @@ class Verdict:
     paper_condition: bool
     independence: Independence
     findings: tuple[Finding, ...]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     warnings: tuple[str, ...]
     injective: tuple[str, ...]
     outcome: str
@@ -194,7 +195,8 @@ class Verdict:
             "inputs": list(self.inputs),
             "adjustment": list(self.adjustment),
             "reasons": [finding.to_dict() for finding in self.findings],
-            "assumptions": list(self.assumptions),
+            "assumptions": [assumption.sentence for assumption in self.assumptions],
+            "checks": [assumption.check for assumption in self.assumptions],
             "injective": list(self.injective),
             "warnings": list(self.warnings),
         }
@@ -244,7 +246,7 @@ class Verdict:
         titled = [
             ("Reasons", [_marked(finding) for finding in self.findings if finding.condition != "paper"]),
             ("The paper's condition, as printed", [_marked(f) for f in self.findings if f.condition == "paper"]),
-            ("Assumptions that data cannot show", list(self.assumptions)),
+            ("Assumptions, and what bears on them", [f"{said} Check: {said.check}" for said in self.assumptions]),
             ("Notes", list(self.warnings)),
             ("Smallest repairs", [str(repair) for repair in self.repairs]),
             ("What a penalty can still buy", [str(fallback) for fallback in self.weaker]),
@@ -312,7 +314,7 @@ def _read_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[str, An
         "paper_condition": content["paper_condition"],
         "independence": Independence.from_dict(content["independence"]),
         "findings": tuple(Finding.from_dict(finding) for finding in content["reasons"]),
-        "assumptions": tuple(content["assumptions"]),
+        "assumptions": tuple(map(Assumption, content["assumptions"], content["checks"])),
         "warnings": tuple(content["warnings"]),
         "injective": tuple(content["injective"]),
         "outcome": graph.known_observed(content["outcome"], "outcome")[0],
