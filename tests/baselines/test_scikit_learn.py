@@ -25,9 +25,9 @@ ROLES = {"graph": GRAPH, "outcome": "Y", "protected": ["x0"]}
 
 # Rivals with the checks that they cannot pass, and why.
 RIVALS = [
-    (baselines.NaivePredictor(protected=[0], task="regression", epochs=30, **QUICK), STOCHASTIC),
+    (baselines.NaivePredictor(protected=[0], task="regression", epochs=60, **QUICK), STOCHASTIC),
     (baselines.NaivePredictor(protected=[0], task="classification", epochs=5, **QUICK), STOCHASTIC | BLIND),
-    (baselines.Augmented(protected=[0], task="regression", epochs=30, copies=1, **QUICK), STOCHASTIC),
+    (baselines.Augmented(protected=[0], task="regression", epochs=60, copies=1, **QUICK), STOCHASTIC),
     (baselines.CF2(**ROLES, task="classification", epochs=5, **QUICK), STOCHASTIC | BLIND | OTHER_COLUMNS),
     (baselines.PSCF(**ROLES, task="regression", epochs=5, n_draws=2, **QUICK), STOCHASTIC | BLIND | OTHER_COLUMNS),
 ]

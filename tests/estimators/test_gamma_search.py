@@ -77,7 +77,7 @@ def test_other_criteria_are_shares_of_what_is_explained(measure, X, y):
 
 
 def test_a_predictor_that_is_no_better_than_a_constant_is_said_to_be_so(X):
-    noise = np.random.default_rng(0).normal(size=600)
+    noise = np.random.default_rng(1).normal(size=600)
     model = CIPRegressor(protected=["A"], epochs=30, learning_rate=1e-2, random_state=0)
     with pytest.warns(UserWarning, match="Even without a penalty the predictor is no better than a constant"):
         search = GammaSearch(model, max_trials=3, folds=1, random_state=0).fit(X, noise)
