@@ -57,6 +57,10 @@ class Adjustment:
         candidate = self.backdoor_graph.ancestors(self.x | self.y | must_include) & usable
         return candidate if self.is_valid(candidate) else None
 
+    def exists(self, allowed: Set[int], must_include: Set[int]) -> bool:
+        """Tell whether any valid set lies between `must_include` and `allowed`."""
+        return self.canonical(allowed, must_include) is not None
+
     def minimal(self, allowed: Set[int], must_include: Set[int]) -> Iterator[set[int]]:
         """Yield every valid set that loses validity with any node but `must_include` left out, nearest to X first."""
         if must_include <= (usable := self._usable(allowed)):

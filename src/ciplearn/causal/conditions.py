@@ -56,17 +56,17 @@ class Conditions:
     @classmethod
     def of(cls, graph: CausalGraph, roles: Roles) -> Conditions:
         """Add Ŷ below the inputs and number the roles."""
-        bare = graph.dag()
-        protected = frozenset(graph.numbers(roles.protected))
+        bare, number = graph.dag(), graph.index
+        protected = frozenset(number[name] for name in roles.protected)
         return cls(
             graph=graph,
             roles=roles,
-            dag=bare.with_node(sorted(graph.numbers(roles.inputs))),
+            dag=bare.with_node(sorted(number[name] for name in roles.inputs)),
             predictor=bare.size,
             protected=protected,
-            known=protected | graph.numbers(roles.context),
-            outcome=graph.index[roles.outcome],
-            observed=frozenset(graph.numbers(graph.observed)),
+            known=protected | {number[name] for name in roles.context},
+            outcome=number[roles.outcome],
+            observed=frozenset(number[name] for name in graph.observed),
         )
 
     @cached_property
@@ -151,6 +151,6 @@ class Conditions:
 
 
 def search_limit(graph: CausalGraph) -> int:
-    """Return how many changed graphs or roles a search may judge: 300, fewer on graphs of more than 100 nodes."""
+    """Return how many changed graphs or roles a search may judge: 200, fewer on graphs of more than 150 nodes."""
     # A judgement is linear in the graph; this keeps a search near a second at 1000 nodes.
-    return min(300, max(20, 30_000 // max(1, len(graph.nodes))))
+    return min(200, max(20, 30_000 // max(1, len(graph.nodes))))

@@ -60,6 +60,16 @@ def default_adjustment(conditions: Conditions) -> frozenset[int]:
     return inside | required_inputs
 
 
+def some_set_certifies(conditions: Conditions) -> bool:
+    """Tell whether `default_adjustment` certifies, without finding it: one separation at most, so linear."""
+    if (conditions.inputs - conditions.known).isdisjoint(conditions.affected):
+        return True
+    inside = largest_inside(conditions)
+    parents = {missing for _, missing in conditions.unexplained(inside)}
+    outside = conditions.observed - conditions.known
+    return parents <= outside and conditions.adjustment(inside).exists(outside | inside, inside | parents)
+
+
 def _extended(
     conditions: Conditions, inside: frozenset[int], allowed: Set[int], required: frozenset[int]
 ) -> frozenset[int] | None:

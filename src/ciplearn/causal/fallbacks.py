@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Conditions, search_limit
-from ciplearn.causal.default_adjustment import default_adjustment
+from ciplearn.causal.default_adjustment import default_adjustment, some_set_certifies
 from ciplearn.causal.names import in_order
 from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Fallback
@@ -63,9 +63,9 @@ def _smaller_context(graph: CausalGraph, roles: Roles) -> Fallback | None:
 
 def _certified(graph: CausalGraph, roles: Roles) -> Fallback | None:
     conditions = Conditions.of(graph, roles)
-    s = default_adjustment(conditions)
-    if not conditions.certifies(s):
+    if not some_set_certifies(conditions):
         return None
+    s = default_adjustment(conditions)
     known = in_order((*roles.protected, *roles.context, *graph.names(s)))
     return Fallback(
         conditions.statement(s),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Conditions, search_limit
-from ciplearn.causal.default_adjustment import default_adjustment
+from ciplearn.causal.default_adjustment import default_adjustment, some_set_certifies
 from ciplearn.causal.findings import Finding, parents_findings, validity_findings
 from ciplearn.causal.paths import Path
 from ciplearn.causal.roles import Roles
@@ -49,7 +49,7 @@ class _Draft:
 
     @property
     def certified(self) -> bool:
-        return self.conditions.certifies(self.adjustment)
+        return some_set_certifies(self.conditions)
 
     @property
     def offences(self) -> list[Finding]:
