@@ -103,7 +103,7 @@ def fit(
         int | None, typer.Option(help="Instead of the preset's.", min=1, rich_help_panel=_NETWORK)
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Rows of a step.", min=2, rich_help_panel=_NETWORK)] = 256,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.", min=0, rich_help_panel=_NETWORK)] = 5e-3,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam.", min=0, rich_help_panel=_NETWORK)] = 3e-3,
     hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.", rich_help_panel=_NETWORK)] = "64,64",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=_NETWORK)] = "auto",
     seed: options.Seed = 0,

@@ -67,7 +67,7 @@ class CIPEstimator(BaseEstimator, ABC):
         hidden: Sequence[int] = (64, 64),
         epochs: int = 100,
         batch_size: int = 256,
-        learning_rate: float = 5e-3,
+        learning_rate: float = 3e-3,
         weight_decay: float = 0.0,
         schedule: str = "cosine",
         early_stopping: bool = False,
