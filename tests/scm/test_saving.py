@@ -31,7 +31,10 @@ def test_numbers_labels_vectors_counts_and_scales_come_back(tmp_path):
     rows["N"] = generator.poisson(np.exp(rows["A"] / 2)).astype(float)
     rows["P"] = np.exp(rows["A"] + generator.normal(size=400))
     rows["F"] = rows["A"] > generator.normal(size=400)
-    graph = CausalGraph.from_edges("A -> job, A -> V, job -> V, V -> Y, job -> Y, A -> N, A -> P, A -> F, F -> Y")
+    rows["R"] = np.where(generator.uniform(size=400) < 0.8, "often", "seldom")
+    graph = CausalGraph.from_edges(
+        "A -> job, A -> V, job -> V, V -> Y, job -> Y, A -> N, A -> P, A -> F, F -> Y, R -> Y"
+    )
     model = fit_scm(graph, rows)
     assert {"quantiles", "log scale, additive noise"} <= {fit.mechanism for fit in model.report.nodes}
     again = same_after_a_round_trip(model, rows, {"A": 0.5}, tmp_path / "model.safetensors")
