@@ -1,4 +1,4 @@
-"""Structural causal models whose counterfactuals the rivals should, or should not, get right."""
+"""Structural causal models whose counterfactuals the baselines should, or should not, get right."""
 
 import numpy as np
 from scipy.stats import bernoulli, norm

@@ -72,10 +72,10 @@ def test_network_is_trained_on_changed_rows_and_asked_about_rows_as_they_are():
     assert torch.equal(network.eval()(rows, rows, rows), rows)
 
 
-@pytest.mark.parametrize("rival", [baselines.Augmented, baselines.CausallyAugmented])
-def test_augmentation_varies_less_than_no_augmentation(rival, scm, X, y, table, roles):
+@pytest.mark.parametrize("baseline", [baselines.Augmented, baselines.CausallyAugmented])
+def test_augmentation_varies_less_than_no_augmentation(baseline, scm, X, y, table, roles):
     plain = CIPRegressor(epochs=120, learning_rate=3e-3, random_state=0).fit(X, y)
-    model = rival(**roles, **QUICK).fit(X, y)
+    model = baseline(**roles, **QUICK).fit(X, y)
     assert vcf(model, scm, table) < 0.5 * vcf(plain, scm, table)
     assert model.score(X, y) > 0.2
 

@@ -13,5 +13,5 @@ def test_the_code_on_the_page_runs_and_cf1_has_no_variance(capsys):
     assert float(cf1[-1]) == 0 < min(float(naive[-1]), float(cf2[-1]))
 
 
-def test_every_rival_is_on_the_page():
+def test_every_baseline_is_on_the_page():
     assert [name for name in baselines.__all__ if f"| `{name}` |" not in PAGE.read_text()] == []

@@ -81,11 +81,11 @@ def test_undirected_graph_is_refused_where_descent_matters(X, y):
         baselines.CF1(graph=graph, outcome="Y", protected=["A"]).fit(X, y)
 
 
-@pytest.mark.parametrize("rival", baselines.__all__)
-def test_every_rival_takes_a_protected_vector(rival):
+@pytest.mark.parametrize("baseline", baselines.__all__)
+def test_every_baseline_takes_a_protected_vector(baseline):
     scm = datasets.multidimensional(3)
     rows = scm.sample(80, random_state=0)
-    model = getattr(baselines, rival)(graph=scm.graph, outcome="Y", protected=["A"], epochs=1, random_state=0)
+    model = getattr(baselines, baseline)(graph=scm.graph, outcome="Y", protected=["A"], epochs=1, random_state=0)
     model.fit(rows.drop(columns="Y"), rows["Y"])
     found = variance_of_counterfactuals(model, scm, rows, protected=["A"], n_points=5, n_interventions=5)
     assert found.value >= 0

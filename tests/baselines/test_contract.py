@@ -1,4 +1,4 @@
-"""What every rival promises: the estimator contract, seeds, and that only training rows are learnt from."""
+"""What every baseline promises: the estimator contract, seeds, and that only training rows are learnt from."""
 
 import pickle
 
@@ -24,18 +24,18 @@ QUICK = {
 }
 NEED_A_GRAPH = ("CF1", "CF2", "CausallyAugmented", "PSCF", "StraightLine")
 
-every_rival = pytest.mark.parametrize("name", list(QUICK))
+every_baseline = pytest.mark.parametrize("name", list(QUICK))
 
 
 def made(name, roles, **more):
     return getattr(baselines, name)(**{**roles, "epochs": 2, **QUICK[name], **more})
 
 
-def test_every_rival_is_tested_here():
+def test_every_baseline_is_tested_here():
     assert sorted(QUICK) == sorted(baselines.__all__)
 
 
-@every_rival
+@every_baseline
 def test_clone_pickle_and_grid_search_work(name, X, y, roles):
     model = made(name, roles)
     fitted = clone(model).fit(X, y)
@@ -45,7 +45,7 @@ def test_clone_pickle_and_grid_search_work(name, X, y, roles):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-@every_rival
+@every_baseline
 def test_same_seed_gives_the_same_bytes_and_leaves_the_global_state_alone(name, X, y, roles):
     predictions = []
     for state in (1, 2):
@@ -58,7 +58,7 @@ def test_same_seed_gives_the_same_bytes_and_leaves_the_global_state_alone(name, 
     assert made(name, roles, random_state=1).fit(X, y).predict(X).tobytes() != predictions[0]
 
 
-@every_rival
+@every_baseline
 def test_only_training_rows_are_learnt_from(name, X, y, roles):
     model = made(name, roles).fit(X[:400], y[:400])
     before = pickle.dumps(model)
@@ -70,7 +70,7 @@ def test_only_training_rows_are_learnt_from(name, X, y, roles):
     assert pickle.dumps(model) == before
 
 
-@every_rival
+@every_baseline
 def test_rows_are_answered_in_blocks_and_none_is_no_answer(name, X, y, roles, monkeypatch):
     model = made(name, roles).fit(X, y)
     at_once = model.predict(X)
@@ -80,7 +80,7 @@ def test_rows_are_answered_in_blocks_and_none_is_no_answer(name, X, y, roles, mo
         model.predict(X[:0])
 
 
-@every_rival
+@every_baseline
 def test_missing_values_are_refused_dropped_or_imputed(name, X, y, roles):
     gaps = X.copy()
     gaps.loc[:9, ["Z", "L"]] = np.nan
@@ -94,7 +94,7 @@ def test_missing_values_are_refused_dropped_or_imputed(name, X, y, roles):
     assert np.isfinite(made(name, roles, missing="impute").fit(gaps, y).predict(gaps)).all()
 
 
-@every_rival
+@every_baseline
 def test_mixed_columns_classes_and_weights(name):
     generator = np.random.default_rng(0)
     sex = generator.choice(["f", "m"], 150)
@@ -115,12 +115,12 @@ def test_mixed_columns_classes_and_weights(name):
     assert len(said) == 1
 
 
-@every_rival
+@every_baseline
 def test_two_outputs(name, X, y, roles):
     assert made(name, roles).fit(X, np.column_stack([y, -y])).predict(X).shape == (600, 2)
 
 
-@every_rival
+@every_baseline
 def test_graph_is_asked_for_where_it_is_needed(name, X, y):
     roles = {"protected": ["A"], "random_state": 0}
     if name in NEED_A_GRAPH:
@@ -143,7 +143,7 @@ MISTAKES = {
 }
 
 
-@every_rival
+@every_baseline
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistake_gets_one_clear_sentence(name, mistake, X, y, roles):
     act, words = MISTAKES[mistake]
@@ -151,7 +151,7 @@ def test_mistake_gets_one_clear_sentence(name, mistake, X, y, roles):
         act(made(name, roles, epochs=1), X, y)
 
 
-@every_rival
+@every_baseline
 def test_odd_calls_are_refused_in_one_sentence(name, X, y, roles):
     for change, words in (
         ({"inputs": []}, r"inputs=\[\]"),

@@ -57,8 +57,8 @@ def test_naive_predictor_ignores_a_and_still_varies_with_it(scm, X, y, table, ro
 
 
 def test_both_are_the_plain_network_on_their_columns(X, y, roles):
-    for rival in (baselines.NaivePredictor, baselines.CF1):
-        model = rival(**roles, epochs=3).fit(X, y)
+    for baseline in (baselines.NaivePredictor, baselines.CF1):
+        model = baseline(**roles, epochs=3).fit(X, y)
         seen = X[list(model.inputs_)]
         plain = CIPRegressor(epochs=3, random_state=0).fit(seen, y)
         assert np.array_equal(model.predict(X), plain.predict(seen))

@@ -25,8 +25,8 @@ def rows(model):
 
 def fitted(model, rows, **more):
     settings = {"epochs": 40, "learning_rate": 1e-2, "batch_size": 128, "n_draws": 10, "random_state": 0, **more}
-    rival = baselines.PSCF(graph=model.graph, outcome="Y", protected=["A"], **settings)
-    return rival.fit(rows.drop(columns="Y"), rows["Y"])
+    predictor = baselines.PSCF(graph=model.graph, outcome="Y", protected=["A"], **settings)
+    return predictor.fit(rows.drop(columns="Y"), rows["Y"])
 
 
 def vcf(predictor, model, rows):
@@ -106,10 +106,10 @@ def test_penalty_makes_the_latents_tell_less_of_a(model, rows):
     right = torch.from_numpy(rows["A"].to_numpy(copy=True))
     told = {}
     for gamma in (0.0, 30.0):
-        rival = fitted(model, rows, gamma=gamma, divergence_weight=0.01, epochs=10)
-        encoded, generator = rival._encoded(rows).double(), torch.Generator().manual_seed(0)
+        predictor = fitted(model, rows, gamma=gamma, divergence_weight=0.01, epochs=10)
+        encoded, generator = predictor._encoded(rows).double(), torch.Generator().manual_seed(0)
         told[gamma] = 0.0
-        for part in rival.fair_rows_.corrections:
+        for part in predictor.fair_rows_.corrections:
             mean, scale = part.posterior(encoded)
             drawn = mean + scale * torch.randn(scale.shape, generator=generator, dtype=torch.float64)
             told[gamma] += float(MMD(Gaussian(1.0))(drawn, right))
@@ -147,19 +147,19 @@ MIXED = CausalGraph.from_edges("sex -> job, age -> job, age -> hours, job -> Y, 
 
 def test_categories_classes_and_a_continuous_a():
     X, y = mixed()
-    rival = baselines.PSCF(
+    predictor = baselines.PSCF(
         graph=MIXED, outcome="Y", protected=["sex", "age"], epochs=20, n_draws=5, learning_rate=1e-2, random_state=0
     ).fit(X, y)
-    probabilities = rival.predict_proba(X)
+    probabilities = predictor.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
-    assert rival.score(X, y) > 0.5
-    draw = next(iter(rival.fair_rows_.draws(rival._encoded(X), 1)))
-    levels = draw[:, rival.encoding_.places(["job"])]
+    assert predictor.score(X, y) > 0.5
+    draw = next(iter(predictor.fair_rows_.draws(predictor._encoded(X), 1)))
+    levels = draw[:, predictor.encoding_.places(["job"])]
     assert set(levels.flatten().tolist()) == {0.0, 1.0}
     assert torch.equal(levels.sum(dim=1), torch.ones(200).double())
     # The baseline: the commonest sex, the mean age.
     own = TableEncoding.of(X, ("sex", "age")).features(pd.DataFrame({"sex": X["sex"].mode(), "age": [X["age"].mean()]}))
-    torch.testing.assert_close(draw[0, rival.encoding_.places(["sex", "age"])], torch.from_numpy(own[0]).double())
+    torch.testing.assert_close(draw[0, predictor.encoding_.places(["sex", "age"])], torch.from_numpy(own[0]).double())
 
 
 MISTAKES = {
@@ -182,6 +182,6 @@ def test_mistake_gets_one_clear_sentence(mistake, X, y, roles):
 
 def test_baseline_must_be_a_level_that_occurs():
     X, y = mixed()
-    rival = baselines.PSCF(graph=MIXED, outcome="Y", protected=["sex"], epochs=1, baseline={"sex": "x"})
+    predictor = baselines.PSCF(graph=MIXED, outcome="Y", protected=["sex"], epochs=1, baseline={"sex": "x"})
     with pytest.raises(InputError, match="'x' for 'sex', which no training row has"):
-        rival.fit(X, y)
+        predictor.fit(X, y)

@@ -1,4 +1,4 @@
-"""The rivals behave as scikit-learn's own, in regression and in classification."""
+"""The baselines behave as scikit-learn's own, in regression and in classification."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -11,8 +11,8 @@ STOCHASTIC = {
     "check_sample_weight_equivalence_on_dense_data": "training is stochastic",
     "check_sample_weight_equivalence_on_sparse_data": "training is stochastic",
 }
-# Classes and outcomes that follow from columns which the rival does not see.
-BLIND = {"check_classifiers_train": "the rival does not see enough", "check_regressors_train": "as above"}
+# Classes and outcomes that follow from columns which the baseline does not see.
+BLIND = {"check_classifiers_train": "the baseline does not see enough", "check_regressors_train": "as above"}
 OTHER_COLUMNS = {
     "check_classifier_data_not_an_array": "the graph knows other columns",
     "check_dataframe_column_names_consistency": "the graph knows other columns",
@@ -23,8 +23,8 @@ OTHER_COLUMNS = {
 GRAPH = CausalGraph.from_edges("x0 -> x1, x1 -> Y, x0 -> Y")
 ROLES = {"graph": GRAPH, "outcome": "Y", "protected": ["x0"]}
 
-# Rivals with the checks that they cannot pass, and why.
-RIVALS = [
+# Baselines with the checks that they cannot pass, and why.
+BASELINES = [
     (baselines.NaivePredictor(protected=[0], task="regression", epochs=60, **QUICK), STOCHASTIC),
     (baselines.NaivePredictor(protected=[0], task="classification", epochs=5, **QUICK), STOCHASTIC | BLIND),
     (baselines.Augmented(protected=[0], task="regression", epochs=60, copies=1, **QUICK), STOCHASTIC),
@@ -34,10 +34,14 @@ RIVALS = [
 
 
 def excused(estimator):
-    return next(checks for rival, checks in RIVALS if type(rival) is type(estimator) and rival.task == estimator.task)
+    return next(
+        checks
+        for baseline, checks in BASELINES
+        if type(baseline) is type(estimator) and baseline.task == estimator.task
+    )
 
 
-@parametrize_with_checks([rival for rival, _ in RIVALS], expected_failed_checks=excused)
+@parametrize_with_checks([baseline for baseline, _ in BASELINES], expected_failed_checks=excused)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

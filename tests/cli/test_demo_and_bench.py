@@ -24,7 +24,7 @@ def test_demo_prints_what_was_seen(tmp_path, capsys, monkeypatch):
     assert "frontier.png" in printed
     assert application._run(["demo", "--json", "--out", str(tmp_path / "out")]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert set(answer) == {"frontier", "chosen", "rivals", "audit", "verdict", "files"}
+    assert set(answer) == {"frontier", "chosen", "baselines", "audit", "verdict", "files"}
 
 
 def test_demo_into_a_file_is_a_mistake(tmp_path, capsys):

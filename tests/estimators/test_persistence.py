@@ -120,7 +120,7 @@ def test_saving_replaces_a_model_but_nothing_else(saved, tmp_path):
 NOT_SAVED = {
     "not fitted": (CIPRegressor(), "got a CIPRegressor; fit it first"),
     "a search": (GammaSearch(CIPRegressor()), "got a GammaSearch; pass its best_estimator_"),
-    "a rival": (CF1(), "got a CF1; joblib.dump keeps other models"),
+    "a baseline": (CF1(), "got a CF1; joblib.dump keeps other models"),
 }
 
 

@@ -138,25 +138,25 @@ ROLES = {"outcome": "Y", "protected": ["A"], "context": ["A", "L", "S"]}
         {**ROLES, "protected": [0]},
     ],
 )
-def test_roles_of_a_rival_are_the_defaults(rows, roles):
-    rival = NaivePredictor(**roles, epochs=1, random_state=0).fit(rows[["A", "L", "S"]], rows["Y"])
-    found = audit(rival, models.chain(), rows, n_points=20, n_interventions=10)
+def test_roles_of_a_baseline_are_the_defaults(rows, roles):
+    baseline = NaivePredictor(**roles, epochs=1, random_state=0).fit(rows[["A", "L", "S"]], rows["Y"])
+    found = audit(baseline, models.chain(), rows, n_points=20, n_interventions=10)
     assert found.verdict == models.CHAIN.criterion(**ROLES, inputs=roles.get("inputs"))
     assert found.vcf.value > 0
 
 
-def test_roles_of_a_rival_that_the_graph_does_not_know_are_no_defaults(rows):
-    rival = NaivePredictor(outcome="Q", protected=["A"], epochs=1, random_state=0).fit(rows[["A", "L"]], rows["Y"])
+def test_roles_of_a_baseline_that_the_graph_does_not_know_are_no_defaults(rows):
+    baseline = NaivePredictor(outcome="Q", protected=["A"], epochs=1, random_state=0).fit(rows[["A", "L"]], rows["Y"])
     with pytest.raises(CiplearnError, match="needs one outcome"):
-        audit(rival, models.chain(), rows, n_points=20, n_interventions=10)
+        audit(baseline, models.chain(), rows, n_points=20, n_interventions=10)
 
 
-def test_roles_of_a_rival_may_be_vectors():
+def test_roles_of_a_baseline_may_be_vectors():
     scm = models.labels()
     rows = scm.sample(60, random_state=0)
     columns = ["A", "V[0]", "V[1]"]
-    rival = NaivePredictor(outcome="Y", protected=["A"], inputs=columns, epochs=1, random_state=0)
-    found = audit(rival.fit(rows[columns], rows["Y"]), scm, rows, n_points=20, n_interventions=10)
+    baseline = NaivePredictor(outcome="Y", protected=["A"], inputs=columns, epochs=1, random_state=0)
+    found = audit(baseline.fit(rows[columns], rows["Y"]), scm, rows, n_points=20, n_interventions=10)
     assert found.verdict.inputs == ("A", "V")
 
 

@@ -11,8 +11,8 @@ def test_demo_trains_measures_draws_and_says_what_was_seen(tmp_path):
     assert len(found.frontier.points) == len(GAMMAS) * len(SEEDS)
     table = found.frontier.summary()
     assert table["vcf"].iloc[-1] < 0.3 * table["vcf"].iloc[0]
-    assert found.rivals["CF1"][0] == 0
-    assert found.rivals["naive"][0] > 0
+    assert found.baselines["CF1"][0] == 0
+    assert found.baselines["naive"][0] > 0
     assert found.chosen in GAMMAS
     assert len(found.sentences()) == 5
     assert all(path.stat().st_size > 0 for path in found.files)

@@ -8,22 +8,22 @@ from ciplearn._core.errors import MissingDataError
 from ciplearn.cli.app import _run
 from ciplearn.experiments.reproduction import adult
 from ciplearn.experiments.reproduction.adult_claims import claims
-from ciplearn.experiments.reproduction.adult_models import RIVALS
+from ciplearn.experiments.reproduction.adult_models import BASELINES
 from ciplearn.experiments.reproduction.methods import DEFAULT, METHODS, PAPER
 from ciplearn.experiments.reproduction.runner import reproduce
 from tests.datasets.adult_sample import write_files
 
 
-def outcomes(ours, rivals):
-    """Which claims hold, for one method with (gamma, accuracy, vcf) and rivals with (accuracy, vcf)."""
+def outcomes(ours, baselines):
+    """Which claims hold, for one method with (gamma, accuracy, vcf) and baselines with (accuracy, vcf)."""
     rows = [{"method": DEFAULT, "gamma": g, "accuracy": a, "vcf": v} for g, a, v in ours]
-    rows += [{"method": name, "gamma": 0.0, "accuracy": a, "vcf": v} for name, (a, v) in rivals.items()]
+    rows += [{"method": name, "gamma": 0.0, "accuracy": a, "vcf": v} for name, (a, v) in baselines.items()]
     judged = claims(pd.DataFrame(rows), [DEFAULT])
     names = ("zero", "kept", "naive", "CF2", "PSCF", "CF1")
     return {name: claim.holds for name, claim in zip(names, judged, strict=True)}
 
 
-OTHERS = dict(zip(RIVALS, [(0.83, 0.020), (0.75, 0.0), (0.80, 0.006), (0.74, 0.0001)], strict=True))
+OTHERS = dict(zip(BASELINES, [(0.83, 0.020), (0.75, 0.0), (0.80, 0.006), (0.74, 0.0001)], strict=True))
 
 
 class TestClaims:
@@ -67,7 +67,7 @@ def test_a_study_on_made_up_rows_compares_all_predictors_and_is_kept(study, tmp_
     options = {"data": str(write_files(tmp_path / "data", n_train=300, n_test=80))}
     first = reproduce(study, "quick", tmp_path / "out", device="cpu", options=options)
     table = pd.read_csv(tmp_path / "out" / "adult" / "predictors.csv")
-    assert set(table["method"]) == {*RIVALS, *METHODS}
+    assert set(table["method"]) == {*BASELINES, *METHODS}
     assert len(table) == 4 + 4
     assert table[["accuracy", "balanced_accuracy", "auc"]].stack().between(0, 1).all()
     assert (table["vcf"] >= 0).all()

@@ -157,15 +157,15 @@ def test_fits_are_kept_and_continued(case, tmp_path):
         made.append(seed)
         return CIPRegressor(inputs=["Z"], epochs=1, random_state=seed)
 
-    rival = trainings.Rival("rival", "key", case, judge, make)
-    first = trainings.begin_fits([rival], [0, 1], conditions)()["rival"]
-    more = trainings.begin_fits([rival], [0, 1, 2], conditions)()["rival"]
+    baseline = trainings.BaselineTraining("baseline", "key", case, judge, make)
+    first = trainings.begin_fits([baseline], [0, 1], conditions)()["baseline"]
+    more = trainings.begin_fits([baseline], [0, 1, 2], conditions)()["baseline"]
     assert made == [0, 1, 2]
     pd.testing.assert_frame_equal(more.iloc[:2], first)
     assert (more["vcf"] == 0).all()
 
 
-def test_another_text_of_what_makes_a_rival_is_another_training(case, tmp_path):
+def test_another_text_of_what_makes_a_baseline_is_another_training(case, tmp_path):
     conditions = Conditions(seed=0, device="cpu", cache=tmp_path)
     judge = Judge(case, points=5, interventions=4, seed=0)
 
@@ -176,8 +176,8 @@ def test_another_text_of_what_makes_a_rival_is_another_training(case, tmp_path):
         return CIPRegressor(inputs=inputs, hidden=(2,), epochs=1, random_state=seed)
 
     for make in (wide, narrow, narrow):
-        rival = trainings.Rival("rival", "key", case, judge, partial(make, ["Z"]))
-        trainings.begin_fits([rival], [0], conditions)()
+        baseline = trainings.BaselineTraining("baseline", "key", case, judge, partial(make, ["Z"]))
+        trainings.begin_fits([baseline], [0], conditions)()
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -187,12 +187,14 @@ def test_processes_begin_at_once_beside_a_gpu_only(case, tmp_path, monkeypatch, 
 
     def start(missing, n_jobs):
         started.append(n_jobs)
-        return [(rival.name, rival.trained(seed)) for rival, seed in missing]
+        return [(baseline.name, baseline.trained(seed)) for baseline, seed in missing]
 
     monkeypatch.setattr(trainings, "_started", start)
     judge = Judge(case, points=5, interventions=4, seed=0)
-    rival = trainings.Rival("rival", "key", case, judge, lambda seed: CIPRegressor(inputs=["Z"], epochs=1))
-    finish = trainings.begin_fits([rival], [3], Conditions(seed=0, device=device, cache=tmp_path, jobs=4))
+    baseline = trainings.BaselineTraining(
+        "baseline", "key", case, judge, lambda seed: CIPRegressor(inputs=["Z"], epochs=1)
+    )
+    finish = trainings.begin_fits([baseline], [3], Conditions(seed=0, device=device, cache=tmp_path, jobs=4))
     assert len(started) == began
-    assert finish()["rival"]["seed"].tolist() == [3]
+    assert finish()["baseline"]["seed"].tolist() == [3]
     assert started == ([3] if device == "cuda" else [4])

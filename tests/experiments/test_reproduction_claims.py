@@ -51,10 +51,10 @@ def test_agreement_counts_every_network():
 
 
 def scenario_table(cf2=(0.0025, 2.5), cf1=(0.01, 0.0), naive=(0.0005, 5.0)):
-    rivals = {"CF1": cf1, "CF2": cf2, "naive": naive}
+    baselines = {"CF1": cf1, "CF2": cf2, "naive": naive}
     parts = [frontier([4, 3, 2, 0.1], method=method) for method in METHODS]
     parts += [
-        pd.DataFrame([{"method": name, "seed": 0, "mse": mse, "vcf": vcf}]) for name, (mse, vcf) in rivals.items()
+        pd.DataFrame([{"method": name, "seed": 0, "mse": mse, "vcf": vcf}]) for name, (mse, vcf) in baselines.items()
     ]
     whole = pd.concat(parts, ignore_index=True).assign(hscic=0.01)
     return pd.concat([whole.assign(scenario=name) for name in table1.PAPER], ignore_index=True)
@@ -64,7 +64,7 @@ def outcome(table, start, method=PAPER):
     return next(claim for claim in table1.claims(table) if claim.claim.startswith(start) and claim.method == method)
 
 
-def test_rival_is_beaten_only_where_both_are_lower():
+def test_baseline_is_beaten_only_where_both_are_lower():
     # At gamma 1: MSE 0.003, VCF 2; at gamma 0.1: MSE 0.002, VCF 3.
     assert not outcome(scenario_table(cf2=(0.0025, 2.5)), "Some gamma beats CF2").holds
     beaten = outcome(scenario_table(cf2=(0.0031, 2.5)), "Some gamma beats CF2")
@@ -108,17 +108,17 @@ def test_choice_is_the_largest_gamma_that_keeps_the_share():
 
 @pytest.mark.parametrize(("factor", "holds"), [(1.4, True), (1.6, False), (0.2, True)])
 def test_on_par_allows_half_more_in_error_and_variance(factor, holds):
-    rival = frontier([2, 1], mse=[0.01, 0.02], gammas=(0.5, 1.0), method=veitch.RIVAL)
+    baseline = frontier([2, 1], mse=[0.01, 0.02], gammas=(0.5, 1.0), method=veitch.BASELINE)
     ours = [frontier([2 * factor, factor], mse=[0.01, 0.02], gammas=(0.5, 1.0), method=method) for method in METHODS]
-    table = pd.concat([rival, *ours], ignore_index=True).assign(direction="causal")
+    table = pd.concat([baseline, *ours], ignore_index=True).assign(direction="causal")
     assert [claim.holds for claim in veitch._claims(table)] == [holds, holds]
 
 
 def test_heuristics_are_compared_at_the_papers_gammas_and_at_any():
     cip = [frontier([4, 2, 1], mse=[0.001, 0.002, 0.003], gammas=(0.5, 1.0, 2.0), method=method) for method in METHODS]
     ours = pd.concat(cip).assign(predictor=lambda t: [f"CIP, γ = {gamma:g}" for gamma in t["gamma"]])
-    rivals = pd.DataFrame({"predictor": heuristics.RIVALS, "method": "", "mse": 0.004, "vcf": (3, 2, 0.5)})
-    judged = {c.claim: c.holds for c in heuristics._claims(pd.concat([ours, rivals])) if c.method == PAPER}
+    baselines = pd.DataFrame({"predictor": heuristics.BASELINES, "method": "", "mse": 0.004, "vcf": (3, 2, 0.5)})
+    judged = {c.claim: c.holds for c in heuristics._claims(pd.concat([ours, baselines])) if c.method == PAPER}
     assert judged == {
         "Data augmentation leaves more VCF than CIP, γ = 0.5": False,
         "Data augmentation leaves more VCF than CIP, γ = 1": True,

@@ -20,7 +20,7 @@ from ciplearn.experiments.reproduction.runner import reproduce
 
 SMALL = {"rows": 150, "epochs": 1, "seeds": 1, "points": 6, "interventions": 4, "batch_size": 64}
 MORE = {
-    "fig2-right": {"gammas": (0.001, 1.0), "rival_epochs": 1},
+    "fig2-right": {"gammas": (0.001, 1.0), "baseline_epochs": 1},
     "fig3": {"gammas": (0.0, 1.0), "sizes": (2,)},
     "heuristics": {"copies": 1},
     "veitch": {},

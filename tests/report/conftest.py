@@ -36,7 +36,7 @@ def make_report():
             "title": f"About {name}",
             "frontier": Frontier(tuple(points)),
             "chosen": 0.5,
-            "rivals": {name: (0.0, 2.0)},
+            "baselines": {name: (0.0, 2.0)},
             "settings": {f"ciplearn fit {name}": {"graph": graph.to_dagitty(), "note": name}},
         }
         return Report(audit=found, model=model, rows=rows, **{**settings, **changes})

@@ -41,11 +41,11 @@ def dots(*triples):
     return [Dot(x, y, gamma, chosen=gamma == 1) for x, y, gamma in triples]
 
 
-def test_curve_shows_every_dot_the_choice_and_the_rivals():
+def test_curve_shows_every_dot_the_choice_and_the_baselines():
     drawn = curve(dots((1, 0, 0), (0.5, 1, 1), (0, 2, 10)), "VCF", "loss", {"CF1": (0.0, 3.0)})
     assert drawn.count('class="dot"') == 3
     assert drawn.count('class="ring"') == 1
-    assert drawn.count("rival") == 1
+    assert drawn.count("baseline") == 1
     centres = re.findall(r'class="dot" cx="([0-9.]+)" cy="([0-9.]+)"', drawn)
     assert float(centres[0][0]) > float(centres[2][0]), "a larger violation stands to the right"
     assert float(centres[0][1]) > float(centres[2][1]), "a larger loss stands higher"

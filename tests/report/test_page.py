@@ -104,7 +104,7 @@ def test_summary_compares_trainings_on_the_same_rows(make_report):
 
 
 def test_page_without_trials_says_that_there_is_nothing_to_compare(make_report):
-    page = make_report(frontier=None, chosen=None, rivals={}).to_html()
+    page = make_report(frontier=None, chosen=None, baselines={}).to_html()
     assert "nothing to compare it with" in page
     assert read(page).open == []
 

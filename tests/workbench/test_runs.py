@@ -60,7 +60,7 @@ def trained(tmp_path_factory):
 def test_stops_have_every_figure_with_an_interval_that_holds_it(trained):
     _, run, _ = trained
     assert [stop["gamma"] for stop in run["stops"]] == [0.0, 0.03, 0.1, 0.3, 1.0, 3.0]
-    for stop in (*run["stops"], *run["rivals"]):
+    for stop in (*run["stops"], *run["baselines"]):
         for key in ("loss", "score", "vcf", "relative"):
             assert stop[key]["low"] <= stop[key]["value"] + 1e-12
             assert stop[key]["value"] <= stop[key]["high"] + 1e-12
@@ -69,13 +69,13 @@ def test_stops_have_every_figure_with_an_interval_that_holds_it(trained):
     assert run["stops"][-1]["vcf"]["value"] < 0.5 * run["stops"][0]["vcf"]["value"]
 
 
-def test_rivals_and_the_line_stand_beside(trained):
+def test_baselines_and_the_line_stand_beside(trained):
     _, run, _ = trained
-    assert [rival["name"] for rival in run["rivals"]] == ["CF1", "CF2"]
-    assert run["rivals"][0]["vcf"]["value"] == 0
+    assert [baseline["name"] for baseline in run["baselines"]] == ["CF1", "CF2"]
+    assert run["baselines"][0]["vcf"]["value"] == 0
     ends = run["line"][0], run["line"][-1]
     assert ends[0]["vcf"] == 0
-    assert ends[0]["loss"] == pytest.approx(run["rivals"][0]["loss"]["value"])
+    assert ends[0]["loss"] == pytest.approx(run["baselines"][0]["loss"]["value"])
     assert ends[1]["vcf"] == pytest.approx(run["stops"][0]["vcf"]["value"])
     assert ends[1]["loss"] == pytest.approx(run["stops"][0]["loss"]["value"])
 

@@ -1,4 +1,4 @@
-// The frontier as a drawing: accuracy against variance of counterfactuals, one stop per gamma, rivals and the line beside.
+// The frontier as a drawing: accuracy against variance of counterfactuals, one stop per gamma, baselines and the line beside.
 import { svg } from "./dom.js";
 import { said, ticks } from "./figures.js";
 
@@ -11,7 +11,7 @@ const SHAPES = { independence: "circle", counterfactual: "diamond" };
 export function frontier(run, current, scoreName, pick) {
   const stops = run.stops.filter((stop) => stop.vcf);
   if (!stops.length) return null;
-  const points = [...stops, ...run.rivals.filter((rival) => rival.vcf)];
+  const points = [...stops, ...run.baselines.filter((baseline) => baseline.vcf)];
   const line = run.line.filter((point) => point.vcf !== undefined);
   const xs = [0, ...points.flatMap((point) => [point.vcf.high, point.vcf.value]), ...line.map((point) => point.vcf)];
   const ys = [...points.flatMap((point) => [point.score.low, point.score.high]), ...line.map((point) => point.score)];
@@ -65,7 +65,7 @@ export function frontier(run, current, scoreName, pick) {
       }),
     ),
     stops.filter((stop) => stop.key === current).map((stop) => cross(stop, x, y)),
-    run.rivals.filter((rival) => rival.vcf).map((rival, place) => mark(rival, place, x, y)),
+    run.baselines.filter((baseline) => baseline.vcf).map((baseline, place) => mark(baseline, place, x, y)),
     stops.map((stop) => dot(stop, stop.key === current, stop.key === run.chosen, x, y, pick)),
   );
 }
@@ -102,13 +102,13 @@ function dot(stop, isCurrent, isChosen, x, y, pick) {
   );
 }
 
-function mark(rival, place, x, y) {
-  const [a, b] = [x(rival.vcf.value), y(rival.score.value)];
+function mark(baseline, place, x, y) {
+  const [a, b] = [x(baseline.vcf.value), y(baseline.score.value)];
   return svg(
-    "g.rival",
+    "g.baseline",
     {},
     svg("path", { d: `M${a - 6} ${b - 6}L${a + 6} ${b + 6}M${a - 6} ${b + 6}L${a + 6} ${b - 6}` }),
-    // Side by side: rivals often stand at the same place.
-    svg("text", { x: a + 11 + 32 * place, y: b + 4 }, rival.name),
+    // Side by side: baselines often stand at the same place.
+    svg("text", { x: a + 11 + 32 * place, y: b + 4 }, baseline.name),
   );
 }

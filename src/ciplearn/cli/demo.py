@@ -31,7 +31,7 @@ def demo(
         answer = {
             "frontier": found.frontier.summary().to_dict(orient="records"),
             "chosen": found.chosen,
-            "rivals": {name: {"vcf": vcf, "loss": loss} for name, (vcf, loss) in found.rivals.items()},
+            "baselines": {name: {"vcf": vcf, "loss": loss} for name, (vcf, loss) in found.baselines.items()},
             "audit": found.audit.to_dict(),
             "verdict": found.verdict.to_dict(),
             "files": [str(path) for path in found.files],

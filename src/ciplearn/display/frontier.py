@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.display.marks import bare, error_curve, label_gammas, rival_points
+from ciplearn.display.marks import bare, baseline_points, error_curve, label_gammas
 from ciplearn.learning import Frontier
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ class FrontierDisplay:
             marker="o",
             label="gamma from 0 up",
         )
-        rivals = self.baselines or {}
-        # Labels keep clear of the rivals too.
+        baselines = self.baselines or {}
+        # Labels keep clear of the baselines too.
         look: dict[str, Any] = {"xytext": (7, 5), "fontsize": 8, "color": "#3a4250"}
-        label_gammas(ax, table["gamma"], x, y, avoid=rivals.values(), apart=0.09, **look)
+        label_gammas(ax, table["gamma"], x, y, avoid=baselines.values(), apart=0.09, **look)
         self._mark_chosen(ax, table)
-        rival_points(ax, rivals)
+        baseline_points(ax, baselines)
         ax.set_xlabel(_LABELS.get(self.violation, self.violation))
         ax.set_ylabel(_LABELS.get(self.cost, self.cost))
         ax.margins(x=0.08, y=0.08)

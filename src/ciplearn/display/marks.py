@@ -1,4 +1,4 @@
-"""What every picture of a frontier is drawn with: one curve a method, rivals as points, labels that keep apart."""
+"""What every picture of a frontier is drawn with: one curve a method, baselines as points, labels that keep apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GRID = "#d8dce2"
-_RIVAL_COLOURS, _RIVAL_MARKERS = ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f"), ("^", "D", "v", "P", "X")
+_BASELINE_COLOURS, _BASELINE_MARKERS = (
+    ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f"),
+    ("^", "D", "v", "P", "X"),
+)
 
 
 def bare(ax: Axes) -> None:
@@ -40,15 +43,15 @@ def error_curve(ax: Axes, x: Any, y: Any, x_error: Any, y_error: Any, *, colour:
     )
 
 
-def rival_points(ax: Axes, points: Mapping[str, tuple[float, float]]) -> None:
+def baseline_points(ax: Axes, points: Mapping[str, tuple[float, float]]) -> None:
     """Mark other predictors, each (x, y)."""
     for number, (name, (x, y)) in enumerate(points.items()):
         ax.plot(
             [x],
             [y],
             linestyle="none",
-            marker=_RIVAL_MARKERS[number % len(_RIVAL_MARKERS)],
-            color=_RIVAL_COLOURS[number % len(_RIVAL_COLOURS)],
+            marker=_BASELINE_MARKERS[number % len(_BASELINE_MARKERS)],
+            color=_BASELINE_COLOURS[number % len(_BASELINE_COLOURS)],
             markersize=9,
             label=name,
             zorder=4,

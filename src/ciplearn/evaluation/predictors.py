@@ -153,7 +153,7 @@ class Predictor:
 def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> list[str] | None:
     """Return the columns that a trained model reads, or was fitted on; None where it does not say or they are absent.
 
-    Our networks keep what they read in ``roles_``, rivals in ``inputs_``; both take tables with more columns than that.
+    Our networks keep what they read in ``roles_``, baselines in ``inputs_``; both take tables with more columns.
     """
     trained = getattr(model, "best_estimator_", model)
     known = (

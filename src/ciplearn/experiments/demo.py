@@ -33,7 +33,7 @@ SEEDS = (0, 1)
 TOLERANCE = 0.3
 
 _INPUTS = ["Z", "A", "L"]
-_RIVALS: dict[str, Any] = {"CF1": CF1, "CF2": CF2, "naive": NaivePredictor}
+_BASELINES: dict[str, Any] = {"CF1": CF1, "CF2": CF2, "naive": NaivePredictor}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Demo:
         are scaled to [0, 1].
     chosen : float
         The largest gamma within the tolerance.
-    rivals : dict of name to (vcf, loss)
+    baselines : dict of name to (vcf, loss)
         CF1, which sees non-descendants of A only; CF2, which sees residuals of descendants; and the naive predictor,
         which is denied A.
     audit : Audit
@@ -60,7 +60,7 @@ class Demo:
     verdict: Verdict
     frontier: Frontier
     chosen: float
-    rivals: dict[str, tuple[float, float]]
+    baselines: dict[str, tuple[float, float]]
     audit: Audit
     files: tuple[Path, ...]
 
@@ -68,7 +68,7 @@ class Demo:
         """Say in five lines what was seen."""
         table = self.frontier.summary().set_index("gamma")
         free, chosen = table.loc[0.0], table.loc[self.chosen]
-        cf1, cf2, naive = (self.rivals[name] for name in ("CF1", "CF2", "naive"))
+        cf1, cf2, naive = (self.baselines[name] for name in ("CF1", "CF2", "naive"))
         better = table[(table["vcf"] <= naive[0]) & (table["loss"] < naive[1])]["loss"]
         beside = "" if better.empty else f" Gamma = {better.idxmin():g} leaves less, with {better.min():.1e}."
         return [
@@ -127,8 +127,8 @@ def run_demo(
         progress=progress,
     )
     chosen = _chosen(measured)
-    say("Training the rivals, and measuring the chosen model against the known causal model.")
-    rivals = case.rivals({name: kind(**settings, random_state=0) for name, kind in _RIVALS.items()}, progress)
+    say("Training the baselines, and measuring the chosen model against the known causal model.")
+    baselines = case.baselines({name: kind(**settings, random_state=0) for name, kind in _BASELINES.items()}, progress)
     model = CIPRegressor(**settings, gamma=chosen, random_state=SEEDS[0]).fit(case.train[_INPUTS], case.train["Y"])
     found = audit(model, case.scm, case.test, n_points=500, n_interventions=200, random_state=0)
     report = Report(
@@ -138,13 +138,13 @@ def run_demo(
         title="The first synthetic case of the paper",
         frontier=measured,
         chosen=chosen,
-        rivals=rivals,
+        baselines=baselines,
         rule=f"It is the largest gamma tried that loses at most {TOLERANCE:g} of R² on validation rows.",
         penalty="ResidualHSCIC",
         about_rows=f"Audited on: {len(case.test)} test rows, drawn from the known model; columns are scaled to [0, 1].",
         settings={"ciplearn demo": {"rows": rows, "epochs": epochs, "gammas": GAMMAS, "seeds": SEEDS}},
     )
-    return Demo(verdict, measured, chosen, rivals, found, _written(folder, report, measured, chosen, rivals))
+    return Demo(verdict, measured, chosen, baselines, found, _written(folder, report, measured, chosen, baselines))
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,9 @@ class _Case:
     def vcf(self, model: Any) -> float:
         return float(self._spread(model).value)
 
-    def rivals(self, models: dict[str, Any], progress: bool) -> dict[str, tuple[float, float]]:
-        """Train rivals on the same rows and judge them on the same rows: VCF and error."""
-        for model in tqdm(models.values(), disable=not progress, unit="rival"):
+    def baselines(self, models: dict[str, Any], progress: bool) -> dict[str, tuple[float, float]]:
+        """Train baselines on the same rows and judge them on the same rows: VCF and error."""
+        for model in tqdm(models.values(), disable=not progress, unit="baseline"):
             model.fit(self.train[_INPUTS], self.train["Y"])
         spreads = self._spread(models)
         truth = self.validation["Y"]
@@ -191,10 +191,10 @@ def _chosen(measured: Frontier) -> float:
 
 
 def _written(
-    folder: Path, report: Report, measured: Frontier, chosen: float, rivals: dict[str, tuple[float, float]]
+    folder: Path, report: Report, measured: Frontier, chosen: float, baselines: dict[str, tuple[float, float]]
 ) -> tuple[Path, ...]:
     figure = canvas(7.2, 4.8)
-    display = FrontierDisplay.from_frontier(measured, baselines=rivals, chosen=chosen).plot(ax=figure.subplots())
+    display = FrontierDisplay.from_frontier(measured, baselines=baselines, chosen=chosen).plot(ax=figure.subplots())
     display.ax_.set_title("What invariance in A costs: first synthetic case", loc="left")
     display.ax_.set_ylabel("mean squared error on held-out rows")
     picture, page, table, graph = (

@@ -36,16 +36,16 @@ class Dot:
 
 
 def curve(
-    dots: Sequence[Dot], x_label: str, y_label: str, rivals: Mapping[str, tuple[float, float]] | None = None
+    dots: Sequence[Dot], x_label: str, y_label: str, baselines: Mapping[str, tuple[float, float]] | None = None
 ) -> Markup:
-    """Draw a cost against a violation from gamma to gamma, with rivals as points of their own."""
-    others = dict(rivals or {})
+    """Draw a cost against a violation from gamma to gamma, with baselines as points of their own."""
+    others = dict(baselines or {})
     frame = _Frame(
         Scale.around([dot.x for dot in dots] + [x for x, _ in others.values()], _LEFT, _WIDTH - _RIGHT),
         Scale.around([dot.y for dot in dots] + [y for _, y in others.values()], _HEIGHT - _BOTTOM, _TOP),
     )
     shapes = [
-        f'<path class="rival r{number % 4}" d="{_SHAPES[number % 4]}" transform="translate({frame.at(x, y)})"/>'
+        f'<path class="baseline r{number % 4}" d="{_SHAPES[number % 4]}" transform="translate({frame.at(x, y)})"/>'
         for number, (x, y) in enumerate(others.values())
     ]
     taken = [frame.place(x, y) for x, y in others.values()]

@@ -39,7 +39,7 @@ class Report:
         The gammas that were tried: ``loss``, ``score``, ``penalty``, and ``vcf`` where it was measured.
     chosen : float, optional
         The gamma of the model.
-    rivals : mapping of name to (vcf, loss), optional
+    baselines : mapping of name to (vcf, loss), optional
         Predictors to compare with.
     rule : str
         How gamma was chosen, in a sentence.
@@ -59,7 +59,7 @@ class Report:
     title: str
     frontier: Frontier | None = None
     chosen: float | None = None
-    rivals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    baselines: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rule: str = ""
     penalty: str = "penalty"
     groups: Sequence[str] | None = None

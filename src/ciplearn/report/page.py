@@ -53,7 +53,7 @@ def render(report: Report) -> str:
         graph_width=_width(graph),
         style=Markup(environment.get_template("style.css").render()),
         charts=_charts(report),
-        rivals=[(name, number % 4, *place) for number, (name, place) in enumerate(report.rivals.items())],
+        baselines=[(name, number % 4, *place) for number, (name, place) in enumerate(report.baselines.items())],
         groups=report.group_scores(),
         affected=_with_bars(report.affected()),
         few_rows=FEW_ROWS,
@@ -84,7 +84,7 @@ def _charts(report: Report) -> dict[str, Markup]:
     if not trade:
         return {}
     charts = {
-        "trade": curve(trade, words, loss, report.rivals if violation == "vcf" else None),
+        "trade": curve(trade, words, loss, report.baselines if violation == "vcf" else None),
         "gamma": over_gamma(report.dots("gamma", violation), words),
     }
     if violation == "vcf":

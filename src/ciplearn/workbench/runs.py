@@ -87,7 +87,7 @@ class Runs:
                 "recipe": recipe.to_dict(),
                 "models": bool(models),
                 "stops": [],
-                "rivals": [],
+                "baselines": [],
                 "line": [],
                 "notes": [],
                 "kept": {},
@@ -175,7 +175,7 @@ class Runs:
             for key in ("task", "rows", "epochs"):
                 if key in said:
                     run[key] = said[key]
-            for key, place in (("stop", "stops"), ("rival", "rivals"), ("note", "notes")):
+            for key, place in (("stop", "stops"), ("baseline", "baselines"), ("note", "notes")):
                 if key in said:
                     run[place].append(said[key])
             if "line" in said:

@@ -41,7 +41,7 @@ from ciplearn.workbench.tables import Table
 # The share of rows that ``ciplearn fit`` keeps from training, by default.
 HELD_OUT = 0.2
 
-_RIVALS = {"cf1": "CF1", "cf2": "CF2"}
+_BASELINES = {"cf1": "CF1", "cf2": "CF2"}
 
 
 def tell(**said: Any) -> None:
@@ -73,7 +73,7 @@ class Walk:
     def run(self) -> None:
         """Train and measure, stop by stop."""
         walks: list[str] = [route for route in ("independence", "counterfactual") if route in self.recipe.routes]
-        rivals = [route for route in self.recipe.routes if route in _RIVALS]
+        beside = [route for route in self.recipe.routes if route in _BASELINES]
         # The stop without a penalty belongs to every route, and is trained once.
         steps = len(walks) * (len(self.recipe.gammas) - 1) + 1 if not self.models else len(self.models)
         tell(
@@ -82,7 +82,7 @@ class Walk:
             epochs=self.epochs,
             phase="Estimating a causal model on the rows that judge",
             done=0,
-            total=1 + steps + len(rivals) + ("line" in self.recipe.routes),
+            total=1 + steps + len(beside) + ("line" in self.recipe.routes),
         )
         judge = self._judge()
         free = None
@@ -93,16 +93,16 @@ class Walk:
             if stop["gamma"] == 0 and free is None:
                 free = model
         trained = {}
-        for route in rivals:
-            tell(phase=f"Training {_RIVALS[route]}")
-            with told_apart(_RIVALS[route]):
-                trained[route] = self._rival(route)
-                tell(rival={"route": route, "name": _RIVALS[route], **judge.measured(trained[route])})
+        for route in beside:
+            tell(phase=f"Training {_BASELINES[route]}")
+            with told_apart(_BASELINES[route]):
+                trained[route] = self._baseline(route)
+                tell(baseline={"route": route, "name": _BASELINES[route], **judge.measured(trained[route])})
             tell(step=True)
         if "line" in self.recipe.routes and free is not None:
             tell(phase="Drawing the straight line")
             with told_apart("The straight line"):
-                tell(line=judge.line(free, trained.get("cf1") or self._rival("cf1")))
+                tell(line=judge.line(free, trained.get("cf1") or self._baseline("cf1")))
             tell(step=True)
 
     def _stops(self, walks: list[str]) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -154,8 +154,8 @@ class Walk:
             "random_state": self.recipe.seed,
         }
 
-    def _rival(self, route: str) -> Any:
-        made = getattr(baselines, _RIVALS[route])(**self._roles(), task=self.task)
+    def _baseline(self, route: str) -> Any:
+        made = getattr(baselines, _BASELINES[route])(**self._roles(), task=self.task)
         return made.fit(self.training.drop(columns=self.outcome), self.training[self.outcome].to_numpy())
 
     def _judge(self) -> Judge:

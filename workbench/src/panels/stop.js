@@ -122,9 +122,9 @@ export function keeping(app, run, stop) {
   );
 }
 
-/** The rivals in figures. */
+/** The baselines in figures. */
 export function compared(run, scoreName) {
-  if (!run.rivals.length) return null;
+  if (!run.baselines.length) return null;
   return el(
     "details.section",
     {},
@@ -147,14 +147,14 @@ export function compared(run, scoreName) {
         el(
           "tbody",
           {},
-          run.rivals.map((rival) =>
+          run.baselines.map((baseline) =>
             el(
               "tr",
               {},
-              el("th", { scope: "row" }, rival.name),
-              el("td", {}, within(rival.score)),
-              el("td", {}, within(rival.vcf)),
-              el("td", {}, within(rival.relative)),
+              el("th", { scope: "row" }, baseline.name),
+              el("td", {}, within(baseline.score)),
+              el("td", {}, within(baseline.vcf)),
+              el("td", {}, within(baseline.relative)),
             ),
           ),
         ),

@@ -264,7 +264,7 @@ export class TrainPanel {
           el(
             "figcaption",
             {},
-            "● independence ◆ counterfactual ✕ rivals — the straight line; the ring is the largest gamma within the tolerance.",
+            "● independence ◆ counterfactual ✕ baselines — the straight line; the ring is the largest gamma within the tolerance.",
           ),
         )
       : null;

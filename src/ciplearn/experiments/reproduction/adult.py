@@ -14,9 +14,9 @@ from ciplearn.datasets import graphs, load_adult
 from ciplearn.experiments.reproduction.adult_claims import claims
 from ciplearn.experiments.reproduction.adult_figure import figure
 from ciplearn.experiments.reproduction.adult_models import (
+    BASELINES,
     PAPER_HIDDEN,
     PATH_DRAWS,
-    RIVALS,
     Measurement,
     Split,
     Trial,
@@ -52,7 +52,7 @@ class AdultSettings:
     points, interventions, draws : int
         d, k and the draws of the latent nodes.
     slow_draws : int
-        Draws for rivals whose answers take many networks.
+        Draws for baselines whose answers take many networks.
     """
 
     rows: int | None
@@ -109,7 +109,7 @@ def run(settings: AdultSettings, conditions: Conditions) -> Findings:
     trial = _Once(lambda: _trial(split, settings, conditions))
     fit = _kept(conditions.file("adult-fit", key), lambda: _node_table(trial().scm))
     parts = [
-        _kept(conditions.file("adult-rivals", key), lambda: trial().rivals()),
+        _kept(conditions.file("adult-baselines", key), lambda: trial().baselines()),
         _kept(conditions.file("adult-paper", key), lambda: trial().ours(PAPER, settings.paper_gammas)),
         _kept(conditions.file("adult-default", key), lambda: trial().ours(DEFAULT, settings.default_gammas)),
     ]
@@ -190,12 +190,12 @@ def _fit_for_people(fit: pd.DataFrame) -> pd.DataFrame:
 
 def _beside(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
-    for method in (*RIVALS, *METHODS):
+    for method in (*BASELINES, *METHODS):
         for gamma, group in table[table["method"] == method].groupby("gamma"):
             rows.append(
                 {
-                    "predictor": method if method in RIVALS else f"CIP, {method}",
-                    "γ": "—" if method in RIVALS else f"{gamma:g}",
+                    "predictor": method if method in BASELINES else f"CIP, {method}",
+                    "γ": "—" if method in BASELINES else f"{gamma:g}",
                     "accuracy": plus_minus(group["accuracy"], digits=4),
                     "balanced accuracy": plus_minus(group["balanced_accuracy"], digits=4),
                     "AUC": plus_minus(group["auc"], digits=4),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ciplearn.display.marks import rival_points
+from ciplearn.display.marks import baseline_points
 from ciplearn.experiments.reproduction import drawing
-from ciplearn.experiments.reproduction.adult_models import RIVALS
+from ciplearn.experiments.reproduction.adult_models import BASELINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,13 +31,13 @@ def figure(table: pd.DataFrame, methods: Sequence[str]) -> Figure:
         drawing.curve(against, chosen, "vcf", "accuracy", method)
         for ax, measure in ((accuracy, "accuracy"), (spread, "vcf")):
             drawing.curve(ax, chosen.assign(strength=chosen["gamma"]), "strength", measure, method, labelled=False)
-    rival_points(against, {name: (means["vcf"][name], means["accuracy"][name]) for name in RIVALS})
+    baseline_points(against, {name: (means["vcf"][name], means["accuracy"][name]) for name in BASELINES})
     colours = {str(line.get_label()): line.get_color() for line in against.lines}
     against.set_xlabel(_LABELS["vcf"])
     against.set_ylabel(_LABELS["accuracy"])
     for ax, measure in ((accuracy, "accuracy"), (spread, "vcf")):
         _over_gamma(ax, table, _LABELS[measure])
-        for name in RIVALS:
+        for name in BASELINES:
             ax.axhline(means[measure][name], color=colours[name], linestyle="--", linewidth=1.2, zorder=2)
     spread.set_yscale("symlog", linthresh=_ZERO)
     spread.set_ylim(bottom=0)

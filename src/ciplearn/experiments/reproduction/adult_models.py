@@ -1,4 +1,4 @@
-"""Predictors of income on the Adult data: ours over gammas, and the rivals, trained and measured."""
+"""Predictors of income on the Adult data: ours over gammas, and the baselines, trained and measured."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from ciplearn.scm import EstimatedModel, VariationalLatent, fit_scm
 
 OUTCOME = "income"
 PROTECTED = ("age", "sex")
-NAIVE, FIRST_LEVEL, SECOND_LEVEL, PATHS = "naive", "CF1", "CF2", "PSCF"
-RIVALS = (NAIVE, FIRST_LEVEL, SECOND_LEVEL, PATHS)
+NAIVE, FIRST_LEVEL, THIRD_LEVEL, PATHS = "naive", "CF1", "CF2", "PSCF"
+BASELINES = (NAIVE, FIRST_LEVEL, THIRD_LEVEL, PATHS)
 
 # The paper gives the predictor one tanh layer; its width, which is not printed, is taken from the autoencoders.
 PAPER_HIDDEN = (20,)
 
-# Rivals whose answer to a row takes many networks are asked about fewer draws.
-_SLOW = (SECOND_LEVEL, PATHS)
+# Baselines whose answer to a row takes many networks are asked about fewer draws.
+_SLOW = (THIRD_LEVEL, PATHS)
 
 # Draws of PSCF's own latents that each of its answers averages over.
 PATH_DRAWS = 10
 
-# Where rivals are trained: small networks are quicker on processes than one by one on a device.
+# Where baselines are trained: small networks are quicker on processes than one by one on a device.
 _BESIDE = "cpu"
 
 # The causes of marital status, education and work that nobody has observed.
@@ -88,12 +88,12 @@ class Trial:
     scm : EstimatedModel
         Whose counterfactuals VCF is taken over.
     training : Training
-        Of the paper's networks and the rivals'.
+        Of the paper's networks and the baselines'.
     default_training : Training
         Of the default's.
     measurement : Measurement
     slow_draws : int
-        Draws of the latent nodes for rivals that are slow to ask.
+        Draws of the latent nodes for baselines that are slow to ask.
     seeds : sequence of int
     conditions : Conditions
     """
@@ -121,9 +121,9 @@ class Trial:
             one.module_ = one.module_.cpu()
         return self._measured(names, fitted, self.measurement)
 
-    def rivals(self) -> pd.DataFrame:
-        """Train every rival with each seed; as `ours`, with gamma 0."""
-        made = [(name, seed, model) for seed in self.seeds for name, model in _rivals(self.training, seed).items()]
+    def baselines(self) -> pd.DataFrame:
+        """Train every baseline with each seed; as `ours`, with gamma 0."""
+        made = [(name, seed, model) for seed in self.seeds for name, model in _baselines(self.training, seed).items()]
         fitted = self._fitted([model for _, _, model in made])
         fewer = replace(self.measurement, draws=self.slow_draws)
         tables = []
@@ -180,13 +180,13 @@ def _ours(method: str, training: Training, device: str) -> CIPClassifier:
     return model.set_params(hidden=PAPER_HIDDEN, penalty=InBatchHSCIC.paper())
 
 
-def _rivals(training: Training, seed: int) -> dict[str, Any]:
+def _baselines(training: Training, seed: int) -> dict[str, Any]:
     roles: dict[str, Any] = {"graph": graphs.adult_columns(), "outcome": OUTCOME, "protected": list(PROTECTED)}
     common = {**roles, **vars(training), "hidden": PAPER_HIDDEN, "device": _BESIDE, "random_state": seed}
     return {
         NAIVE: NaivePredictor(**common),
         FIRST_LEVEL: CF1(**common),
-        SECOND_LEVEL: CF2(**common, regress_on="protected"),  # as the paper does
+        THIRD_LEVEL: CF2(**common, regress_on="protected"),  # as the paper does
         PATHS: PSCF(**common, n_draws=PATH_DRAWS),
     }
 

@@ -11,13 +11,13 @@ import pandas as pd
 
 from ciplearn.baselines import CF1, CF2, NaivePredictor
 from ciplearn.datasets import scenario_1, scenario_2
-from ciplearn.display.marks import rival_points
+from ciplearn.display.marks import baseline_points
 from ciplearn.experiments.reproduction import drawing, table1
 from ciplearn.experiments.reproduction.cases import OUTCOME, PROTECTED, Case, Judge
 from ciplearn.experiments.reproduction.first_case import FrontierSettings
 from ciplearn.experiments.reproduction.methods import METHODS, Training
 from ciplearn.experiments.reproduction.study import Conditions, Findings, Study
-from ciplearn.experiments.reproduction.trainings import Rival, begin_fits, frontiers
+from ciplearn.experiments.reproduction.trainings import BaselineTraining, begin_fits, frontiers
 from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PROCESSES = {"scenario 1": scenario_1, "scenario 2": scenario_2}
 
 # Each sees Z; the naive predictor L too, CF2 the residual of L, by regression on A alone as in the paper.
-_RIVALS: dict[str, tuple[Callable[..., Any], int]] = {
+_BASELINES: dict[str, tuple[Callable[..., Any], int]] = {
     "CF1": (CF1, 1),
     "CF2": (partial(CF2, regress_on="protected"), 2),
     "naive": (NaivePredictor, 2),
@@ -35,14 +35,14 @@ _RIVALS: dict[str, tuple[Callable[..., Any], int]] = {
 
 @dataclass(frozen=True)
 class ScenarioSettings(FrontierSettings):
-    """Of both scenarios; rivals are trained in their own way."""
+    """Of both scenarios; baselines are trained in their own way."""
 
-    rival_epochs: int = 200
-    rival_batch_size: int = 64
+    baseline_epochs: int = 200
+    baseline_batch_size: int = 64
 
 
 def run(settings: ScenarioSettings, conditions: Conditions) -> Findings:
-    """Train the methods and the rivals on both scenarios."""
+    """Train the methods and the baselines on both scenarios."""
     table = _trained(settings, conditions)
     return Findings(
         tables={"table1": table},
@@ -66,11 +66,13 @@ def _trained(settings: ScenarioSettings, conditions: Conditions) -> pd.DataFrame
         name: Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device)
         for name, case in cases.items()
     }
-    rivals = {f"{name}-{rival}".replace(" ", "-"): (name, rival) for name in cases for rival in _RIVALS}
+    baselines = {f"{name}-{baseline}".replace(" ", "-"): (name, baseline) for name in cases for baseline in _BASELINES}
     finish = begin_fits(
         [
-            Rival(file, settings, cases[name], judges[name], partial(_rival, rival, cases[name].scm.graph, settings))
-            for file, (name, rival) in rivals.items()
+            BaselineTraining(
+                file, settings, cases[name], judges[name], partial(_baseline, baseline, cases[name].scm.graph, settings)
+            )
+            for file, (name, baseline) in baselines.items()
         ],
         seeds,
         conditions,
@@ -82,13 +84,13 @@ def _trained(settings: ScenarioSettings, conditions: Conditions) -> pd.DataFrame
         for name, case in cases.items()
     ]
     for file, found in finish().items():
-        name, rival = rivals[file]
-        parts.append(found.assign(scenario=name, method=rival))
+        name, baseline = baselines[file]
+        parts.append(found.assign(scenario=name, method=baseline))
     return pd.concat(parts, ignore_index=True)
 
 
-def _rival(name: str, graph: Any, settings: ScenarioSettings, seed: int) -> Any:
-    kind, width = _RIVALS[name]
+def _baseline(name: str, graph: Any, settings: ScenarioSettings, seed: int) -> Any:
+    kind, width = _BASELINES[name]
     return kind(
         graph=graph,
         outcome=OUTCOME,
@@ -96,8 +98,8 @@ def _rival(name: str, graph: Any, settings: ScenarioSettings, seed: int) -> Any:
         task="regression",
         module=_network(width),
         hidden=(20,) * 8,
-        epochs=settings.rival_epochs,
-        batch_size=settings.rival_batch_size,
+        epochs=settings.baseline_epochs,
+        batch_size=settings.baseline_batch_size,
         learning_rate=Training(1).learning_rate,
         schedule="constant",
         device="cpu",
@@ -114,8 +116,8 @@ def _figure(table: pd.DataFrame) -> Figure:
     for ax, (scenario, part) in zip(axes[0], table.groupby("scenario"), strict=True):
         for method in METHODS:
             drawing.curve(ax, part[part["method"] == method], "vcf", "mse", method)
-        means = part[part["method"].isin(list(_RIVALS))].groupby("method", sort=False)[["vcf", "mse"]].mean()
-        rival_points(ax, {str(name): (row["vcf"], row["mse"]) for name, row in means.iterrows()})
+        means = part[part["method"].isin(list(_BASELINES))].groupby("method", sort=False)[["vcf", "mse"]].mean()
+        baseline_points(ax, {str(name): (row["vcf"], row["mse"]) for name, row in means.iterrows()})
         ax.set_title(str(scenario), loc="left")
         ax.set_xlabel("variance of counterfactuals (VCF)")
     axes[0][0].set_ylabel("mean squared error on test rows")
@@ -138,7 +140,7 @@ STUDY = Study(
             learning_rate=2e-3,
             points=300,
             interventions=100,
-            rival_epochs=40,
+            baseline_epochs=40,
         ),
         # Beyond the paper's gammas, so that there is an end near VCF 0 to judge.
         "paper": ScenarioSettings(rows=10_000, gammas=(*_GAMMAS, 2.0, 5.0, 10.0), seeds=9, epochs=1000),

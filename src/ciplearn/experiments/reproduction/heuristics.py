@@ -16,17 +16,17 @@ from ciplearn.experiments.reproduction.first_case import FrontierSettings
 from ciplearn.experiments.reproduction.methods import METHODS
 from ciplearn.experiments.reproduction.statistics import apart, beaten, plus_minus
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study, Unmatched
-from ciplearn.experiments.reproduction.trainings import Rival, begin_fits, frontiers
+from ciplearn.experiments.reproduction.trainings import BaselineTraining, begin_fits, frontiers
 from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AUGMENTED, CAUSALLY, NAIVE = "data augmentation", "causal data augmentation", "naive prediction"
-RIVALS = (AUGMENTED, CAUSALLY, NAIVE)
+BASELINES = (AUGMENTED, CAUSALLY, NAIVE)
 _CIP = "CIP, γ = "
 
-# The paper has the first two; the others show what a rival's VCF costs CIP.
+# The paper has the first two; the others show what a baseline's VCF costs CIP.
 _GAMMAS = (0.5, 1.0, 2.0, 3.0, 5.0)
 
 # VCF and MSE × 10³, as printed.
@@ -51,10 +51,10 @@ def run(settings: HeuristicSettings, conditions: Conditions) -> Findings:
     case = Case.draw(first_synthetic(), settings.rows, conditions.seed)
     judge = Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device)
     seeds = conditions.seeds(settings.seeds)
-    files = {f"heuristics-{name}".replace(" ", "-"): name for name in RIVALS}
+    files = {f"heuristics-{name}".replace(" ", "-"): name for name in BASELINES}
     finish = begin_fits(
         [
-            Rival(file, settings, case, judge, partial(_heuristic, name, case.scm.graph, settings))
+            BaselineTraining(file, settings, case, judge, partial(_heuristic, name, case.scm.graph, settings))
             for file, name in files.items()
         ],
         seeds,
@@ -69,7 +69,7 @@ def run(settings: HeuristicSettings, conditions: Conditions) -> Findings:
         comparisons=(Comparison("On test rows, × 10³, mean ± standard deviation over seeds.", _beside(table)),),
         claims=_claims(table),
         figure=_figure(table),
-        caption="What each predictor loses and leaves: CIP over γ, means and standard errors; rivals, one dot a seed",
+        caption="What each predictor loses and leaves: CIP over γ, mean and standard error; baselines, a dot per seed",
         unmatched=_unmatched(table),
         notes=(
             f"Augmentation draws A anew whenever a row is shown, {settings.copies} times an epoch. The causal kind "
@@ -113,7 +113,7 @@ def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
     ]
     for method in METHODS:
         ours = table[table["method"] == method].groupby("gamma")[["mse", "vcf"]].mean()
-        judged += [beaten(ours, means.loc[(rival, "")], rival, method) for rival in RIVALS]
+        judged += [beaten(ours, means.loc[(baseline, "")], baseline, method) for baseline in BASELINES]
     return tuple(judged)
 
 
@@ -170,9 +170,9 @@ def _figure(table: pd.DataFrame) -> Figure:
     ax = axes[0][0]
     for method in METHODS:
         drawing.curve(ax, table[table["method"] == method], "vcf", "mse", method)
-    for rival, marker in zip(RIVALS, "D^v", strict=True):
-        part = table[table["predictor"] == rival]
-        ax.scatter(part["vcf"], part["mse"], s=42, alpha=0.8, color="#6b7a3a", marker=marker, label=rival)
+    for baseline, marker in zip(BASELINES, "D^v", strict=True):
+        part = table[table["predictor"] == baseline]
+        ax.scatter(part["vcf"], part["mse"], s=42, alpha=0.8, color="#6b7a3a", marker=marker, label=baseline)
     drawing.trade_off(ax)
     figure.legend(loc="outside right upper", frameon=False, fontsize=9)
     return figure

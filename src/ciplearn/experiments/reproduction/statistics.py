@@ -41,11 +41,11 @@ def agreement(table: pd.DataFrame, first: str, second: str, claim: str, method: 
     return Claim(claim, statistic, bool(value >= STRONG), method, value)
 
 
-def beaten(means: pd.DataFrame, rival: pd.Series, name: str, method: str, where: str = "") -> Claim:
-    """Judge whether some gamma has both a lower mean MSE and a lower mean VCF than a rival."""
-    better = means[(means["mse"] < rival["mse"]) & (means["vcf"] < rival["vcf"])]
+def beaten(means: pd.DataFrame, baseline: pd.Series, name: str, method: str, where: str = "") -> Claim:
+    """Judge whether some gamma has both a lower mean MSE and a lower mean VCF than a baseline."""
+    better = means[(means["mse"] < baseline["mse"]) & (means["vcf"] < baseline["vcf"])]
     listed = ", ".join(f"{gamma:g}" for gamma in better.index) or "none"
-    numbers = f"the rival has MSE {rival['mse'] * 1e3:.3f} and VCF {rival['vcf'] * 1e3:.3f}, × 10³"
+    numbers = f"the baseline has MSE {baseline['mse'] * 1e3:.3f} and VCF {baseline['vcf'] * 1e3:.3f}, × 10³"
     statistic = f"gammas with both means lower: {listed} (at least one; {numbers})"
     claim = f"Some gamma beats {name} in MSE and VCF at once{where}"
     return Claim(claim, statistic, bool(len(better)), method, float(len(better)))

@@ -8,7 +8,7 @@ from ciplearn.experiments.reproduction.methods import METHODS
 from ciplearn.experiments.reproduction.statistics import apart, beaten, plus_minus, trend
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Unmatched
 
-# gamma or rival: MSE, HSCIC, VCF, all × 10³ (the paper scales each column in its own way).
+# gamma or baseline: MSE, HSCIC, VCF, all × 10³ (the paper scales each column in its own way).
 PAPER = {
     "scenario 1": {
         "0.001": ("0.012 ± 0.009", "45.38 ± 0.41", "54.93 ± 7.50"),
@@ -51,7 +51,7 @@ _NOTHING = ("—", "—", "—")
 # A predictor counts as near VCF 0 with at most this share of the VCF at the smallest gamma.
 NEAR_ZERO = 0.05
 
-# Rivals that some gamma should beat, as sentences name them.
+# Baselines that some gamma should beat, as sentences name them.
 _BEATEN = {"CF2": "CF2", "naive": "the naive predictor"}
 
 
@@ -68,7 +68,7 @@ def claims(table: pd.DataFrame) -> tuple[Claim, ...]:
     """Judge each scenario, each method."""
     judged = []
     for name, part in table.groupby("scenario"):
-        rivals = part[~part["method"].isin(METHODS)].groupby("method")[["mse", "vcf"]].mean()
+        baselines = part[~part["method"].isin(METHODS)].groupby("method")[["mse", "vcf"]].mean()
         worst = float(part.loc[part["method"] == "CF1", "vcf"].abs().max())
         statistic = f"largest VCF over seeds {worst:.1e} (below 1e-12)"
         judged.append(Claim(f"CF1 has VCF 0, {name}", statistic, worst < 1e-12, value=worst))
@@ -76,8 +76,11 @@ def claims(table: pd.DataFrame) -> tuple[Claim, ...]:
             own = part[part["method"] == method]
             judged.append(trend(own, "vcf", f"VCF falls with gamma, {name}", method, rises=False))
             means = own.groupby("gamma")[["mse", "vcf"]].mean()
-            judged += [beaten(means, rivals.loc[rival], named, method, f", {name}") for rival, named in _BEATEN.items()]
-            judged.append(_below_cf1(means, float(rivals.loc["CF1", "mse"]), str(name), method))
+            judged += [
+                beaten(means, baselines.loc[baseline], named, method, f", {name}")
+                for baseline, named in _BEATEN.items()
+            ]
+            judged.append(_below_cf1(means, float(baselines.loc["CF1", "mse"]), str(name), method))
     return tuple(judged)
 
 
@@ -130,10 +133,10 @@ def _beside(paper: dict[str, tuple[str, str, str]], part: pd.DataFrame) -> pd.Da
                 values = group.loc[group["method"] == method, measure]
                 row[f"{_NAMES[measure]}, {method}"] = plus_minus(values, 1e3)
         rows.append(row)
-    for rival in ("CF1", "CF2", "naive"):
-        group = part[part["method"] == rival]
-        row = {"": rival}
-        for measure, number in zip(_MEASURES, paper.get(rival, _NOTHING), strict=True):
+    for baseline in ("CF1", "CF2", "naive"):
+        group = part[part["method"] == baseline]
+        row = {"": baseline}
+        for measure, number in zip(_MEASURES, paper.get(baseline, _NOTHING), strict=True):
             row[f"{_NAMES[measure]}, printed"] = number
             row[f"{_NAMES[measure]}, {METHODS[0]}"] = plus_minus(group[measure], 1e3)
             row[f"{_NAMES[measure]}, {METHODS[1]}"] = "same"

@@ -74,8 +74,8 @@ def frontiers(
 
 
 @dataclass(frozen=True, eq=False)
-class Rival:
-    """A predictor to be trained once a seed.
+class BaselineTraining:
+    """A baseline to be trained once per seed.
 
     Attributes
     ----------
@@ -103,19 +103,20 @@ class Rival:
 
 
 def begin_fits(
-    rivals: Sequence[Rival], seeds: Iterable[int], conditions: Conditions
+    baselines: Sequence[BaselineTraining], seeds: Iterable[int], conditions: Conditions
 ) -> Callable[[], dict[str, pd.DataFrame]]:
-    """Train rivals on processes; call what is returned for their tables, one row a seed: ``mse``, ``hscic``, ``vcf``.
+    """Train baselines on processes; call what is returned for their tables: ``mse``, ``hscic`` and ``vcf`` per seed.
 
     Where a GPU trains the methods, processes begin at once and work beside it; on a CPU they wait until they are asked
     for.
     """
     seed_list = list(seeds)
     files = {
-        rival.name: conditions.file(rival.name, (rival.name, rival.key, of_function(rival.make))) for rival in rivals
+        baseline.name: conditions.file(baseline.name, (baseline.name, baseline.key, of_function(baseline.make)))
+        for baseline in baselines
     }
     done = {(name, point.seed): point for name, file in files.items() for point in read_points(file)}
-    missing = [(rival, seed) for rival in rivals for seed in seed_list if (rival.name, seed) not in done]
+    missing = [(baseline, seed) for baseline in baselines for seed in seed_list if (baseline.name, seed) not in done]
     beside_gpu = conditions.device == "cuda"
     running = _started(missing, max(1, conditions.jobs - 1)) if beside_gpu else None
 
@@ -131,12 +132,12 @@ def begin_fits(
     return finish
 
 
-def _started(missing: Sequence[tuple[Rival, int]], n_jobs: int) -> Iterable[tuple[str, Point]]:
+def _started(missing: Sequence[tuple[BaselineTraining, int]], n_jobs: int) -> Iterable[tuple[str, Point]]:
     found: Iterable[tuple[str, Point]] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_named)(rival, seed) for rival, seed in missing
+        delayed(_named)(baseline, seed) for baseline, seed in missing
     )
     return found
 
 
-def _named(rival: Rival, seed: int) -> tuple[str, Point]:
-    return rival.name, rival.trained(seed)
+def _named(baseline: BaselineTraining, seed: int) -> tuple[str, Point]:
+    return baseline.name, baseline.trained(seed)

@@ -16,13 +16,13 @@ from ciplearn.experiments.reproduction.first_case import FrontierSettings
 from ciplearn.experiments.reproduction.methods import METHODS
 from ciplearn.experiments.reproduction.statistics import plus_minus
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study, Unmatched
-from ciplearn.experiments.reproduction.trainings import Rival, begin_fits, frontiers
+from ciplearn.experiments.reproduction.trainings import BaselineTraining, begin_fits, frontiers
 from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RIVAL = "Veitch et al."
+BASELINE = "Veitch et al."
 
 _CAPTION = "MSE; VCF on test rows, both × 10³, mean ± standard deviation over seeds."
 
@@ -45,7 +45,7 @@ _PAPER = {
 
 
 def run(settings: FrontierSettings, conditions: Conditions) -> Findings:
-    """Train CIP and the rival on both processes."""
+    """Train CIP and the baseline on both processes."""
     table = pd.concat([_trained(direction, settings, conditions) for direction in _PROCESSES], ignore_index=True)
     return Findings(
         tables={"veitch": table},
@@ -58,7 +58,7 @@ def run(settings: FrontierSettings, conditions: Conditions) -> Findings:
             "As in the paper, the hidden Z is taken not to exist: CIP enforces Ŷ ⊥ {A, X} in the causal process and "
             "Ŷ ⊥ A | X in the anti-causal one, which its theorem does not certify there.",
             "In the anti-causal process any function of X satisfies Ŷ ⊥ A | X, and A moves X, so that enforcing this "
-            "cannot bring VCF to 0; Ŷ ⊥ A | Y, which the rival enforces, can.",
+            "cannot bring VCF to 0; Ŷ ⊥ A | Y, which the baseline enforces, can.",
         ),
     )
 
@@ -68,21 +68,21 @@ def _trained(direction: str, settings: FrontierSettings, conditions: Conditions)
     case = Case.draw(process(), settings.rows, conditions.seed)
     judge = Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device, statement)
     seeds, name = conditions.seeds(settings.seeds), f"veitch-{direction}"
-    rivals = {f"{name}-rival-{gamma:g}": gamma for gamma in settings.gammas}
+    baselines = {f"{name}-baseline-{gamma:g}": gamma for gamma in settings.gammas}
     finish = begin_fits(
         [
-            Rival(file, (settings, gamma), case, judge, partial(_rival, case.scm.graph, settings, gamma))
-            for file, gamma in rivals.items()
+            BaselineTraining(file, (settings, gamma), case, judge, partial(_baseline, case.scm.graph, settings, gamma))
+            for file, gamma in baselines.items()
         ],
         seeds,
         conditions,
     )
     parts = [frontiers(name, settings, case, judge, settings.gammas, seeds, settings.training, conditions, statement)]
-    parts += [found.assign(method=RIVAL, gamma=rivals[file]) for file, found in finish().items()]
+    parts += [found.assign(method=BASELINE, gamma=baselines[file]) for file, found in finish().items()]
     return pd.concat(parts, ignore_index=True).assign(direction=direction)
 
 
-def _rival(graph: Any, settings: FrontierSettings, gamma: float, seed: int) -> Veitch:
+def _baseline(graph: Any, settings: FrontierSettings, gamma: float, seed: int) -> Veitch:
     return Veitch(
         graph=graph,
         outcome=OUTCOME,
@@ -104,7 +104,7 @@ def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
     for direction, part in table.groupby("direction", sort=False):
         means = part.groupby(["method", "gamma"])[["mse", "vcf"]].mean()
         for method in METHODS:
-            ratios = means.loc[method] / means.loc[RIVAL]
+            ratios = means.loc[method] / means.loc[BASELINE]
             worst = float(ratios.to_numpy().max())
             listed = "; ".join(
                 f"γ = {gamma:g}: MSE {row['mse']:.2f}, VCF {row['vcf']:.2f}" for gamma, row in ratios.iterrows()
@@ -112,7 +112,7 @@ def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
             judged.append(
                 Claim(
                     f"CIP is on par with Veitch et al., {direction}",
-                    f"ratios to the rival's means at the same gamma: {listed} (none above {ON_PAR})",
+                    f"ratios to the baseline's means at the same gamma: {listed} (none above {ON_PAR})",
                     worst <= ON_PAR,
                     method,
                     worst,
@@ -127,7 +127,10 @@ def _beside(table: pd.DataFrame) -> pd.DataFrame:
         printed = _PAPER.get((str(direction), float(gamma)), ("—",) * 4)
         row = {"process": str(direction), "γ": f"{gamma:g}", "CIP, printed": f"{printed[0]}; {printed[1]}"}
         row |= {f"CIP, {method}": _both(group[group["method"] == method]) for method in METHODS}
-        row |= {f"{RIVAL}, printed": f"{printed[2]}; {printed[3]}", RIVAL: _both(group[group["method"] == RIVAL])}
+        row |= {
+            f"{BASELINE}, printed": f"{printed[2]}; {printed[3]}",
+            BASELINE: _both(group[group["method"] == BASELINE]),
+        }
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -151,9 +154,9 @@ def _unmatched(table: pd.DataFrame) -> tuple[Unmatched, ...]:
 
 def _figure(table: pd.DataFrame) -> Figure:
     figure, axes = drawing.panels(4, width=3.1, height=3.3)
-    names = [*METHODS, RIVAL]
-    colours = {**drawing.COLOURS, RIVAL: "#6b7a3a"}
-    labels = {**drawing.LABELS, RIVAL: RIVAL}
+    names = [*METHODS, BASELINE]
+    colours = {**drawing.COLOURS, BASELINE: "#6b7a3a"}
+    labels = {**drawing.LABELS, BASELINE: BASELINE}
     columns = [(direction, measure) for direction in _PROCESSES for measure in ("mse", "vcf")]
     for ax, (direction, measure) in zip(axes[0], columns, strict=True):
         part = table[table["direction"] == direction]
