@@ -38,6 +38,7 @@ _BIAS_LEFT = 2.0
 _BIASED_SHARE = 1.0
 _BIASED_ERRORS = 1.0
 _STARVED = 0.4
+_ROWS_PER_CORNER = 4
 _NOISES = 5
 
 # A dependence is called detectable if it is found with this probability.
@@ -256,8 +257,8 @@ class PreparedTest:
 
 
 _BIAS = (
-    "a dependence is found, but the regressions on the conditioning variables still learn so much from more rows that "
-    "their errors may have made it"
+    "a dependence is found, but the rows are too few for the regressions on the conditioning variables, whose errors "
+    "may have made it"
 )
 
 
@@ -332,6 +333,9 @@ def _may_be_bias(one: Regression, other: Regression, generator: np.random.Genera
     if min(float(one.wanted.max()), float(other.wanted.max())) > _STARVED:
         return True
     n = len(one.targets)
+    # Rows are too few for a function of many columns at once if there are not a few in every corner of a cube.
+    if _ROWS_PER_CORNER * 2 ** min(one.mixed, other.mixed) > n:
+        return True
     half = torch.zeros(n, dtype=torch.bool)
     half[torch.as_tensor(generator.permutation(n)[: n // 2])] = True
 

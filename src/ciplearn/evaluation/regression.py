@@ -125,23 +125,26 @@ class Regression:
     targets : Tensor, shape (n, q)
     wanted : Tensor, shape (q,)
         Degrees of freedom per landmark at the ridge that predicts best: near one where the rows are too few for S.
+    mixed : float
+        How many columns of numbers the kernel takes together.
     """
 
     basis: Basis
     loadings: Tensor
     targets: Tensor
     wanted: Tensor
+    mixed: float
 
     @classmethod
     def of(cls, targets: Tensor, menu: Menu) -> Self:  # (n, q)
         """Choose the kernel on a sample of the rows and the ridges on all of them."""
-        basis = menu.winner(targets)
+        basis, mixed = menu.winner(targets)
         best, _ = basis.best_ridges(targets)
         loadings = best
         for less in _UNDERSMOOTHING:
             allowed = basis.freedom(less * best) <= _MOST_FREEDOM * len(targets)
             loadings = torch.where(allowed, less * best, loadings)
-        return cls(basis, loadings, targets, basis.freedom(best) / landmarks_for(len(targets)))
+        return cls(basis, loadings, targets, basis.freedom(best) / landmarks_for(len(targets)), mixed)
 
     @cached_property
     def kept(self) -> Tensor:  # (m, q)
@@ -196,11 +199,15 @@ class Regression:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A kernel, the rows of S that it reads, and its decomposition on the rows of the competition."""
+    """A kernel, the rows of S that it reads, and its decomposition on the rows of the competition.
+
+    ``mixed`` is how many columns it takes together: one for a sum over columns.
+    """
 
     kernel: Kernel
     rows: Tensor
     trial: Basis
+    mixed: float
 
 
 class Menu:
@@ -220,22 +227,25 @@ class Menu:
         self._given, self._generator = given, generator
         size = min(given.n, _TRIAL_ROWS)
         self._sample = torch.as_tensor(np.sort(generator.choice(given.n, size, replace=False)))
-        self._entries = [self._entry(kernel, given.rows) for kernel in _plain(given)]
+        self._entries = [self._entry(kernel, given.rows, mixed) for kernel, mixed in _plain(given)]
 
-    def _entry(self, kernel: Kernel, rows: Tensor) -> _Entry:
-        return _Entry(kernel, rows, Basis.of(kernel, rows[self._sample], self._generator))
+    def _entry(self, kernel: Kernel, rows: Tensor, mixed: float) -> _Entry:
+        return _Entry(kernel, rows, Basis.of(kernel, rows[self._sample], self._generator), mixed)
 
     def weighted_for(self, side: Tensor) -> Self:  # (n, q)
         """Return this menu with kernels of S's columns weighted by their importance to ``side``, if they are many."""
         if self._given.rows.shape[1] < _MANY_COLUMNS or not self._given.numbers:
             return self
-        rows = _weighted(self._given, side, self._sample, self._generator)
+        weights = _importance(self._given, side, self._sample, self._generator)
+        rows = self._given.rows * weights
+        mixed = float(weights.square().sum() ** 2 / weights.square().square().sum())
+        kernels = _of_weighted(self._given, rows)
         menu = copy(self)
-        menu._entries = [*self._entries, *(self._entry(kernel, rows) for kernel in _of_weighted(self._given, rows))]
+        menu._entries = [*self._entries, *(self._entry(kernel, rows, mixed) for kernel in kernels)]
         return menu
 
-    def winner(self, targets: Tensor) -> Basis:  # (n, q)
-        """Return the decomposition of the kernel with the smallest leave-one-out error over all targets."""
+    def winner(self, targets: Tensor) -> tuple[Basis, float]:  # (n, q)
+        """Decompose the kernel with the smallest leave-one-out error over all targets; how many columns it mixes."""
         trial = targets[self._sample]
         scores = []
         for entry in self._entries:
@@ -244,40 +254,39 @@ class Menu:
         enough = min(error for error, _, _ in scores) * (1 + tie(len(trial)))
         _, best = min(((freedom, entry) for error, freedom, entry in scores if error <= enough), key=lambda s: s[0])
         if len(trial) == len(targets):
-            return best.trial
-        return Basis.of(best.kernel, best.rows, self._generator)
+            return best.trial, best.mixed
+        return Basis.of(best.kernel, best.rows, self._generator), best.mixed
 
 
-def _plain(given: Variable) -> Iterator[Kernel]:
+def _plain(given: Variable) -> Iterator[tuple[Kernel, float]]:
     rows, numbers, labels = given.rows, given.numbers, given.labels
     additive: list[Kernel] = [Categorical(columns=(place,)) for place in labels]
     if numbers:
         additive.append(Linear(columns=numbers))
-    yield Sum(*additive)
+    yield Sum(*additive), 1
     if not numbers:
-        yield given.kernel
+        yield given.kernel, 1
         if len(labels) > 1:
-            yield Sum(given.kernel, *additive)
+            yield Sum(given.kernel, *additive), 1
         return
     for kernel, factors in ((Gaussian("median"), _SMOOTH), (Laplace("median"), _ROUGH)):
         resolved = mixed_kernel(kernel, given.categories).resolve(rows)
         for factor in factors:
-            yield Sum(resolved.widened(factor), *additive)
+            yield Sum(resolved.widened(factor), *additive), len(numbers)
         if rows.shape[1] > 1:
             columns = [type(kernel)("median", columns=(place,)).resolve(rows) for place in numbers]
-            yield Sum(*(column.widened(0.5) for column in columns), *additive)
+            yield Sum(*(column.widened(0.5) for column in columns), *additive), 1
 
 
-def _weighted(given: Variable, side: Tensor, sample: Tensor, generator: np.random.Generator) -> Tensor:
-    """Columns of numbers times the root of their importance in a forest, largest one."""
+def _importance(given: Variable, side: Tensor, sample: Tensor, generator: np.random.Generator) -> Tensor:  # (d,)
+    """The root of each column's importance in a forest, largest one; labels keep their codes."""
     forest = ExtraTreesRegressor(
         30, min_samples_leaf=5, max_features=0.5, random_state=int(generator.integers(2**31 - 1))
     )
-    targets = side[sample].squeeze(1)
-    importance = forest.fit(given.rows[sample].numpy(), targets.numpy()).feature_importances_
+    importance = forest.fit(given.rows[sample].numpy(), side[sample].squeeze(1).numpy()).feature_importances_
     weights = np.sqrt(importance / max(importance.max(), 1e-300))
     weights[list(given.labels)] = 1
-    return given.rows * torch.as_tensor(weights)
+    return torch.as_tensor(weights)
 
 
 def _of_weighted(given: Variable, rows: Tensor) -> Iterator[Kernel]:
