@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ciplearn.causal import Verdict as Verdict
     from ciplearn.display import FrontierDisplay as FrontierDisplay
     from ciplearn.doubt import counterfactual_bounds as counterfactual_bounds
+    from ciplearn.doubt import sensitivity as sensitivity
     from ciplearn.estimators import CIPClassifier as CIPClassifier
     from ciplearn.estimators import CIPRegressor as CIPRegressor
     from ciplearn.estimators import GammaSearch as GammaSearch
@@ -58,7 +59,7 @@ __version__ = "0.1.0"
 _NAMES: dict[str, tuple[str, ...]] = {
     "causal": ("CausalGraph", "Independence", "Verdict"),
     "display": ("FrontierDisplay",),
-    "doubt": ("counterfactual_bounds",),
+    "doubt": ("counterfactual_bounds", "sensitivity"),
     "estimators": (
         "CIPClassifier",
         "CIPRegressor",

@@ -8,7 +8,7 @@ from ciplearn import CausalGraph
 from ciplearn._core.errors import InputError
 from ciplearn.causal.implications import local_independencies
 from ciplearn.doubt import falsify
-from ciplearn.doubt.falsification import _holm
+from ciplearn.doubt.falsification import holm
 from ciplearn.doubt.permuted_names import RankCorrelations, share_that_fits_as_well
 
 TRUE = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> Y, S -> Y, Y -> Z")
@@ -136,8 +136,8 @@ def test_vectors_are_tested_as_a_whole():
     assert len(found.tests) == 1
 
 
-def test_holm_is_as_in_the_textbook():
-    assert _holm(np.array([0.01, 0.04, 0.03, np.nan])) == pytest.approx([0.04, 0.09, 0.09, np.nan], nan_ok=True)
+def testholm_is_as_in_the_textbook():
+    assert holm(np.array([0.01, 0.04, 0.03, np.nan])) == pytest.approx([0.04, 0.09, 0.09, np.nan], nan_ok=True)
 
 
 def test_rank_correlations_agree_with_the_definition_of_a_partial_correlation():

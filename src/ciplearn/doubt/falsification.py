@@ -162,14 +162,14 @@ def falsify(
     generator = as_generator(random_state)
     if graph.undirected:
         graph = next(graph.members())
-    columns = _columns(graph, table)
+    columns = table_columns(graph, table)
     needed = table[[column for held in columns.values() for column in held]]
     if len(needed) > MAX_ROWS:
         needed = needed.iloc[np.sort(generator.choice(len(needed), MAX_ROWS, replace=False))]
     statements = tuple(sorted(local_independencies(graph), key=lambda statement: statement.given))
     tests = list(_tested(statements, needed, columns, level, deadline, generator))
     frame = pd.DataFrame(tests, columns=["statement", "p", "detectable", "n_rows", "obstacle"])
-    frame.insert(2, "p_adjusted", _holm(frame["p"].to_numpy(dtype=float)))
+    frame.insert(2, "p_adjusted", holm(frame["p"].to_numpy(dtype=float)))
     permuted = math.nan
     complete = needed.dropna()
     if statements and n_permutations and len(complete) >= MIN_ROWS:
@@ -178,7 +178,8 @@ def falsify(
     return Falsification(graph, statements, frame, permuted, n_permutations, level)
 
 
-def _columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
+def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
+    """Return the columns of each observed node, or refuse a table that nothing can be tested on."""
     if not isinstance(table, pd.DataFrame):
         raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the rows as one.")
     held = {node: columns_of(node, [str(column) for column in table.columns]) for node in graph.observed}
@@ -239,7 +240,7 @@ def _sides(statement: Independence) -> tuple[tuple[str, ...], ...]:
     return statement.left, statement.right, statement.given
 
 
-def _holm(p: Any) -> Any:  # (m,)
+def holm(p: Any) -> Any:  # (m,)
     """Holm's adjusted p-values; a statement that was not judged counts in m and has none."""
     adjusted = np.full(len(p), np.nan)
     order = np.argsort(p)[: int(np.isfinite(p).sum())]

@@ -1,0 +1,94 @@
+"""Graphs near a graph: every single change of an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from ciplearn._core.errors import GraphError, InputError, InputTypeError
+from ciplearn.causal import CausalGraph
+
+DRAWN = "as drawn"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A graph and what makes it differ.
+
+    Attributes
+    ----------
+    change : str
+        ``"as drawn"``, ``"without A → B"``, ``"A → B reversed"``, ``"with A → B"``, ``"with A ↔ B"``, ``"member 3"``,
+        or the name that a user gave.
+    graph : CausalGraph
+    hidden : bool
+        Whether an unobserved common cause was added.
+    """
+
+    change: str
+    graph: CausalGraph
+    hidden: bool = False
+
+
+def single_changes(graph: CausalGraph) -> Iterator[Variant]:
+    """Yield the graph with each edge removed or reversed, each edge added, and each pair given a hidden common cause.
+
+    Changes that would make a cycle are left out, and so are edges at latent nodes.
+    """
+    observed = set(graph.observed)
+    edges = [edge for edge in graph.directed if set(edge) <= observed]
+    for a, b in edges:
+        rest = [edge for edge in graph.directed if edge != (a, b)]
+        yield Variant(f"without {a} → {b}", replace(graph, directed=tuple(rest)))
+        yield from _acyclic(f"{a} → {b} reversed", graph, (*rest, (b, a)))
+    joined = {frozenset(edge) for edge in (*graph.directed, *graph.bidirected)}
+    for a, b in combinations(graph.observed, 2):
+        if frozenset((a, b)) not in joined:
+            yield from _acyclic(f"with {a} → {b}", graph, (*graph.directed, (a, b)))
+            yield from _acyclic(f"with {b} → {a}", graph, (*graph.directed, (b, a)))
+        if frozenset((a, b)) not in {frozenset(edge) for edge in graph.bidirected}:
+            yield Variant(f"with {a} ↔ {b}", replace(graph, bidirected=(*graph.bidirected, (a, b))), hidden=True)
+
+
+def variants_of(graph: CausalGraph, graphs: Any) -> list[Variant]:
+    """Return the graph as drawn and those to compare it with: a user's, its members, or its single changes."""
+    if graphs is None:
+        if graph.undirected:
+            members = [Variant(f"member {place}", member) for place, member in enumerate(graph.members(), start=1)]
+            return [replace(members[0], change=f"{DRAWN}, member 1"), *members[1:]]
+        return [Variant(DRAWN, graph), *single_changes(graph)]
+    return [Variant(DRAWN, _directed(graph)), *_named(graph, graphs)]
+
+
+def _named(graph: CausalGraph, graphs: Any) -> Iterator[Variant]:
+    if isinstance(graphs, Mapping):
+        named = [(str(name), each) for name, each in graphs.items()]
+    elif isinstance(graphs, Sequence) and not isinstance(graphs, str):
+        named = [(f"graph {place}", each) for place, each in enumerate(graphs, start=1)]
+    else:
+        raise InputTypeError(f"graphs must be a list or a dict of graphs, got {type(graphs).__name__}.")
+    if not named:
+        raise InputError("graphs is empty; pass at least one graph, or leave it out for all single changes.")
+    for name, each in named:
+        if not isinstance(each, CausalGraph):
+            raise InputTypeError(f"{name} must be a CausalGraph, got {type(each).__name__}.")
+        if set(each.observed) != set(graph.observed):
+            differing = sorted(set(each.observed) ^ set(graph.observed))
+            raise InputError(
+                f"{name} is over other observed nodes than the graph: {', '.join(differing)} is in one of them only; "
+                "compare graphs of the same columns."
+            )
+        yield Variant(name, _directed(each), hidden=bool(each.bidirected or each.latent))
+
+
+def _directed(graph: CausalGraph) -> CausalGraph:
+    return next(graph.members()) if graph.undirected else graph
+
+
+def _acyclic(change: str, graph: CausalGraph, directed: Sequence[tuple[str, str]]) -> Iterator[Variant]:
+    try:
+        yield Variant(change, replace(graph, directed=tuple(directed)))
+    except GraphError:
+        return

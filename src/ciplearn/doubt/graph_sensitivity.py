@@ -1,0 +1,252 @@
+"""`sensitivity`: what verdict and VCF of a finished predictor would be under other graphs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+
+from ciplearn._core.errors import CiplearnError, InputTypeError
+from ciplearn._core.numbers import whole
+from ciplearn._core.random import RandomState, as_seed
+from ciplearn._core.wording import as_set
+from ciplearn.causal import CausalGraph
+from ciplearn.causal.implications import local_independencies
+from ciplearn.causal.names import Names
+from ciplearn.doubt.falsification import holm, table_columns
+from ciplearn.doubt.graph_changes import Variant, variants_of
+from ciplearn.doubt.permuted_names import RankCorrelations
+from ciplearn.evaluation.carried_verdict import verdict_on
+from ciplearn.evaluation.vcf import variance_of_counterfactuals
+from ciplearn.scm import fit_scm
+from ciplearn.scm.estimated_model import EstimatedModel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Laws of hidden causes are learnt by gradient steps, whose cost grows with the rows.
+_ROWS_WITH_HIDDEN_CAUSES = 1000
+
+_LEVEL = 0.05
+_BARS = 15
+_RED, _BLUE, _GREY = "#b3362b", "#2f6690", "#9aa3ad"
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """The answer of `sensitivity`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per graph, the one as drawn first: ``change``; ``holds`` and ``adjustment`` of its verdict; ``vcf``, its
+        interval ``low`` and ``high``, and ``relative``, NaN where no model could be estimated; ``refuted``, whether
+        rank correlations contradict the graph (Holm, 5 %); ``note``, what stood in the way.
+    graphs : tuple of CausalGraph
+        In the order of the rows.
+    protected : tuple of str
+    """
+
+    table: pd.DataFrame
+    graphs: tuple[CausalGraph, ...]
+    protected: tuple[str, ...]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The smallest and largest VCF over the graph as drawn and the graphs that data do not refute."""
+        kept = self.table["vcf"][~self.table["refuted"] | (self.table.index == 0)].dropna()
+        return (float(kept.min()), float(kept.max())) if len(kept) else (math.nan, math.nan)
+
+    @property
+    def flips(self) -> tuple[str, ...]:
+        """Changes after which the verdict is another."""
+        return tuple(self.table["change"][self.table["holds"] != self.table["holds"].iloc[0]])
+
+    @property
+    def largest(self) -> str | None:
+        """The change, among graphs that data do not refute, that moves VCF most; None where none does."""
+        kept = self.table[~self.table["refuted"]]
+        moved = (kept["vcf"] - self.table["vcf"].iloc[0]).abs().dropna()
+        return str(kept.loc[moved.idxmax(), "change"]) if len(moved) and moved.max() > 0 else None
+
+    def __str__(self) -> str:
+        base, (low, high) = self.table["vcf"].iloc[0], self.interval
+        others = len(self.table) - 1
+        said = [
+            f"VCF is {base:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "
+            f"{int((~self.table['refuted'].iloc[1:]).sum())} of {others} other graphs that data do not refute."
+        ]
+        if self.largest is not None:
+            said.append(f"The change that matters most is: {self.largest}.")
+        said.append(f"The verdict changes in {len(self.flips)} of {others}.")
+        unknown = int(self.table["vcf"].isna().sum())
+        if unknown:
+            said.append(f"For {unknown} no causal model could be estimated.")
+        return " ".join(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data."""
+        table = self.table.astype(object).where(self.table.notna(), None)
+        return {
+            "interval": [None if math.isnan(end) else end for end in self.interval],
+            "largest": self.largest,
+            "flips": list(self.flips),
+            "table": [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)],
+            "sentence": str(self),
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw a tornado: one bar per change from the VCF as drawn, largest on top; grey where data refute it."""
+        import matplotlib.pyplot as plt
+
+        axes = plt.subplots(figsize=(7, 5))[1] if ax is None else ax
+        base = float(self.table["vcf"].iloc[0])
+        moved = self.table.iloc[1:].dropna(subset="vcf")
+        order = (moved["vcf"] - base).abs().sort_values(ascending=False, kind="stable").index[:_BARS]
+        shown = moved.loc[order[::-1]]
+        holds = self.table["holds"].iloc[0]
+        for place, row in enumerate(shown.itertuples()):
+            colour = _GREY if row.refuted else _BLUE if row.holds == holds else _RED
+            axes.barh(place, row.vcf - base, left=base, color=colour, height=0.7)
+        axes.axvline(base, color="black", linewidth=1)
+        axes.set_yticks(range(len(shown)), list(shown["change"]))
+        axes.set_xlabel("VCF; blue: same verdict, red: another, grey: refuted by data")
+        return axes
+
+
+def sensitivity(
+    model: Any,
+    graph: CausalGraph,
+    table: pd.DataFrame,
+    graphs: Any = None,
+    random_state: RandomState = 0,
+    *,
+    outcome: str | None = None,
+    protected: Names | None = None,
+    context: Names | None = None,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    n_points: int = 300,
+    n_interventions: int = 100,
+    n_jobs: int = 1,
+) -> Sensitivity:
+    """Ask the same questions of other graphs: verdict, adjustment set, estimated model and VCF of one predictor.
+
+    Parameters
+    ----------
+    model
+        A finished predictor, as in `variance_of_counterfactuals`.
+    graph : CausalGraph
+    table : DataFrame
+        Rows with all observed nodes.
+    graphs : list or dict of CausalGraph, optional
+        Graphs over the same observed nodes, a bootstrap bag for example. By default the members of a graph with
+        undirected edges, or else the graph with every single edge removed, reversed or added, and with a hidden common
+        cause of every pair.
+    random_state : int, Generator, RandomState or None
+    outcome, protected, context
+        Roles, as in `CausalGraph.criterion`; by default those of the model, or those written in the graph's text.
+    inputs, method, n_points, n_interventions
+        See `variance_of_counterfactuals`.
+    n_jobs : int
+        Processes that share the graphs.
+
+    Returns
+    -------
+    Sensitivity
+    """
+    if not isinstance(graph, CausalGraph):
+        raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; pass the drawing.")
+    n_jobs = whole(n_jobs, "n_jobs", minimum=1)
+    variants = variants_of(graph, graphs)
+    drawn = variants[0].graph
+    columns = table_columns(drawn, table)
+    judged = verdict_on(model, drawn, {"outcome": outcome, "protected": protected, "context": context})
+    question = _Question(
+        model=model,
+        table=table[[column for held in columns.values() for column in held]],
+        roles={"outcome": judged.outcome, "protected": judged.protected, "context": judged.context},
+        inputs=inputs,
+        method=method,
+        n_points=n_points,
+        n_interventions=n_interventions,
+        seed=as_seed(random_state),
+    )
+    base = None if variants[0].hidden else question.estimated(variants[0], None)
+    shares = [variants[start::n_jobs] for start in range(n_jobs)]
+    answered = Parallel(n_jobs=n_jobs)(delayed(_answers)(question, share, base) for share in shares)
+    rows: list[Any] = [None] * len(variants)
+    for start, share in enumerate(answered):
+        rows[start::n_jobs] = share
+    frame = pd.DataFrame(rows)
+    frame["refuted"] = _refuted([variant.graph for variant in variants], question.table.dropna(), columns)
+    order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
+    return Sensitivity(frame[order], tuple(variant.graph for variant in variants), judged.protected)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What is asked of every graph."""
+
+    model: Any
+    table: pd.DataFrame
+    roles: dict[str, Any]
+    inputs: Sequence[str] | None
+    method: str | None
+    n_points: int
+    n_interventions: int
+    seed: int
+
+    def estimated(self, variant: Variant, like: EstimatedModel | None) -> EstimatedModel:
+        rows = self.table
+        if variant.hidden and len(rows) > _ROWS_WITH_HIDDEN_CAUSES:
+            rows = rows.sample(_ROWS_WITH_HIDDEN_CAUSES, random_state=self.seed)
+        return fit_scm(variant.graph, rows, random_state=self.seed, like=like)
+
+    def answer(self, variant: Variant, like: EstimatedModel | None) -> dict[str, Any]:
+        verdict = variant.graph.criterion(**self.roles)
+        row = {
+            "change": variant.change,
+            "holds": verdict.holds,
+            "adjustment": as_set(verdict.adjustment),
+            "vcf": math.nan,
+            "low": math.nan,
+            "high": math.nan,
+            "relative": math.nan,
+            "note": "",
+        }
+        try:
+            found = variance_of_counterfactuals(
+                self.model,
+                self.estimated(variant, like),
+                self.table.dropna(),
+                self.roles["protected"],
+                self.n_points,
+                self.n_interventions,
+                self.seed,
+                inputs=self.inputs,
+                method=self.method,
+            )
+        except CiplearnError as error:
+            return {**row, "note": str(error)}
+        low, high = found.interval
+        return {**row, "vcf": found.value, "low": low, "high": high, "relative": found.relative}
+
+
+def _answers(question: _Question, variants: Sequence[Variant], base: EstimatedModel | None) -> list[dict[str, Any]]:
+    # Every fit adds to the memory of the first: a node with the same parents is fitted once per process.
+    return [question.answer(variant, base) for variant in variants]
+
+
+def _refuted(graphs: Sequence[CausalGraph], table: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> list[bool]:
+    correlations = RankCorrelations(table, columns)
+    found = []
+    for graph in graphs:
+        p = np.array([correlations.p_value(s.left[0], s.right[0], s.given) for s in local_independencies(graph)])
+        found.append(bool((holm(p) <= _LEVEL).any()))
+    return found

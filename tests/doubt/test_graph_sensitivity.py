@@ -1,0 +1,113 @@
+import json
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+from ciplearn import CausalGraph, sensitivity
+from ciplearn._core.errors import InputError
+from ciplearn.doubt.graph_changes import single_changes
+
+GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, L -> Y")
+ROLES = {"outcome": "Y", "protected": ["A"]}
+
+
+def people(n=400):
+    draw = np.random.default_rng(0)
+    s = draw.normal(size=n)
+    a = s + draw.normal(size=n)
+    el = s + 2 * a + draw.normal(size=n)
+    return pd.DataFrame({"S": s, "A": a, "L": el, "Y": el + s + draw.normal(size=n)})
+
+
+def through(frame):
+    return frame["L"]
+
+
+@pytest.fixture(scope="module")
+def found():
+    graphs = {
+        "no effect": CausalGraph.from_edges("S -> A, S -> L, S -> Y, L -> Y"),
+        "mediated": CausalGraph.from_edges("A -> S, S -> L, A -> L, S -> Y, L -> Y"),
+    }
+    return sensitivity(through, GRAPH, people(), graphs, inputs=["L"], n_points=60, n_interventions=30, **ROLES)
+
+
+def test_single_changes_are_all_and_only_the_acyclic_ones():
+    changes = {variant.change: variant.graph for variant in single_changes(GRAPH)}
+    assert len(changes) == len(list(single_changes(GRAPH)))
+    removed = {change for change in changes if change.startswith("without")}
+    assert removed == {f"without {a} → {b}" for a, b in GRAPH.directed}
+    reversed_ = {change for change in changes if change.endswith("reversed")}
+    assert reversed_ == {"S → A reversed", "A → L reversed", "L → Y reversed"}
+    assert {change for change in changes if "with A" in change and "→ Y" in change} == {"with A → Y"}
+    assert "with Y → A" not in changes
+    assert sum("↔" in change for change in changes) == 6
+
+
+def test_vcf_follows_the_graph(found):
+    vcf = found.table.set_index("change")["vcf"]
+    # L moves by 2 per unit of A, and Var A = 2.
+    assert vcf["as drawn"] == pytest.approx(8, rel=0.3)
+    assert vcf["no effect"] == pytest.approx(0, abs=1e-9)
+    # A also moves S, by 1/2.
+    assert vcf["mediated"] == pytest.approx(2 * 2.5**2, rel=0.3)
+
+
+def test_graphs_that_data_refute_are_marked_and_left_out_of_the_interval(found):
+    refuted = found.table.set_index("change")["refuted"]
+    assert dict(refuted) == {"as drawn": False, "no effect": True, "mediated": False}
+    assert found.interval == (found.table["vcf"][0], found.table["vcf"][2])
+    assert found.largest == "mediated"
+
+
+def test_verdicts_and_their_changes_are_told(found):
+    verdicts = [graph.criterion(**ROLES).holds for graph in found.graphs]
+    assert list(found.table["holds"]) == verdicts
+    assert found.flips == tuple(found.table["change"][found.table["holds"] != verdicts[0]])
+    assert f"The verdict changes in {len(found.flips)} of 2" in str(found)
+
+
+def test_the_result_is_json_and_a_tornado(found):
+    mpl.use("Agg")
+    read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert read["interval"] == list(found.interval)
+    axes = found.plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["mediated", "no effect"]
+    mpl.pyplot.close(axes.figure)
+
+
+def test_hidden_causes_and_processes_change_nothing_about_the_others():
+    graph = CausalGraph.from_edges("A -> L, L -> Y")
+    arguments = {"inputs": ["L"], "n_points": 30, "n_interventions": 10, **ROLES}
+    one = sensitivity(through, graph, people(120), **arguments)
+    two = sensitivity(through, graph, people(120), n_jobs=2, **arguments)
+    pd.testing.assert_frame_equal(one.table, two.table)
+    assert "with A ↔ L" in set(one.table["change"])
+    assert one.table.set_index("change")["vcf"].notna().all()
+
+
+def test_members_of_a_class_are_compared_by_default():
+    graph = CausalGraph(directed=[("S", "Y"), ("L", "Y")], undirected=[("S", "A"), ("A", "L"), ("S", "L")])
+    found = sensitivity(through, graph, people(150), inputs=["L"], n_points=20, n_interventions=10, **ROLES)
+    assert len(found.table) == len(list(graph.members()))
+
+
+@pytest.mark.parametrize(
+    ("graphs", "message"),
+    [
+        ([CausalGraph.from_edges("S -> B")], "graph 1 is over other observed nodes"),
+        ([], "graphs is empty"),
+        ("S -> A", "must be a list or a dict"),
+        ({"mine": "S -> A"}, "mine must be a CausalGraph, got str"),
+    ],
+)
+def test_bad_sets_of_graphs_are_refused(graphs, message):
+    with pytest.raises(InputError, match=message):
+        sensitivity(through, GRAPH, people(), graphs, **ROLES)
+
+
+def test_a_table_without_a_node_is_refused():
+    with pytest.raises(InputError, match="no column for L"):
+        sensitivity(through, GRAPH, people().drop(columns="L"), **ROLES)
