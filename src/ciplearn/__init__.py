@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ciplearn.evaluation import independence_test as independence_test
     from ciplearn.evaluation import paired_effects as paired_effects
     from ciplearn.evaluation import variance_of_counterfactuals as variance_of_counterfactuals
+    from ciplearn.evaluation import vcf_bounds as vcf_bounds
     from ciplearn.kernels import Categorical as Categorical
     from ciplearn.kernels import Gaussian as Gaussian
     from ciplearn.kernels import Laplace as Laplace
@@ -77,6 +78,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "independence_test",
         "paired_effects",
         "variance_of_counterfactuals",
+        "vcf_bounds",
     ),
     "kernels": ("Categorical", "Gaussian", "Laplace", "Linear", "Nystroem", "Product", "RandomFourier", "Sum"),
     "learning": ("Frontier",),

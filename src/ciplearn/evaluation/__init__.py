@@ -1,6 +1,7 @@
 """Measuring a finished predictor: variance of counterfactuals, tests of independence, audits."""
 
 from ciplearn.evaluation.auditing import Audit, audit
+from ciplearn.evaluation.bounds import VCFBounds, vcf_bounds
 from ciplearn.evaluation.decisions import Flips
 from ciplearn.evaluation.effects import CounterfactualEffect, FlipRate, counterfactual_effect, flip_rate
 from ciplearn.evaluation.group_scores import GroupScores, group_scores
@@ -19,6 +20,7 @@ __all__ = [
     "IndependenceTest",
     "Overlap",
     "PairedEffects",
+    "VCFBounds",
     "VarianceOfCounterfactuals",
     "audit",
     "counterfactual_effect",
@@ -27,4 +29,5 @@ __all__ = [
     "independence_test",
     "paired_effects",
     "variance_of_counterfactuals",
+    "vcf_bounds",
 ]

@@ -16,6 +16,7 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names
+from ciplearn.evaluation.bounds import FEWEST_ROWS, VCFBounds, vcf_bounds
 from ciplearn.evaluation.carried_verdict import verdict_on
 from ciplearn.evaluation.counterfactual_rows import known_columns, sample_with_every_label
 from ciplearn.evaluation.encoding import Sides
@@ -53,6 +54,8 @@ class Audit:
     scm : StructuralCausalModel
         The model given, or the one that was estimated from graph and data.
     n_rows : int
+    bounds : VCFBounds or None
+        Bounds on VCF without any causal model, where S is valid for the predictor's inputs and part of the context.
     inputs : tuple of str
         The columns that the predictor was shown.
     method : str
@@ -68,6 +71,7 @@ class Audit:
     n_rows: int
     inputs: tuple[str, ...]
     method: str
+    bounds: VCFBounds | None = None
 
     @property
     def model_based(self) -> bool:
@@ -87,6 +91,7 @@ class Audit:
             [
                 f"On {self.n_rows} rows the predictor has {measured}.",
                 str(self.vcf),
+                *([] if self.bounds is None else [self.bounds.beside(self.vcf)]),
                 criterion,
                 f"{self.test} {name} is {self.hscic:.3g}.",
             ]
@@ -98,6 +103,9 @@ class Audit:
             "n_rows": self.n_rows,
             "scores": {name: None if np.isnan(value) else value for name, value in self.scores.items()},
             "vcf": self.vcf.to_dict(),
+            "bounds": None
+            if self.bounds is None
+            else {**self.bounds.to_dict(), "beside_vcf": self.bounds.beside(self.vcf)},
             "independence": self.verdict.independence.to_dict(),
             "holds": self.verdict.holds,
             "test": self.test.to_dict(),
@@ -208,6 +216,7 @@ def audit(
         n_rows=len(data),
         inputs=shown,
         method=predictor.method,
+        bounds=_bounds(predictor, known, table, verdict, generator),
     )
 
 
@@ -225,6 +234,37 @@ def _known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame)
     everything = observed - {verdict.outcome} <= set(verdict.context)
     context = [node for node in verdict.context if node in present or not everything]
     return context_that_can_be_drawn_from(scm, table, context)
+
+
+def _bounds(
+    predictor: Predictor,
+    scm: StructuralCausalModel,
+    table: pd.DataFrame,
+    verdict: Verdict,
+    generator: np.random.Generator,
+) -> VCFBounds | None:
+    """The bounds, where the graph says that S is valid for what the predictor reads, and the context holds S."""
+    graph, given = verdict.graph, set(verdict.independence.given)
+    protected = set(verdict.protected)
+    read = {node for node in graph.observed if not set(predictor.inputs).isdisjoint(scm.columns([node]))}
+    moved = read - protected - given
+    if (
+        len(table) < FEWEST_ROWS
+        or graph.undirected
+        or not given <= set(verdict.context)
+        or given & graph.descendants(verdict.protected)
+        or (moved and not graph.is_valid_adjustment(x=protected, y=moved, z=given))
+    ):
+        return None
+    return vcf_bounds(
+        predictor.model,
+        table,
+        scm.columns(verdict.protected),
+        scm.columns(sorted(given)) if given else (),
+        inputs=predictor.inputs,
+        method=None if predictor.method == "call" else predictor.method,
+        random_state=generator,
+    )
 
 
 def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) -> float | None:

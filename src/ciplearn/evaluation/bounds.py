@@ -1,0 +1,352 @@
+"""Bounds on VCF that need no causal model, only rows and a valid adjustment set.
+
+Let the predictor read nothing beyond A, W and S, and let S be valid: given S, A is as if drawn at random. Then
+
+    E_S Var_{a′} E[Ŷ | a′, S]  ≤  VCF  ≤  E[ω (Ŷ − m(S))²],   ω = p(A) / p(A | S), a′ ~ P(A),
+
+for every function m. The lower bound averages over the people who share S before it looks at A; the upper bound counts
+all that moves a prediction beside S as if A had moved it. Both are means of what rows show, given two regressions:
+g(a, s) = E[Ŷ | a, s] and r(a, s) = E[(Ŷ − m(S))² | a, s], and a density ratio. They are estimated across folds, with
+the corrections that make an error of a regression count only in products with an error of the ratio:
+
+    lower:  Var_{a′} g(a′, S) + 2 ω (g(A, S) − m(S)) (Ŷ − g(A, S)),
+    upper:  E_{a′} r(a′, S) + ω ((Ŷ − m(S))² − r(A, S)),
+
+with m(S) = E_{a′} g(a′, S). An error of g by itself makes the lower bound smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.random import Generator
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ciplearn._core.columns import TableEncoding
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import whole
+from ciplearn._core.random import RandomState, as_generator
+from ciplearn.causal.names import Names, as_names
+from ciplearn.evaluation.intervals import bootstrap_interval
+from ciplearn.evaluation.interventions import Interventions, SeenLaw
+from ciplearn.evaluation.overlap import Support
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.spread import Spread
+from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
+from ciplearn.scm.kinds import Array
+
+_FOLDS = 3
+FEWEST_ROWS = 50
+
+# Values of A that each row's regressions are averaged over.
+_INTERVENTIONS = 50
+
+_LANDMARKS = 150
+
+# Inverse penalties of the classifier of pairs that are tried, and shuffled pairs per seen one.
+_STRENGTHS = (0.1, 10.0, 1000.0)
+_SHUFFLES = 2
+
+# Below this share of rows that the weights are worth, a bound rests on a handful of them; above this share of pairs of
+# A and S that no row is near, it rests on regressions beyond their data.
+_LITTLE_OVERLAP = 0.05
+_MANY_OUTSIDE = 0.25
+
+# Pairs whose place relative to the data is looked up.
+_PAIRS = 5000
+
+# A share of the variance of predictions that regressions cannot tell from none.
+_NEXT_TO_NOTHING = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class VCFBounds:
+    """What the rows alone say about VCF.
+
+    Attributes
+    ----------
+    lower, upper : float
+    lower_interval, upper_interval : pair of float
+        95 % of each.
+    overlap : float
+        The share of rows that the weights ω are worth, (Σ ω)² / (n Σ ω²): 1 where A does not depend on S.
+    outside : float
+        The share of pairs of one row's A and another row's S that no row is near.
+    protected, given : tuple of str
+        Columns of A and S.
+    n_rows : int
+        The rows that were used.
+    """
+
+    lower: float
+    upper: float
+    lower_interval: tuple[float, float]
+    upper_interval: tuple[float, float]
+    overlap: float
+    outside: float
+    protected: tuple[str, ...]
+    given: tuple[str, ...]
+    n_rows: int
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the bounds cross beyond their uncertainty, or hardly any overlap is left: then they say nothing."""
+        crossed = self.lower_interval[0] > self.upper_interval[1]
+        return crossed or self.overlap < _LITTLE_OVERLAP or self.outside > _MANY_OUTSIDE
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """From the low end of the lower bound to the high end of the upper."""
+        return self.lower_interval[0], self.upper_interval[1]
+
+    def contradicts(self, vcf: VarianceOfCounterfactuals) -> bool:
+        """Whether an interval of VCF lies outside the bounds, in spite of the uncertainty of both."""
+        low, high = self.interval
+        return not self.alarm and (vcf.interval[1] < low or vcf.interval[0] > high)
+
+    def beside(self, vcf: VarianceOfCounterfactuals) -> str:
+        """Say in one sentence how a VCF of a causal model agrees with the rows."""
+        if self.alarm:
+            return f"{self} So they can neither confirm nor contradict a VCF of {vcf.value:.3g}."
+        low, high = self.interval
+        if self.contradicts(vcf):
+            which = "less than the rows allow" if vcf.interval[1] < low else "more than the rows allow"
+            return (
+                f"The causal model's VCF of {vcf.value:.3g} is {which}: without any model VCF lies between {low:.3g} "
+                f"and {high:.3g}, so do not trust the model's counterfactuals."
+            )
+        return (
+            f"The causal model's VCF of {vcf.value:.3g} agrees with the rows, which without any model put it between "
+            f"{low:.3g} and {high:.3g}."
+        )
+
+    def __str__(self) -> str:
+        if self.alarm:
+            return (
+                f"The bounds without a model ({self.lower:.3g} and {self.upper:.3g}) cannot be read: given "
+                f"{', '.join(self.given) or 'nothing'}, the rows show too few values of {', '.join(self.protected)} "
+                f"({100 * self.outside:.0f} % of the pairs that would be needed are near no row)."
+            )
+        return (
+            f"Without any causal model, VCF lies between {self.lower:.3g} (95 % interval {self.lower_interval[0]:.3g} "
+            f"to {self.lower_interval[1]:.3g}) and {self.upper:.3g} ({self.upper_interval[0]:.3g} to "
+            f"{self.upper_interval[1]:.3g}), if {', '.join(self.given) or 'the empty set'} is a valid adjustment set."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data."""
+        return {
+            "lower": self.lower,
+            "upper": self.upper,
+            "lower_interval": list(self.lower_interval),
+            "upper_interval": list(self.upper_interval),
+            "overlap": self.overlap,
+            "outside": self.outside,
+            "alarm": self.alarm,
+            "protected": list(self.protected),
+            "given": list(self.given),
+            "n_rows": self.n_rows,
+            "sentence": str(self),
+        }
+
+
+def vcf_bounds(
+    model: Any,
+    table: pd.DataFrame,
+    protected: Names,
+    given: Names = (),
+    *,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    max_rows: int = 3000,
+    random_state: RandomState = 0,
+) -> VCFBounds:
+    """Bound the variance of counterfactuals without a causal model.
+
+    Parameters
+    ----------
+    model
+        Anything with ``predict_proba`` or ``predict``, or a function of a frame.
+    table : DataFrame
+        Rows that the model was not trained on.
+    protected, given : column or list of columns
+        A, and the adjustment set S. That S is valid, and that the model reads nothing beyond A, W and S, is what the
+        bounds rest on; a certified verdict has both, with ``given=verdict.independence.given``.
+    inputs, method
+        See `variance_of_counterfactuals`.
+    max_rows : int
+        More rows than this are sampled down.
+    random_state : int, Generator, RandomState or None
+    """
+    if not isinstance(table, pd.DataFrame):
+        raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the table.")
+    right, s = as_names(protected, "protected"), as_names(given, "given")
+    for role, names in (("protected", right), ("given", s)):
+        missing = [name for name in names if name not in table.columns]
+        if missing:
+            raise InputError(f"{role} names {missing[0]!r}, which is no column of the table; name columns.")
+    if not right or set(right) & set(s):
+        raise InputError(f"protected and given must be disjoint and protected not empty, got {right} and {s}.")
+    generator = as_generator(random_state)
+    max_rows = whole(max_rows, "max_rows", minimum=FEWEST_ROWS)
+    if len(table) > max_rows:
+        table = table.iloc[np.sort(generator.choice(len(table), max_rows, replace=False))]
+    if len(table) < FEWEST_ROWS:
+        raise InputError(f"The bounds need at least {FEWEST_ROWS} rows, got {len(table)}; pass more held-out rows.")
+    predictor = Predictor.of(model, list(table.columns), inputs, method)
+    answers = predictor(table)  # (n, q)
+    estimated = _estimated(answers, table[list(right)], table[list(s)], generator)
+    lower_interval, upper_interval = (
+        bootstrap_interval(influence, generator, (0.0, np.inf), value)
+        for influence, value in ((estimated.of_lower, estimated.lower), (estimated.of_upper, estimated.upper))
+    )
+    tellable = lower_interval[0] > _NEXT_TO_NOTHING * float(answers.var(axis=0).sum())
+    return VCFBounds(
+        lower=max(0.0, estimated.lower),
+        upper=max(0.0, estimated.upper),
+        lower_interval=lower_interval if tellable else (0.0, lower_interval[1]),
+        upper_interval=upper_interval,
+        overlap=estimated.overlap,
+        outside=estimated.outside,
+        protected=right,
+        given=s,
+        n_rows=len(table),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimated:
+    lower: float
+    upper: float
+    of_lower: Array  # (n,): influences of the rows
+    of_upper: Array  # (n,)
+    overlap: float
+    outside: float
+
+
+def _estimated(answers: Array, protected: pd.DataFrame, given: pd.DataFrame, generator: Generator) -> _Estimated:
+    n, law = len(protected), SeenLaw.of(protected)
+    k, weights = law.size(_INTERVENTIONS), law.weights(_INTERVENTIONS)
+    interventions = law.draw(n, _INTERVENTIONS, generator)
+    a, s = _Features.of(protected), _Features.of(given)
+    own, imagined = a(protected), a(law.distinct)
+    context = s(given)
+    fold = generator.permutation(n) % _FOLDS
+    ratio = np.ones(n)
+    deviation, excess = np.zeros((n, k)), np.zeros((n, k))
+    lower_correction, upper_correction = np.zeros(n), np.zeros(n)
+    for number in range(_FOLDS):
+        out, seen = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+        x = np.hstack([own, context])
+        pairs = _crossed(imagined, interventions, context, out)
+        inner = _crossed(imagined, interventions, context, seen)
+        ratio[out] = _ratio(own, context, seen, generator)(x[out]) if given.shape[1] else 1.0
+        held_out, trained_on = np.zeros(len(out)), np.zeros(len(seen))
+        for output in answers.T:
+            g = _regression(x[seen], output[seen], generator)
+            at_pairs = g(pairs).reshape(len(out), k)
+            mean = at_pairs @ weights
+            fitted = g(x[out])
+            deviation[out] += law.correction(_INTERVENTIONS) * np.square(at_pairs - mean[:, None])
+            lower_correction[out] += 2 * ratio[out] * (fitted - mean) * (output[out] - fitted)
+            held_out += np.square(output[out] - mean)
+            trained_on += np.square(output[seen] - g(inner).reshape(len(seen), k) @ weights)
+        r = _regression(x[seen], trained_on, generator)
+        excess[out] = np.maximum(r(pairs), 0).reshape(len(out), k)
+        upper_correction[out] = ratio[out] * (held_out - np.maximum(r(x[out]), 0))
+    lower, upper = (Spread.of(each, weights, interventions, law) for each in (deviation, excess))
+    places = np.arange(n)
+    return _Estimated(
+        lower=lower.value + float(lower_correction.mean()),
+        upper=upper.value + float(upper_correction.mean()),
+        of_lower=lower.influence(places, n, law) + lower_correction - lower_correction.mean(),
+        of_upper=upper.influence(places, n, law) + upper_correction - upper_correction.mean(),
+        overlap=float(ratio.sum() ** 2 / (n * np.square(ratio).sum())),
+        outside=_outside(own, context, generator),
+    )
+
+
+def _outside(own: Array, context: Array, generator: Generator) -> float:
+    """The share of shuffled pairs of A and S outside the support of the pairs seen."""
+    if not context.shape[1]:
+        return 0.0
+    support = Support.of(pd.DataFrame(np.hstack([own, context])))
+    one, other = generator.integers(len(own), size=(2, _PAIRS))
+    return float(1 - support.holds(pd.DataFrame(np.hstack([own[one], context[other]]))).mean())
+
+
+@dataclass(frozen=True)
+class _Features:
+    """Columns as numbers: scaled values, and one indicator per level."""
+
+    encoding: TableEncoding
+
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> _Features:
+        return cls(TableEncoding.of(table, list(table.columns)))
+
+    def __call__(self, table: pd.DataFrame) -> Array:  # (n, width)
+        return self.encoding.features(table).astype(np.float64)
+
+
+def _crossed(imagined: Array, interventions: Interventions, context: Array, rows: Array) -> Array:
+    """A's features of each row's interventions beside the row's own context."""
+    seen = interventions.seen[rows] if interventions.seen is not None else np.zeros((0, 0), dtype=int)
+    return np.hstack([imagined[seen.ravel()], np.repeat(context[rows], seen.shape[1], axis=0)])
+
+
+def _regression(x: Array, y: Array, generator: Generator) -> Callable[[Array], Array]:
+    """Regress on kernel features or with boosted trees, whichever does better on a quarter of the rows."""
+    seed = int(generator.integers(2**31))
+    trials = (
+        make_pipeline(*_kernel_features(x, seed), RidgeCV(np.logspace(-6, 2, 9))),
+        HistGradientBoostingRegressor(max_iter=100, min_samples_leaf=10, early_stopping=False, random_state=seed),
+    )
+    last = generator.permutation(len(x)) < len(x) // 4
+    errors = [np.square(each.fit(x[~last], y[~last]).predict(x[last]) - y[last]).mean() for each in trials]
+    chosen: Callable[[Array], Array] = trials[int(np.argmin(errors))].fit(x, y).predict
+    return chosen
+
+
+def _ratio(own: Array, context: Array, rows: Array, generator: Generator) -> Callable[[Array], Array]:
+    """Estimate ω(a, s) = p(a) p(s) / p(a, s): the odds that a pair was shuffled rather than seen."""
+    seed = int(generator.integers(2**31))
+    last = generator.permutation(len(rows)) < len(rows) // 4
+    kept, held_out = (_pairs(own, context, part, generator) for part in (rows[~last], rows[last]))
+    trials = [
+        *(make_pipeline(*_kernel_features(kept[0], seed), LogisticRegression(C=c, max_iter=500)) for c in _STRENGTHS),
+        HistGradientBoostingClassifier(
+            learning_rate=0.05, max_iter=100, min_samples_leaf=20, early_stopping=False, random_state=seed
+        ),
+    ]
+    losses = [log_loss(held_out[1], each.fit(*kept).predict_proba(held_out[0])) for each in trials]
+    chosen = trials[int(np.argmin(losses))].fit(*_pairs(own, context, rows, generator))
+
+    def odds(pairs: Array) -> Array:
+        probability = chosen.predict_proba(pairs)
+        found = np.asarray(probability[:, 1] / np.maximum(probability[:, 0], 1e-6))
+        # The mean of ω over pairs as they are seen is 1.
+        return found / found.mean()
+
+    return odds
+
+
+def _pairs(own: Array, context: Array, rows: Array, generator: Generator) -> tuple[Array, Array]:
+    """Pairs of A and S as they were seen, and shuffled ones; and which of them were shuffled."""
+    seen = np.hstack([own[rows], context[rows]])
+    shuffled = [np.hstack([own[generator.permutation(rows)], context[rows]]) for _ in range(_SHUFFLES)]
+    return np.vstack([seen, *shuffled]), np.repeat([0, 1], [len(rows), _SHUFFLES * len(rows)])
+
+
+def _kernel_features(x: Array, seed: int) -> tuple[Any, ...]:
+    width = min(_LANDMARKS, len(x) // 2)
+    return StandardScaler(), Nystroem(gamma=0.5 / x.shape[1], n_components=width, random_state=seed)
