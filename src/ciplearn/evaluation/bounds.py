@@ -203,7 +203,7 @@ def vcf_bounds(
     if len(table) < FEWEST_ROWS:
         raise InputError(f"The bounds need at least {FEWEST_ROWS} rows, got {len(table)}; pass more held-out rows.")
     predictor = Predictor.of(model, list(table.columns), inputs, method)
-    answers = predictor(table)  # (n, q)
+    answers = predictor.numbers(predictor.in_blocks(table))  # (n, q)
     estimated = _estimated(answers, table[list(right)], table[list(s)], generator)
     lower_interval, upper_interval = (
         bootstrap_interval(influence, generator, (0.0, np.inf), value)
