@@ -7,7 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding, holds_numbers, text_as_numbers
+from ciplearn._core.columns import (
+    CategoryColumn,
+    NumberColumn,
+    TableEncoding,
+    form_groups,
+    holds_numbers,
+    task_of,
+    text_as_numbers,
+)
 from ciplearn._core.errors import InputError
 
 
@@ -158,3 +166,28 @@ def test_times_and_complex_numbers_are_refused_by_name(column):
 def test_text_reads_as_numbers_only_where_all_of_it_does():
     assert text_as_numbers(pd.Series(["1", None, "2.5"])).tolist()[::2] == [1.0, 2.5]
     assert text_as_numbers(pd.Series(["1", "x"])) is None
+
+
+def test_outcome_asks_for_classes_where_it_holds_labels_or_two_values():
+    classes = [pd.Series(["a", "b", "c"]), pd.Series([0.5, 2.5, 0.5]), pd.Series([True, False]), objects(1, 2, 1)]
+    numbers = [pd.Series([1, 2, 3]), pd.Series([1.0, 1.0]), objects(1, 2, 3)]
+    found = [task_of(outcome) for outcome in (*classes, *numbers)]
+    assert found == ["classification"] * 4 + ["regression"] * 3
+
+
+def test_groups_are_few_and_have_rows():
+    table = pd.DataFrame({"sex": ["f", "m"] * 50, "children": [0, 1, 2, 3] * 25, "age": np.arange(100.0)})
+    assert form_groups(table, ["sex"])
+    assert form_groups(table, ["sex", "children"])
+    assert not form_groups(table, ["sex", "age"])
+    # Four groups in six rows are hardly groups.
+    assert not form_groups(table[:6], ["sex", "children"])
+
+
+def test_part_of_an_encoding_encodes_as_the_whole_does():
+    table = pd.DataFrame({"age": [20.0, 30.0, 40.0], "job": ["a", "b", "a"], "size": [1.0, 3.0, 2.0]})
+    whole = TableEncoding.of(table, table.columns)
+    part = whole.only(["size", "job"])
+    assert part.names == ("size", "job")
+    assert np.array_equal(part.features(table), whole.features(table)[:, whole.places(["size", "job"])])
+    assert part.slices == [slice(0, 1), slice(1, 3)]

@@ -134,6 +134,20 @@ def test_evidence_bound_is_the_one_of_the_definition():
     torch.testing.assert_close(found[:, 1:], mean)
 
 
+def test_draws_of_the_latent_are_its_own():
+    encoding = TableEncoding.of(pd.DataFrame({"V": [0.0, 1.0]}), ["V"])
+    node = LatentNode(1, 2, 4, 1.0, encoding, torch.Generator().manual_seed(0))
+    causes = value = torch.rand(5, 1, generator=torch.Generator().manual_seed(0))
+    before = torch.get_rng_state()
+    said = []
+    for seed in (0, 0, 1):
+        node.draws = torch.Generator().manual_seed(seed)
+        said.append(node(causes, value))
+    assert torch.equal(said[0], said[1])
+    assert not torch.equal(said[0], said[2])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def mixed(n=200):
     generator = np.random.default_rng(0)
     sex, age = generator.choice(["f", "m"], n), generator.integers(20, 60, n)

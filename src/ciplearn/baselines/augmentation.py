@@ -126,7 +126,8 @@ class AugmentedNetwork(nn.Module):
 class _Augmentation(Baseline):
     """A predictor that meets each row ``copies`` times per epoch, every time with another A and the same target.
 
-    An estimator in place of the network meets all copies at once, which takes their memory.
+    An estimator in place of the network, be it a Pipeline, meets the encoded rows of all copies at once, which takes
+    their memory.
     """
 
     copies: int = 50
