@@ -7,7 +7,7 @@ from ciplearn import CausalGraph, Independence
 from ciplearn._core.errors import GraphError, InputTypeError
 from ciplearn.causal.conditions import Conditions
 from ciplearn.causal.default_adjustment import some_set_certifies
-from ciplearn.causal.roles import resolve_roles
+from ciplearn.causal.question import read_question
 from tests.causal.oracle import certifies, conditions, drawing, random_graph, subsets
 
 
@@ -87,7 +87,7 @@ def test_default_adjustment_is_the_best_of_all_sets_on_random_graphs():
         inside = [s for s in by_paths if s <= known]
         outside = [s for s in by_paths if outcome not in s]
         assert verdict.holds == bool(by_paths or by_inputs), (graph, verdict)
-        roles = resolve_roles(graph, outcome, protected, context, inputs, None)
+        roles = read_question(graph, outcome, protected, context, inputs, None)
         assert some_set_certifies(Conditions.of(graph, roles)) == verdict.holds
         if inside:
             kinds["inside"] += 1

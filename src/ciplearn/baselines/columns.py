@@ -12,7 +12,7 @@ import pandas as pd
 from ciplearn._core.columns import CLASSIFICATION
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.roles import resolve_roles
+from ciplearn.causal.question import read_question
 from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.roles import checked_graph, columns_of_nodes, named_columns, named_nodes, refuse_outcome
 
@@ -96,7 +96,7 @@ def settle_columns(
         columns = NodeColumns(names, kept, tuple(dict.fromkeys(seen)), outcome)
     else:
         nodes = named_nodes(named, checked_graph(graph), names)
-        roles = resolve_roles(graph, outcome, nodes["protected"], nodes["context"], nodes["inputs"], None)
+        roles = read_question(graph, outcome, nodes["protected"], nodes["context"], nodes["inputs"], None)
         refuse_outcome(roles.outcome, names)
         columns = NodeColumns(names, roles.protected, roles.inputs, roles.outcome, graph)
     columns.of(columns.protected, "protected")

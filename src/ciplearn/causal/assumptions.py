@@ -40,7 +40,7 @@ def assumptions(
     conditions: Conditions, s: Set[int], injective: tuple[str, ...], by_inputs: bool
 ) -> tuple[Assumption, ...]:
     """Return what the verdict with adjustment set `s` rests on."""
-    protected, inputs = conditions.written(conditions.protected), as_set(conditions.roles.inputs)
+    protected, inputs = conditions.written(conditions.protected), as_set(conditions.question.inputs)
     rests = ", on which the certificate rests" if by_inputs else ""
     where = f" together with every value of {conditions.written(s)}" if s else ""
     right = conditions.written(conditions.exposures(s))

@@ -12,7 +12,7 @@ from ciplearn.causal.criterion import judge
 from ciplearn.causal.findings import Finding
 from ciplearn.causal.names import Edge
 from ciplearn.causal.orientations import chosen_directions, members
-from ciplearn.causal.roles import Roles
+from ciplearn.causal.question import Question
 from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
 
 if TYPE_CHECKING:
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 MOST_MEMBERS = 256
 
 
-def judge_class(graph: CausalGraph, roles: Roles) -> ClassVerdict:
+def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
     """Judge every member, up to a bound, with one adjustment set for all of them where there is one."""
     listing = list(members(graph, MOST_MEMBERS + 1))
     complete = len(listing) <= MOST_MEMBERS
-    judged = [judge(member, roles) for member in listing[:MOST_MEMBERS]]
+    judged = [judge(member, question) for member in listing[:MOST_MEMBERS]]
     if not judged:
         raise GraphError(
             "No graph directs every undirected edge without a cycle or a new collider; check the undirected edges "
             f"{', '.join(f'{a} − {b}' for a, b in graph.undirected)}."
         )
-    shared = _one_adjustment(listing[:MOST_MEMBERS], roles, judged)
+    shared = _one_adjustment(listing[:MOST_MEMBERS], question, judged)
     holding = [verdict for verdict in shared if verdict.holds]
     holds_in = "all" if len(holding) == len(shared) else "some" if holding else "none"
     spokesman = next((verdict for verdict in shared if not verdict.holds), shared[0])
@@ -56,12 +56,12 @@ def _directing(judged: list[Verdict], deciding: tuple[Edge, ...]) -> tuple[Repai
     return tuple(Repair((order,), independence) for order in orders)
 
 
-def _one_adjustment(graphs: list[CausalGraph], roles: Roles, judged: list[Verdict]) -> list[Verdict]:
+def _one_adjustment(graphs: list[CausalGraph], question: Question, judged: list[Verdict]) -> list[Verdict]:
     """Judge again with the adjustment set that holds in most members: training can enforce one statement only."""
     choices = list(dict.fromkeys(verdict.adjustment for verdict in judged))
     if len(choices) == 1:
         return judged
-    trials = [[judge(graph, replace(roles, adjustment=choice)) for graph in graphs] for choice in choices]
+    trials = [[judge(graph, replace(question, adjustment=choice)) for graph in graphs] for choice in choices]
     return max(trials, key=lambda verdicts: sum(verdict.holds for verdict in verdicts))
 
 

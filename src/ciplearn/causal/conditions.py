@@ -31,7 +31,7 @@ from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.dag import Dag
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.paths import predictor_name
-from ciplearn.causal.roles import Roles
+from ciplearn.causal.question import Question
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -45,7 +45,7 @@ class Conditions:
     """
 
     graph: CausalGraph
-    roles: Roles
+    question: Question
     dag: Dag
     predictor: int
     protected: frozenset[int]
@@ -54,18 +54,18 @@ class Conditions:
     observed: frozenset[int]
 
     @classmethod
-    def of(cls, graph: CausalGraph, roles: Roles) -> Conditions:
+    def of(cls, graph: CausalGraph, question: Question) -> Conditions:
         """Add Ŷ below the inputs and number the roles."""
         bare, number = graph.dag(), graph.index
-        protected = frozenset(number[name] for name in roles.protected)
+        protected = frozenset(number[name] for name in question.protected)
         return cls(
             graph=graph,
-            roles=roles,
-            dag=bare.with_node(sorted(number[name] for name in roles.inputs)),
+            question=question,
+            dag=bare.with_node(sorted(number[name] for name in question.inputs)),
             predictor=bare.size,
             protected=protected,
-            known=protected | {number[name] for name in roles.context},
-            outcome=number[roles.outcome],
+            known=protected | {number[name] for name in question.context},
+            outcome=number[question.outcome],
             observed=frozenset(number[name] for name in graph.observed),
         )
 

@@ -18,8 +18,8 @@ from ciplearn.causal.findings import (
     parents_findings,
     validity_findings,
 )
+from ciplearn.causal.question import Question
 from ciplearn.causal.repairs import find_repairs
-from ciplearn.causal.roles import Roles
 from ciplearn.causal.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=64)
-def judge(graph: CausalGraph, roles: Roles) -> Verdict:
+def judge(graph: CausalGraph, question: Question) -> Verdict:
     """Judge the conditions of `ciplearn.causal.conditions` for roles that were checked against the graph.
 
     Each fold and each copy of an estimator asks again; the answer is the same.
     """
-    conditions = Conditions.of(graph, roles)
-    s = default_adjustment(conditions) if roles.adjustment is None else frozenset(graph.numbers(roles.adjustment))
+    conditions = Conditions.of(graph, question)
+    s = default_adjustment(conditions) if question.adjustment is None else frozenset(graph.numbers(question.adjustment))
     paths = [
         *validity_findings(graph, conditions.adjustment(s), s, conditions.predictor_name),
         *parents_findings(conditions, s),
@@ -54,13 +54,13 @@ def judge(graph: CausalGraph, roles: Roles) -> Verdict:
         assumptions=assumptions(conditions, s, injective, by_inputs),
         warnings=_warnings(conditions, s, against if by_inputs else ()),
         injective=injective,
-        outcome=roles.outcome,
-        protected=roles.protected,
-        context=roles.context,
-        inputs=roles.inputs,
+        outcome=question.outcome,
+        protected=question.protected,
+        context=question.context,
+        inputs=question.inputs,
         adjustment=graph.names(s),
         graph=graph,
-        find_repairs=partial(tuple) if holds else partial(find_repairs, graph, roles),
+        find_repairs=partial(tuple) if holds else partial(find_repairs, graph, question),
         find_fallbacks=partial(tuple) if holds else partial(find_fallbacks, conditions, s),
     )
 
@@ -89,7 +89,7 @@ def _warnings(conditions: Conditions, s: Set[int], against: Sequence[Finding]) -
         said.append(f"Only overlap and an exact independence carry this certificate: {against[0].sentence}")
     if conditions.outcome in s:
         said.append(
-            f"{conditions.roles.outcome} is adjusted for: the penalty needs it in training only, the predictor never "
-            "sees it."
+            f"{conditions.question.outcome} is adjusted for: the penalty needs it in training only, the predictor "
+            "never sees it."
         )
     return tuple(said)

@@ -11,7 +11,7 @@ from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Conditions, search_limit
 from ciplearn.causal.default_adjustment import default_adjustment, some_set_certifies
 from ciplearn.causal.names import in_order
-from ciplearn.causal.roles import Roles
+from ciplearn.causal.question import Question
 from ciplearn.causal.verdict import Fallback
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def find_fallbacks(conditions: Conditions, s: Set[int]) -> tuple[Fallback, ...]:
     """Return a certified smaller context if there is one, invariance to experiments if S is valid, parity always."""
     found = []
-    smaller = _smaller_context(conditions.graph, conditions.roles)
+    smaller = _smaller_context(conditions.graph, conditions.question)
     if smaller is not None:
         found.append(smaller)
     enforced = conditions.statement(s)
@@ -45,30 +45,30 @@ def find_fallbacks(conditions: Conditions, s: Set[int]) -> tuple[Fallback, ...]:
     return tuple(found)
 
 
-def _smaller_context(graph: CausalGraph, roles: Roles) -> Fallback | None:
+def _smaller_context(graph: CausalGraph, question: Question) -> Fallback | None:
     """Drop as few context nodes as possible until the criterion holds; at the end, all of them."""
-    droppable = [name for name in roles.context if name not in roles.protected]
+    droppable = [name for name in question.context if name not in question.protected]
     tried = 0
     for count in range(1, len(droppable) + 1):
         for dropped in combinations(droppable, count):
             tried += 1
             if tried > search_limit(graph) and count < len(droppable):
                 break
-            kept = tuple(name for name in roles.context if name not in dropped)
-            found = _certified(graph, replace(roles, context=kept, adjustment=None))
+            kept = tuple(name for name in question.context if name not in dropped)
+            found = _certified(graph, replace(question, context=kept, adjustment=None))
             if found is not None:
                 return found
     return None
 
 
-def _certified(graph: CausalGraph, roles: Roles) -> Fallback | None:
-    conditions = Conditions.of(graph, roles)
+def _certified(graph: CausalGraph, question: Question) -> Fallback | None:
+    conditions = Conditions.of(graph, question)
     if not some_set_certifies(conditions):
         return None
     s = default_adjustment(conditions)
-    known = in_order((*roles.protected, *roles.context, *graph.names(s)))
+    known = in_order((*question.protected, *question.context, *graph.names(s)))
     return Fallback(
         conditions.statement(s),
-        f"counterfactual invariance in {as_set(roles.protected)} with respect to {as_set(known)}, a smaller context "
+        f"counterfactual invariance in {as_set(question.protected)} with respect to {as_set(known)}, a smaller context "
         "than the one asked about.",
     )

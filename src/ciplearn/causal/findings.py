@@ -160,7 +160,7 @@ def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
 
     Paths are read as proper ones; the printed "all non-causal paths" would refuse the paper's own figures.
     """
-    graph, dag, outcome = conditions.graph, conditions.dag, conditions.roles.outcome
+    graph, dag, outcome = conditions.graph, conditions.dag, conditions.question.outcome
     if conditions.outcome in s:
         sentence = f"The paper's theorem does not apply: {outcome} is the outcome and is adjusted for."
         return [Finding("paper", False, sentence)]

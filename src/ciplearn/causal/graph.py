@@ -24,7 +24,7 @@ from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_
 from ciplearn.causal.notations import Notations
 from ciplearn.causal.orientations import members
 from ciplearn.causal.paths import Path
-from ciplearn.causal.roles import resolve_roles
+from ciplearn.causal.question import read_question
 from ciplearn.causal.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class CausalGraph(Notations):
     latent : frozenset of str
         Nodes that no table can hold.
     exposures, outcomes, adjusted : tuple of str
-        Roles written in the source text; `criterion` takes them as its defaults.
+        Question written in the source text; `criterion` takes them as its defaults.
     positions : mapping from node to (x, y)
         Where the source text placed the nodes, y growing downwards. A drawing hint: it does not count in comparisons.
     """
@@ -312,10 +312,10 @@ class CausalGraph(Notations):
         Verdict
             For a graph with undirected edges a `ClassVerdict`, which judges every graph of the class.
         """
-        roles = resolve_roles(self, outcome, protected, context, inputs, adjustment)
+        question = read_question(self, outcome, protected, context, inputs, adjustment)
         if self.undirected:
-            return judge_class(self, roles)
-        verdict = judge(self, roles)
+            return judge_class(self, question)
+        verdict = judge(self, question)
         # An equal graph may have been judged before, drawn in another way.
         return verdict if verdict.graph is self else replace(verdict, graph=self)
 

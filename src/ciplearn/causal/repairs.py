@@ -18,7 +18,7 @@ from ciplearn.causal.conditions import Conditions, search_limit
 from ciplearn.causal.default_adjustment import default_adjustment, some_set_certifies
 from ciplearn.causal.findings import Finding, parents_findings, validity_findings
 from ciplearn.causal.paths import Path
-from ciplearn.causal.roles import Roles
+from ciplearn.causal.question import Question
 from ciplearn.causal.verdict import Change, Repair
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class _Draft:
     """A changed graph with changed roles, and the changes that led there."""
 
     graph: CausalGraph
-    roles: Roles
+    question: Question
     changes: tuple[Change, ...] = ()
 
     @cached_property
     def conditions(self) -> Conditions:
-        return Conditions.of(self.graph, self.roles)
+        return Conditions.of(self.graph, self.question)
 
     @cached_property
     def adjustment(self) -> frozenset[int]:
@@ -68,12 +68,14 @@ class _Draft:
 _Step = tuple[Change, dict[str, Any]]
 
 
-def find_repairs(graph: CausalGraph, roles: Roles) -> tuple[Repair, ...]:
+def find_repairs(graph: CausalGraph, question: Question) -> tuple[Repair, ...]:
     """Return the repairs with the fewest changes, each with the adjustment set it allows."""
-    start = _Draft(graph, replace(roles, adjustment=None))
+    start = _Draft(graph, replace(question, adjustment=None))
     if start.certified:
         wanted = graph.names(start.adjustment)
-        order = Change("adjust for", wanted, f"adjust for {as_set(wanted)} instead of {as_set(roles.adjustment or ())}")
+        order = Change(
+            "adjust for", wanted, f"adjust for {as_set(wanted)} instead of {as_set(question.adjustment or ())}"
+        )
         return (replace(start, changes=(order,)).repair(),)
     layer, tried = [start], {frozenset[Change]()}
     for _ in range(_MOST_CHANGES):
@@ -98,21 +100,21 @@ def _changed_once_more(drafts: list[_Draft], tried: set[frozenset[Change]]) -> I
             key = frozenset((*draft.changes, change))
             if key not in tried:
                 tried.add(key)
-                on_roles = fields.keys() <= {"context", "inputs"}
+                on_question = fields.keys() <= {"context", "inputs"}
                 yield _Draft(
-                    draft.graph if on_roles else replace(draft.graph, **fields),
-                    replace(draft.roles, **fields) if on_roles else draft.roles,
+                    draft.graph if on_question else replace(draft.graph, **fields),
+                    replace(draft.question, **fields) if on_question else draft.question,
                     (*draft.changes, change),
                 )
 
 
 def _steps(draft: _Draft) -> Iterator[_Step]:
     """Yield the changes that may help, the cheapest to argue for first."""
-    graph, roles, conditions = draft.graph, draft.roles, draft.conditions
+    graph, question, conditions = draft.graph, draft.question, draft.conditions
     paths = [path for finding in draft.offences for path in finding.paths]
     nodes = [node for path in paths for node in path.nodes if node in graph.index]
     nodes += graph.names({node for node, missing in conditions.unexplained(draft.adjustment) if node == missing})
-    nodes += [name for name in roles.inputs if name not in roles.context and name not in roles.protected]
+    nodes += [name for name in question.inputs if name not in question.context and name not in question.protected]
     nodes = list(dict.fromkeys(nodes))
     for node in nodes:
         if node in graph.latent:
@@ -120,18 +122,18 @@ def _steps(draft: _Draft) -> Iterator[_Step]:
     for path in paths:
         yield from _edge_steps(graph, path)
     for node in nodes:
-        outside = node not in graph.latent and node != roles.outcome
-        if outside and node not in roles.context and node not in roles.protected:
+        outside = node not in graph.latent and node != question.outcome
+        if outside and node not in question.context and node not in question.protected:
             order = Change("add to context", (node,), f"add {node} to the context")
-            yield order, {"context": (*roles.context, node)}
-    for node in dict.fromkeys((*nodes, *roles.context)):
-        if node in roles.context and node not in roles.protected:
+            yield order, {"context": (*question.context, node)}
+    for node in dict.fromkeys((*nodes, *question.context)):
+        if node in question.context and node not in question.protected:
             order = Change("drop from context", (node,), f"drop {node} from the context")
-            yield order, {"context": _without(roles.context, node)}
+            yield order, {"context": _without(question.context, node)}
     for node in nodes:
-        if node in roles.inputs and len(roles.inputs) > 1:
+        if node in question.inputs and len(question.inputs) > 1:
             order = Change("drop from inputs", (node,), f"keep {node} out of the inputs")
-            yield order, {"inputs": _without(roles.inputs, node)}
+            yield order, {"inputs": _without(question.inputs, node)}
 
 
 def _edge_steps(graph: CausalGraph, path: Path) -> Iterator[_Step]:

@@ -1,4 +1,4 @@
-"""Who plays which part in a question: outcome, protected, context, inputs, adjustment."""
+"""The question that the criterion answers: outcome, protected, context, inputs, adjustment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Roles:
+class Question:
     """The parts, each checked against a graph and in natural order.
 
     Attributes
@@ -38,17 +38,17 @@ class Roles:
     adjustment: tuple[str, ...] | None
 
 
-def resolve_roles(
+def read_question(
     graph: CausalGraph,
     outcome: str | None,
     protected: Names | None,
     context: Names | None,
     inputs: Names | None,
     adjustment: Names | None,
-) -> Roles:
+) -> Question:
     """Fill in the defaults and refuse parts that cannot be played together.
 
-    Roles written in the graph's source text stand in for what is not given: its exposures are protected, its outcome
+    Question written in the graph's source text stand in for what is not given: its exposures are protected, its outcome
     is the outcome, its adjusted nodes are the adjustment set. Context and inputs default to every observed node but the
     outcome.
 
@@ -62,15 +62,15 @@ def resolve_roles(
     asked = _part(graph, graph.exposures if protected is None else protected, "protected")
     if not asked:
         raise GraphError("Nothing is protected; name the variables that the prediction should not follow.")
-    roles = Roles(
+    question = Question(
         outcome=target,
         protected=asked,
         context=others if context is None else _part(graph, context, "context"),
         inputs=others if inputs is None else _part(graph, inputs, "inputs"),
         adjustment=_adjustment(graph, adjustment),
     )
-    _refuse_overlap(roles)
-    return roles
+    _refuse_overlap(question)
+    return question
 
 
 def _outcome(graph: CausalGraph, outcome: str | None) -> str:
@@ -93,12 +93,12 @@ def _adjustment(graph: CausalGraph, adjustment: Names | None) -> tuple[str, ...]
     return _part(graph, adjustment, "adjustment")
 
 
-def _refuse_overlap(roles: Roles) -> None:
-    for role, names in (("protected", roles.protected), ("context", roles.context), ("inputs", roles.inputs)):
-        if roles.outcome in names:
+def _refuse_overlap(question: Question) -> None:
+    for role, names in (("protected", question.protected), ("context", question.context), ("inputs", question.inputs)):
+        if question.outcome in names:
             why = "the predictor would see what it predicts" if role == "inputs" else "it is what is predicted"
-            raise GraphError(f"{role} names the outcome {roles.outcome!r}: {why}; leave it out.")
-    both = [name for name in roles.adjustment or () if name in roles.protected]
+            raise GraphError(f"{role} names the outcome {question.outcome!r}: {why}; leave it out.")
+    both = [name for name in question.adjustment or () if name in question.protected]
     if both:
         raise GraphError(
             f"adjustment names {both[0]!r}, which is protected: holding it fixed would hide its effect; leave it out."
