@@ -17,7 +17,8 @@ def squared_distances(x: Tensor, z: Tensor) -> Tensor:  # (..., n, d), (..., m, 
     if x.shape[-1] <= _DIRECT_COLUMNS:
         total = (x[..., :, None, 0] - z[..., None, :, 0]).square()
         for column in range(1, x.shape[-1]):
-            total = total + (x[..., :, None, column] - z[..., None, :, column]).square()
+            difference = x[..., :, None, column] - z[..., None, :, column]
+            total = torch.addcmul(total, difference, difference)
         return total
     # A common shift leaves distances alone and keeps ‖x‖² + ‖z‖² − 2 x·z from cancelling.
     shift = z.detach().mean(dim=-2, keepdim=True)

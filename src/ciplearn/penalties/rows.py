@@ -16,7 +16,7 @@ from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
 from ciplearn.penalties.row_sample import Pair, RowSample, joined
 
 # Rows mapped to features at a time: large enough for fast matrix products, small enough to stay in cache.
-CHUNK_ROWS = 4096
+CHUNK_ROWS = 1024
 
 # Everything that is chosen on a sample is chosen on rows among these.
 SAMPLE_ROWS = 4096
