@@ -36,7 +36,8 @@ def main(n=2048, batch=512):
         settings = TrainingSettings(gamma=0.0 if operator is None else 1.0, epochs=1, batch_size=batch)
         return lambda: train(network, rows, SquaredError(), settings, operator)
 
-    penalties = {"default": ResidualHSCIC(), BY_VARIABLE: penalty_of(BY_VARIABLE), PAPER: penalty_of(PAPER)}
+    penalties = {"default": ResidualHSCIC().for_outcome(target)}
+    penalties |= {name: penalty_of(name) for name in (BY_VARIABLE, PAPER)}
     operators = [penalty.prepare(rows.right, rows.given) for penalty in penalties.values()]
     without, *others = interleaved(epoch(None), *map(epoch, operators), rounds=5, repeats=1)
     for name, seconds in zip(penalties, others, strict=True):

@@ -4,6 +4,13 @@ import torch
 from ciplearn import datasets
 
 
+def pytest_collection_modifyitems(items):
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+
+
 @pytest.fixture(autouse=True)
 def one_thread_and_a_known_state():
     torch.set_num_threads(1)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
-from ciplearn import CIPRegressor, Independence
+from ciplearn import CIPRegressor, Gaussian, Independence
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.learning import DatasetRows, SquaredError, TrainingRows, TrainingSettings, train
 from ciplearn.penalties import ResidualHSCIC
@@ -66,7 +66,7 @@ def test_dataset_of_items_trains_to_the_weights_of_rows_in_memory(parts, once):
     settings = TrainingSettings(gamma=1.0, epochs=2, batch_size=64)
     trained = []
     for data in (rows, read):
-        penalty = ResidualHSCIC(ridge=1e-3)
+        penalty = ResidualHSCIC(kernel=Gaussian(0.5), ridge=1e-3)
         trained.append(
             train(
                 network(), data, SquaredError(), settings, penalty.prepare(data.right, data.given) if once else penalty

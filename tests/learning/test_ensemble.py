@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from ciplearn import Gaussian, ResidualHSCIC
 from ciplearn._core.errors import InputError
@@ -18,11 +17,6 @@ TARGET = INPUTS.sum(dim=1, keepdim=True)
 ROWS = TrainingRows((INPUTS,), TARGET, right=INPUTS[:, :1], given=INPUTS[:, 1:2])
 SETTINGS = TrainingSettings(epochs=3, batch_size=BATCH, learning_rate=1e-2, seed=7)
 OPERATOR = ResidualHSCIC(kernel=Gaussian(0.2), ridge=1e-3).prepare(ROWS.right, ROWS.given)
-
-
-def network(seed, outputs=1):
-    torch.manual_seed(seed)
-    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, outputs))
 
 
 def alone(module, gamma, objective, target):
@@ -42,7 +36,7 @@ def alone(module, gamma, objective, target):
 
 
 @pytest.mark.parametrize("objective", [SquaredError(), BinaryCrossEntropy()], ids=["squared error", "cross-entropy"])
-def test_stacked_networks_equal_networks_trained_alone(objective):
+def test_stacked_networks_equal_networks_trained_alone(network, objective):
     target = TARGET if isinstance(objective, SquaredError) else (TARGET[:, 0] > 1.5).long()
     rows = TrainingRows((INPUTS,), target, right=ROWS.right, given=ROWS.given)
     gammas = [0.0, 1.0, 5.0]
@@ -53,21 +47,20 @@ def test_stacked_networks_equal_networks_trained_alone(objective):
             torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-3)
 
 
-def test_networks_that_are_passed_stay_as_they_were():
+def test_networks_that_are_passed_stay_as_they_were(network):
     module = network(0)
     before = [part.clone() for part in module.parameters()]
     train_stacked([module], [0.0], ROWS, SquaredError(), SETTINGS, None)
     assert all(torch.equal(a, b) for a, b in zip(module.parameters(), before, strict=True))
 
 
-def test_each_network_needs_its_gamma():
+def test_each_network_needs_its_gamma(network):
     with pytest.raises(InputError, match="2 networks and 1 gammas"):
         train_stacked([network(0), network(1)], [0.0], ROWS, SquaredError(), SETTINGS, None)
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_recorded_steps_on_a_device_equal_steps_on_the_cpu():
+def test_recorded_steps_on_a_device_equal_steps_on_the_cpu(network):
     on_cpu = train_stacked([network(s) for s in range(2)], [0.0, 2.0], ROWS, SquaredError(), SETTINGS, OPERATOR)
     device = torch.device("cuda")
     on_gpu = train_stacked(

@@ -72,6 +72,18 @@ def test_the_worst_of_several_counts_each_in_its_own_unit():
     assert float(found) == pytest.approx(float(operator.operator(y_hat)) / 1e-9)
 
 
+def test_the_worst_of_several_statements_has_the_gradient_of_the_worst():
+    statements = [HSIC(kernel=Gaussian(0.5)).prepare(tensors(20, 1, seed=seed)) for seed in (4, 5, 6)]
+    y_hat, index = tensors(20, 1, seed=3).requires_grad_(), torch.arange(20)
+    units = (1.0, 2.0, 0.5)
+    relative = [statement(y_hat) / unit for statement, unit in zip(statements, units, strict=True)]
+    largest = max(relative)
+    found = Worst(tuple(map(Dependence, statements)), units).penalty(y_hat, y_hat[:0], index, None)
+    assert largest > 1.01 * sorted(relative)[1]
+    torch.testing.assert_close(found, largest)
+    torch.testing.assert_close(torch.autograd.grad(found, y_hat), torch.autograd.grad(largest, y_hat))
+
+
 def rows_with_worlds(n=64):
     """y follows A; each row is imagined with A = 0 and with A = 1."""
     protected = (torch.arange(n) % 2).float()[:, None]
@@ -82,15 +94,10 @@ def rows_with_worlds(n=64):
     return rows, CounterfactualVariance(ImaginedTensors((worlds,), torch.tensor([0.5, 0.5])))
 
 
-def network(seed):
-    torch.manual_seed(seed)
-    return nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-
-
-def test_training_on_imagined_rows_forgets_what_the_protected_variable_did_and_keeps_the_rest():
+def test_training_on_imagined_rows_forgets_what_the_protected_variable_did_and_keeps_the_rest(network):
     rows, invariance = rows_with_worlds()
     settings = TrainingSettings(gamma=100.0, epochs=200, batch_size=16, learning_rate=1e-2)
-    fit = train(network(0), rows, SquaredError(), settings, invariance)
+    fit = train(network(0, inputs=2), rows, SquaredError(), settings, invariance)
     with torch.no_grad():
         answers = fit.module(rows.inputs[0])
         apart = fit.module(invariance.rows.inputs[0][:, 0]) - fit.module(invariance.rows.inputs[0][:, 1])
@@ -100,23 +107,23 @@ def test_training_on_imagined_rows_forgets_what_the_protected_variable_did_and_k
     assert fit.history[-1]["penalty"] < 1e-3
 
 
-def test_stacked_networks_take_the_same_steps_on_imagined_rows():
+def test_stacked_networks_take_the_same_steps_on_imagined_rows(network):
     rows, invariance = rows_with_worlds()
     settings = TrainingSettings(gamma=3.0, epochs=3, batch_size=16, learning_rate=1e-2)
-    alone = train(network(0), rows, SquaredError(), settings, invariance).module
-    stacked = train_stacked([network(0), network(1)], [3.0, 0.0], rows, SquaredError(), settings, invariance)
+    alone = train(network(0, inputs=2), rows, SquaredError(), settings, invariance).module
+    both = [network(0, inputs=2), network(1, inputs=2)]
+    stacked = train_stacked(both, [3.0, 0.0], rows, SquaredError(), settings, invariance)
     with torch.no_grad():
         torch.testing.assert_close(stacked.modules[0](rows.inputs[0]), alone(rows.inputs[0]), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_recorded_steps_on_imagined_rows_end_where_steps_on_the_cpu_do():
+def test_recorded_steps_on_imagined_rows_end_where_steps_on_the_cpu_do(network):
     rows, invariance = rows_with_worlds()
     settings = TrainingSettings(gamma=3.0, epochs=30, batch_size=16, learning_rate=1e-2)
     cuda = torch.device("cuda")
     moved = CounterfactualVariance(invariance.rows.to(cuda))
-    on_cpu = train(network(0), rows, SquaredError(), settings, invariance).module
-    on_gpu = train(network(0).to(cuda), rows.to(cuda), SquaredError(), settings, moved).module.cpu()
+    on_cpu = train(network(0, inputs=2), rows, SquaredError(), settings, invariance).module
+    on_gpu = train(network(0, inputs=2).to(cuda), rows.to(cuda), SquaredError(), settings, moved).module.cpu()
     with torch.no_grad():
         torch.testing.assert_close(on_gpu(rows.inputs[0]), on_cpu(rows.inputs[0]), rtol=1e-3, atol=1e-3)

@@ -11,8 +11,6 @@ from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
 from ciplearn.penalties import HSIC, ResidualHSCIC
 
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-
 
 class Looking(nn.Sequential):
     """A network that looks at its numbers while it runs, which no recording can hold."""
@@ -28,19 +26,14 @@ def rows_of(n=530):
     return TrainingRows((inputs,), target, inputs[:, :1], inputs[:, 1:2])
 
 
-def network(kind=nn.Sequential):
-    torch.manual_seed(0)
-    return kind(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
-
-
-def trained(device, kind=nn.Sequential, epochs=40, **settings):
+def trained(module, device, epochs=40, **settings):
     rows = rows_of().to(torch.device(device))
     operator = ResidualHSCIC(kernel=Gaussian(0.1), ridge=1e-3).prepare(rows.right, rows.given)
     chosen = TrainingSettings(gamma=1.0, epochs=epochs, batch_size=64, **settings)
-    return train(network(kind).to(device), rows, SquaredError(), chosen, operator)
+    return train(module.to(device), rows, SquaredError(), chosen, operator)
 
 
-def test_loss_that_is_not_finite_stops_with_its_step_and_restores_the_epoch_s_start():
+def test_loss_that_is_not_finite_stops_with_its_step_and_restores_the_epoch_s_start(network):
     rows = rows_of()
     rows.target[7] = math.nan
     start = network()
@@ -50,32 +43,31 @@ def test_loss_that_is_not_finite_stops_with_its_step_and_restores_the_epoch_s_st
     assert all(torch.equal(a, b) for a, b in zip(module.parameters(), start.parameters(), strict=True))
 
 
-def test_history_says_nothing_of_a_penalty_that_was_not_computed():
+def test_history_says_nothing_of_a_penalty_that_was_not_computed(network):
     rows = rows_of(60)
     for gamma, said in ((0.0, ["loss"]), (1.0, ["loss", "penalty"])):
-        fit = train(
-            network(), rows, SquaredError(), TrainingSettings(gamma=gamma, epochs=2), HSIC().prepare(rows.right)
-        )
+        operator = HSIC(Gaussian(0.5)).prepare(rows.right)
+        fit = train(network(), rows, SquaredError(), TrainingSettings(gamma=gamma, epochs=2), operator)
         assert [list(record) for record in fit.history] == [said, said]
 
 
-@needs_cuda
+@pytest.mark.gpu
 @pytest.mark.parametrize("kind", [nn.Sequential, Looking], ids=["recorded", "step by step"])
-def test_training_on_a_device_ends_where_training_on_the_cpu_does(kind):
-    here, there = trained("cpu"), trained("cuda", kind)
+def test_training_on_a_device_ends_where_training_on_the_cpu_does(network, kind):
+    here, there = trained(network(), "cpu"), trained(network(kind=kind), "cuda")
     for ours, theirs in zip(here.history, there.history, strict=True):
         assert theirs["loss"] == pytest.approx(ours["loss"], rel=1e-3)
         assert theirs["penalty"] == pytest.approx(ours["penalty"], rel=1e-2, abs=1e-6)
 
 
-@needs_cuda
-def test_mixed_precision_on_a_device():
-    plain, mixed = trained("cuda"), trained("cuda", mixed_precision=True)
+@pytest.mark.gpu
+def test_mixed_precision_on_a_device(network):
+    plain, mixed = trained(network(), "cuda"), trained(network(), "cuda", mixed_precision=True)
     assert mixed.history[-1]["loss"] == pytest.approx(plain.history[-1]["loss"], rel=0.2)
 
 
-@needs_cuda
-def test_loss_that_is_not_finite_on_a_device():
+@pytest.mark.gpu
+def test_loss_that_is_not_finite_on_a_device(network):
     rows = rows_of().to(torch.device("cuda"))
     rows.target[7] = math.nan
     module = network().cuda()
@@ -84,8 +76,8 @@ def test_loss_that_is_not_finite_on_a_device():
     assert all(torch.isfinite(part).all() for part in module.parameters())
 
 
-@needs_cuda
-def test_interrupted_training_on_a_device_goes_on(tmp_path, monkeypatch):
+@pytest.mark.gpu
+def test_interrupted_training_on_a_device_goes_on(network, tmp_path, monkeypatch):
     from ciplearn.learning import checkpoint
 
     monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
@@ -110,7 +102,7 @@ def test_interrupted_training_on_a_device_goes_on(tmp_path, monkeypatch):
         assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-def test_target_without_columns_is_one_output():
+def test_target_without_columns_is_one_output(network):
     rows = rows_of()
     flat = TrainingRows(rows.inputs, rows.target[:, 0])
     histories = [train(network(), some, SquaredError(), TrainingSettings(epochs=2)).history for some in (rows, flat)]
@@ -122,41 +114,23 @@ def on_rows(n):
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    ("module", "rows", "penalty", "words"),
     [
-        (lambda rows, once: train(network(), rows, SquaredError(), once), "no penalty to weigh"),
-        (
-            lambda rows, once: train(network(), rows, SquaredError(), once, on_rows(900)),
-            "prepared on 900 rows, got 530",
-        ),
-        (lambda rows, once: train(network(), rows, SquaredError(), once, on_rows(9)), "prepared on 9 rows, got 530"),
-        (lambda rows, once: train(None, rows, SquaredError(), once, HSIC()), "got NoneType"),
-        (lambda rows, once: train(network(), None, SquaredError(), once, HSIC()), "got NoneType"),
-        (lambda rows, once: TrainingRows((rows.inputs[0].numpy(),), rows.target), "convert it with torch.as_tensor"),
+        (nn.Linear(3, 1), rows_of(), None, "no penalty to weigh"),
+        (nn.Linear(3, 1), rows_of(), on_rows(900), "prepared on 900 rows, got 530"),
+        (nn.Linear(3, 1), rows_of(), on_rows(9), "prepared on 9 rows, got 530"),
+        (nn.Linear(3, 1), rows_of(), ResidualHSCIC(), "no length scale, got .* name one"),
+        (nn.Linear(3, 1), rows_of(), HSIC().prepare(rows_of().right), "no length scale, got .* name one"),
+        (None, rows_of(), HSIC(), "got NoneType"),
+        (nn.Linear(3, 1), None, HSIC(), "got NoneType"),
     ],
 )
-def test_training_that_would_not_be_what_was_asked_for_is_refused(call, words):
+def test_training_that_would_not_be_what_was_asked_for_is_refused(module, rows, penalty, words):
     with pytest.raises(InputError, match=words):
-        call(rows_of(), TrainingSettings(gamma=1.0, epochs=1))
+        train(module, rows, SquaredError(), TrainingSettings(gamma=1.0, epochs=1), penalty)
 
 
-def test_learning_rate_goes_down_along_half_a_cosine():
-    settings = TrainingSettings(epochs=4, learning_rate=0.1)
-    rates = [settings.rate_in(epoch) for epoch in range(5)]
-    assert rates == pytest.approx([0.1, 0.1 * (2 + 2**0.5) / 4, 0.05, 0.1 * (2 - 2**0.5) / 4, 0.0])
-    assert TrainingSettings(epochs=4, learning_rate=0.1, schedule="constant").rate_in(3) == 0.1
-    with pytest.raises(InputError, match="schedule must be 'cosine' or 'constant', got 'step'"):
-        TrainingSettings(schedule="step")
-
-
-def test_training_follows_the_schedule():
-    rows = TrainingRows(inputs=(torch.ones(8, 1),), target=torch.zeros(8, 1))
-    moved = {}
-    for schedule in ("cosine", "constant"):
-        module = nn.Linear(1, 1)
-        nn.init.ones_(module.weight)
-        nn.init.ones_(module.bias)
-        train(module, rows, SquaredError(), TrainingSettings(epochs=10, learning_rate=0.01, schedule=schedule))
-        moved[schedule] = float(2 - module(torch.ones(1, 1)).detach())
-    # Adam's first steps are as long as the learning rate, along the cosine half of it on average.
-    assert moved["cosine"] == pytest.approx(0.55 * moved["constant"], rel=0.02)
+def test_rows_that_are_no_tensors_are_refused():
+    rows = rows_of()
+    with pytest.raises(InputError, match=r"convert it with torch\.as_tensor"):
+        TrainingRows((rows.inputs[0].numpy(),), rows.target)

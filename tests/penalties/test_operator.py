@@ -1,7 +1,12 @@
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
-from ciplearn.kernels import Gaussian, Nystroem
+from ciplearn._core.errors import InputError
+from ciplearn.kernels import Gaussian, Laplace, Nystroem, Product
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, ResidualHSCIC
 
 N = 50
@@ -20,10 +25,11 @@ def test_low_rank_begins_beyond_the_row_limit_and_is_visible():
 
 
 def test_operators_are_compared_by_identity():
-    one, other = HSCIC().prepare(R, S), HSCIC().prepare(R, S)
-    assert one == one
-    assert one != other
-    assert len({one, other}) == 2
+    one = HSCIC().prepare(R, S)
+    # The same kernel, storage and setting in another object.
+    twin = replace(one)
+    assert one != twin
+    assert len({one, twin, one}) == 2
 
 
 def test_chosen_ridge_and_length_scales_can_be_read():
@@ -40,12 +46,27 @@ def test_leave_one_out_also_chooses_an_open_length_scale():
     assert setting.given_kernel.lengthscale < 0.6 * median
 
 
-def test_median_of_the_prediction_kernel_is_read_off_each_call():
-    operator = HSIC(kernel=Gaussian("median")).prepare(R)
-    resolved = HSIC(kernel=Gaussian("median").resolve(Y[:, None])).prepare(R)
-    assert operator(Y) == resolved(Y)
-    # Read off each call, it makes the value blind to the scale of the predictions.
-    torch.testing.assert_close(operator(10 * Y), operator(Y))
+@pytest.mark.parametrize("kernel", [Gaussian("median"), Product(Gaussian(1.0), Laplace("median"))], ids=repr)
+def test_open_length_scale_is_never_read_off_predictions(kernel):
+    penalty = HSIC(kernel=kernel)
+    operator = penalty.prepare(R)
+    stacked = Y[None, :, None], torch.arange(N)
+    for call in (lambda: operator(Y), lambda: penalty(Y, R), lambda: operator.stacked(*stacked)):
+        with pytest.raises(InputError, match=r"no length scale, got .*; name one, .* or use penalty.for_outcome"):
+            call()
+
+
+def test_outcome_settles_an_open_length_scale():
+    outcome = torch.stack([3 * Y, -Y], dim=1)
+    distances = (outcome[:, None] - outcome[None, :]).square().mean(dim=2)
+    expected = math.sqrt(float(distances.mean()))
+    settled = HSIC(kernel=Gaussian("median")).for_outcome(outcome)
+    assert settled.kernel.lengthscale == pytest.approx(expected)
+    assert settled.prepare(R)(Y) == HSIC(kernel=Gaussian(settled.kernel.lengthscale)).prepare(R)(Y)
+    assert HSIC(kernel=Gaussian(0.3)).for_outcome(outcome).kernel == Gaussian(0.3)
+    assert HSIC().for_outcome(np.full(9, 2)).kernel == Gaussian(1.0)
+    mixed = HSIC(kernel=Product(Gaussian(0.3), Laplace())).for_outcome(outcome).kernel
+    assert mixed == Product(Gaussian(0.3), Laplace(settled.kernel.lengthscale))
 
 
 def test_batch_of_all_rows_in_another_order_equals_the_whole():
@@ -74,7 +95,7 @@ def test_penalties_are_values():
 def test_rows_in_the_hundred_thousands_need_no_square_matrix():
     n = 200_000
     right, given = torch.rand(n, 1), torch.rand(n, 1)
-    operator = ResidualHSCIC(features=Nystroem(16), ridge=1e-3, rank=24).prepare(right, given)
+    operator = ResidualHSCIC(kernel=Gaussian(0.3), features=Nystroem(16), ridge=1e-3, rank=24).prepare(right, given)
     assert operator.storage.width <= 24
     rows = torch.arange(0, n, 1000)
     y_hat = right[rows].requires_grad_()

@@ -23,7 +23,6 @@ from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.gamma_search import GammaSearch
 from ciplearn.estimators.preparation import Prepared
 from ciplearn.estimators.tables import split_rows
-from ciplearn.kernels import Gaussian
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.learning.settings import TrainingSettings, chosen_device
@@ -157,8 +156,7 @@ def _penalty(name: str | None, *, conditional: bool) -> Penalty | None:
         return None
     if name == "hscic-paper":
         return HSCIC.paper()
-    # Predictions are scaled to [0, 1], where differences of a tenth count.
-    return _PENALTIES[name](kernel=Gaussian(0.1))
+    return _PENALTIES[name]()
 
 
 def refuse_before_training(rows: TrainingTable, plan: Plan) -> None:

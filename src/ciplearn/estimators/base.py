@@ -33,7 +33,6 @@ from ciplearn.estimators.preparation import (
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, warn_of_unseen
 from ciplearn.kernels import Gaussian, Kernel
-from ciplearn.kernels.base import StationaryKernel
 from ciplearn.kernels.mixed import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, Worst
@@ -321,9 +320,7 @@ class CIPEstimator(BaseEstimator, ABC):
         if not isinstance(penalty, Penalty):
             raise InputTypeError(f"penalty must be a penalty, got {penalty!r}; pass for example HSCIC().")
         changes: dict[str, Kernel] = {}
-        if isinstance(penalty.kernel, StationaryKernel) and penalty.kernel.is_open:
-            # Read off the predictions it would shrink with them, and only a constant would be punished less.
-            changes["kernel"] = replace(penalty.kernel, lengthscale=self._prediction_kernel().lengthscale)  # type: ignore[type-var]
+        changes["kernel"] = penalty.kernel.with_lengthscale(self._prediction_kernel().width)
         if hasattr(penalty, "right_kernel"):
             changes["right_kernel"] = mixed_kernel(penalty.right_kernel, right.categories)
         if hasattr(penalty, "given_kernel") and given.columns:

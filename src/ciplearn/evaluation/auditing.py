@@ -283,7 +283,8 @@ def _some(n: int, most: int, generator: np.random.Generator) -> Array:
 
 def _hscic(sides: Sides) -> float:
     left, right, given = sides.left, sides.right, sides.given
+    kernel = left.kernel.resolve(left.rows)
     if given is None:
-        return float(HSIC(kernel=left.kernel, right_kernel=right.kernel)(left.rows, right.rows))
-    penalty = HSCIC(kernel=left.kernel, right_kernel=right.kernel, given_kernel=given.kernel, center=True)
+        return float(HSIC(kernel=kernel, right_kernel=right.kernel)(left.rows, right.rows))
+    penalty = HSCIC(kernel=kernel, right_kernel=right.kernel, given_kernel=given.kernel, center=True)
     return float(penalty(left.rows, right.rows, given.rows))

@@ -55,6 +55,10 @@ class Kernel(ABC):
         """Return this kernel with every open length scale read off the rows of ``x``."""
 
     @abstractmethod
+    def with_lengthscale(self, lengthscale: float) -> Self:
+        """Return this kernel with every open length scale set to a number."""
+
+    @abstractmethod
     def widened(self, factor: float) -> Self:
         """Return this resolved kernel with its length scales multiplied by ``factor``."""
 
@@ -120,7 +124,11 @@ class StationaryKernel(Kernel, ABC):
             return self
         rows = self.select(x.detach())
         rows = rows[sample_rows(rows.shape[0], MEDIAN_ROWS, seed=0).to(rows.device)].double()
-        return replace(self, lengthscale=self.median_distance(rows))  # type: ignore[type-var]
+        return self.with_lengthscale(self.median_distance(rows))
+
+    def with_lengthscale(self, lengthscale: float) -> Self:
+        """Return this kernel with a number for its length scale, if it is open."""
+        return replace(self, lengthscale=lengthscale) if self.is_open else self  # type: ignore[type-var]
 
     def widened(self, factor: float) -> Self:
         """Return this kernel with its length scale multiplied by ``factor``."""
@@ -155,6 +163,10 @@ class ScalelessKernel(Kernel, ABC):
         return False
 
     def resolve(self, x: Tensor) -> Self:
+        """Return the kernel itself."""
+        return self
+
+    def with_lengthscale(self, lengthscale: float) -> Self:
         """Return the kernel itself."""
         return self
 

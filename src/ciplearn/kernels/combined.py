@@ -46,6 +46,10 @@ class CombinedKernel(Kernel, ABC):
         """Resolve every part."""
         return type(self)(*(part.resolve(x) for part in self.parts))
 
+    def with_lengthscale(self, lengthscale: float) -> Self:
+        """Set it in every part where it is open."""
+        return type(self)(*(part.with_lengthscale(lengthscale) for part in self.parts))
+
     def widened(self, factor: float) -> Self:
         """Widen every part."""
         return type(self)(*(part.widened(factor) for part in self.parts))

@@ -58,6 +58,8 @@ def largest_allowed_gamma(
     inside, outside = low, high
     for _ in range(max_trials - len(tried)):
         middle = math.sqrt(inside * outside)
+        if middle in tried:  # no number lies between them
+            break
         tried[middle] = allowed(value_of(middle))
         inside, outside = (middle, outside) if tried[middle] else (inside, middle)
     return ChosenGamma(max(gamma for gamma, is_allowed in tried.items() if is_allowed), "")

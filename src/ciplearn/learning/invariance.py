@@ -79,11 +79,6 @@ class Dependence(Invariance):
         """The operator's."""
         return self.operator.n_rows
 
-    @property
-    def can_be_recorded(self) -> bool:
-        """A length scale that is read off each batch is a look at the device's numbers."""
-        return not self.operator.kernel.is_open
-
     def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
         """Evaluate the operator on the batch."""
         if predictions.dim() == 3:

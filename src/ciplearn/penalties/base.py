@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -24,7 +26,7 @@ DEFAULT_FEATURES = Nystroem(n_features=128)
 # Beyond that many rows, the most columns of a factor; half of them do where few columns are involved.
 DEFAULT_RANK = 256
 
-# Reads its length scale off the data.
+# On variables its length scale is read off the data; on predictions it is left to be settled.
 DEFAULT_KERNEL = Gaussian("median")
 
 
@@ -36,7 +38,8 @@ class Penalty(ABC):
     Attributes
     ----------
     kernel : Kernel
-        Of the predictions.
+        Of the predictions. A length scale that is left open, ``"median"``, is never read off predictions, with which it
+        would shrink: an estimator settles it, `for_outcome` does, or the number is named.
     """
 
     kernel: Kernel
@@ -61,6 +64,22 @@ class Penalty(ABC):
         same_device(y_hat.device, "y_hat", right.device, "right")
         # One evaluation does not pay for a factor.
         return self._operator(self._rows(right, given))(y_hat)
+
+    def for_outcome(self, outcome: Any) -> Self:
+        """Return this penalty with an open length scale of its kernel on predictions settled by the outcome.
+
+        That is √2 times the outcome's standard deviation, the root mean squared distance between two outcomes; with
+        several columns, the mean is over them too.
+
+        Parameters
+        ----------
+        outcome : Tensor or array, shape (n,) or (n, d)
+            What is predicted, in the units of the predictions.
+        """
+        values = as_rows(outcome, "outcome", integers=True).double()
+        spread = math.sqrt(2 * float(values.var(dim=0, correction=0).mean()))
+        # Around an outcome that never changes any unit will do.
+        return replace(self, kernel=self.kernel.with_lengthscale(spread or 1.0))  # type: ignore[type-var]
 
     def prepare(self, right: Any, given: Any = None) -> Operator:
         """Return the operator Q of these rows; everything expensive happens here, once and without gradients."""

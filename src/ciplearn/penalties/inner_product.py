@@ -71,11 +71,11 @@ def inner_product(
 
 def stacked_inner_products(kernel: Kernel, y_hat: Tensor, block: Tensor, off: float, on: float) -> Tensor:
     """Return `inner_product` for k predictions of the same rows, shape (k, b, d), as a vector of length k."""
-    if isinstance(kernel, Gaussian) and not kernel.is_open:
+    if isinstance(kernel, Gaussian):
         y_hat = kernel.select(y_hat)
         return GaussianBlockProduct.apply(y_hat, block, kernel.scale(y_hat.shape[-1]), off, on)
     storage = DenseMatrix(block)
-    values = [inner_product(kernel.resolve(one), one, storage, None, off, on, None) for one in y_hat]
+    values = [inner_product(kernel, one, storage, None, off, on, None) for one in y_hat]
     return torch.stack(values)
 
 

@@ -35,8 +35,7 @@ class Operator:
     Attributes
     ----------
     kernel : Kernel
-        Of the predictions. A length scale of ``"median"`` is read off the predictions at hand in each call and taken as
-        constant: no gradient flows through it.
+        Of the predictions; its length scale must be a number by the time it is called.
     storage : DenseMatrix, Factor or ElementwiseProduct
         Q as a matrix, or as short vectors per row.
     setting : Setting
@@ -80,17 +79,19 @@ class Operator:
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         same_device(y_hat.device, "y_hat", self.storage.device, "the operator")
         index = self._checked_rows(rows, y_hat)
+        _refuse_open(self.kernel)
         if y_hat.dtype in (torch.float16, torch.bfloat16):
             y_hat = y_hat.float()
         n, b = self.n_rows, y_hat.shape[0]
         off, on = n * (n - 1) / (b * (b - 1)), n / b
-        return inner_product(self.kernel.resolve(y_hat), y_hat, self.storage, index, off, on, spread=_spread(y_hat))
+        return inner_product(self.kernel, y_hat, self.storage, index, off, on, spread=_spread(y_hat))
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
         """Return the penalty of k models' predictions for the same batch, one value per model.
 
         For training loops that have checked their rows: nothing is checked here, so nothing waits for the device.
         """
+        _refuse_open(self.kernel)
         n, b = self.n_rows, y_hat.shape[1]
         off, on = n * (n - 1) / (b * (b - 1)), n / b
         block = self.storage.block(rows).to(y_hat.dtype)
@@ -166,6 +167,15 @@ class Operator:
                 f"replacement."
             )
         return index.to(self.storage.device)
+
+
+def _refuse_open(kernel: Kernel) -> None:
+    """Refuse a kernel on predictions whose length scale nobody has settled."""
+    if kernel.is_open:
+        raise InputError(
+            f"The kernel on predictions has no length scale, got {kernel}; name one, for example Gaussian(1.0), or use "
+            f"penalty.for_outcome(y), because read off the predictions it would shrink with them."
+        )
 
 
 def _spread(y_hat: Tensor) -> float | None:
