@@ -3,12 +3,18 @@
 from ciplearn.doubt.bounds import CounterfactualBounds, counterfactual_bounds
 from ciplearn.doubt.falsification import Falsification, falsify
 from ciplearn.doubt.graph_sensitivity import Sensitivity, sensitivity
+from ciplearn.doubt.hidden_confounding import HiddenConfounding, hidden_confounding
+from ciplearn.doubt.mechanism_sensitivity import MechanismSensitivity, mechanism_sensitivity
 
 __all__ = [
     "CounterfactualBounds",
     "Falsification",
+    "HiddenConfounding",
+    "MechanismSensitivity",
     "Sensitivity",
     "counterfactual_bounds",
     "falsify",
+    "hidden_confounding",
+    "mechanism_sensitivity",
     "sensitivity",
 ]

@@ -1,0 +1,262 @@
+"""`hidden_confounding`: VCF if an unobserved cause moved a protected variable and another node [kilbertus2019].
+
+Let B = f(pa) + U_B, and let U_A be what the parents of A leave of A. If the two noises have correlation ρ and are jointly
+normal, then
+
+    E[B | pa, A, pa_A] = f(pa) + ρ (σ_B / σ_A) U_A,
+
+so that for each ρ the mechanism f is a regression of B − ρ (σ_B / σ_A) U_A on the parents of B. Data cannot tell ρ: they
+fit every value of it alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import holds_numbers
+from ciplearn._core.errors import GraphError, InputError
+from ciplearn._core.random import RandomState, as_generator, as_seed
+from ciplearn.causal import CausalGraph
+from ciplearn.doubt.falsification import table_columns
+from ciplearn.evaluation.encoding import Variable
+from ciplearn.evaluation.regression import Menu, Regression
+from ciplearn.evaluation.vcf import variance_of_counterfactuals
+from ciplearn.scm import AdditiveNoise, fit_scm
+from ciplearn.scm.estimated_model import EstimatedModel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GRID = (-0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6)
+
+# Draws of a covariate from its own law, over which its part in a node is averaged.
+_DRAWS = 20
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenConfounding:
+    """The answer of `hidden_confounding`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Per node and ρ: ``node``, ``rho``, ``vcf``, ``relative``.
+    benchmarks : DataFrame
+        Per node and observed common cause: ``node``, ``covariate``, ``rho``, the correlation that the noises would have
+        if the covariate were not in the table.
+    protected : str
+    """
+
+    table: pd.DataFrame
+    benchmarks: pd.DataFrame
+    protected: str
+
+    def crossing(self, threshold: float, measure: str = "vcf") -> dict[str, float]:
+        """Return per node the ρ nearest to zero at which ``"vcf"`` or ``"relative"`` crosses a threshold, else NaN.
+
+        Between the values of ρ that were tried the curve is taken as straight.
+        """
+        if measure not in ("vcf", "relative"):
+            raise InputError(f"measure must be 'vcf' or 'relative', got {measure!r}.")
+        return {
+            str(node): _crossing(curve["rho"].to_numpy(), curve[measure].to_numpy() - threshold)
+            for node, curve in self.table.groupby("node", sort=False)
+        }
+
+    def __str__(self) -> str:
+        said = []
+        for node, curve in self.table.groupby("node", sort=False):
+            low, high = curve["vcf"].min(), curve["vcf"].max()
+            said.append(
+                f"If a hidden cause correlated the noises of {self.protected} and {node} by {curve['rho'].min():g} to "
+                f"{curve['rho'].max():g}, VCF would lie between {low:.3g} and {high:.3g}."
+            )
+        if len(self.benchmarks):
+            strongest = self.benchmarks.loc[self.benchmarks["rho"].abs().idxmax()]
+            said.append(
+                f"For comparison, {strongest['covariate']} would correlate the noises of {self.protected} and "
+                f"{strongest['node']} by {strongest['rho']:.2g} if it were hidden."
+            )
+        return " ".join(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data."""
+        tables = {"table": self.table, "benchmarks": self.benchmarks}
+        return {
+            "protected": self.protected,
+            **{name: part.astype(object).where(part.notna(), None).to_dict("records") for name, part in tables.items()},
+            "sentence": str(self),
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw VCF over ρ, one curve per node, with a mark where an observed covariate would stand."""
+        import matplotlib.pyplot as plt
+
+        axes = plt.subplots()[1] if ax is None else ax
+        for node, curve in self.table.groupby("node", sort=False):
+            axes.plot(curve["rho"], curve["vcf"], marker="o", label=str(node))
+        for row in self.benchmarks.itertuples():
+            axes.axvline(row.rho, linestyle=":", color="grey")
+            axes.annotate(str(row.covariate), (row.rho, axes.get_ylim()[1]), rotation=90, va="top", ha="right")
+        axes.set_xlabel(f"correlation ρ of the noises of {self.protected} and the node")
+        axes.set_ylabel("VCF")
+        axes.legend()
+        return axes
+
+
+def hidden_confounding(
+    model: Any,
+    graph: CausalGraph,
+    table: pd.DataFrame,
+    protected: str,
+    nodes: Sequence[str] | None = None,
+    rho: Sequence[float] = _GRID,
+    random_state: RandomState = 0,
+    *,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    n_points: int = 300,
+    n_interventions: int = 100,
+) -> HiddenConfounding:
+    """Measure VCF for a range of correlations between the noises of a protected node and of others, one at a time.
+
+    Parameters
+    ----------
+    model
+        A finished predictor, as in `variance_of_counterfactuals`.
+    graph : CausalGraph
+        Without latent nodes and bidirected edges; the hidden cause is what is varied.
+    table : DataFrame
+        Complete rows.
+    protected : str
+        A node of numbers, or of two labels.
+    nodes : list of str, optional
+        Nodes of numbers with parents whose noise may be correlated with that of A. Default: the children of A that hold
+        numbers.
+    rho : list of float
+        Correlations strictly between −1 and 1.
+    random_state : int, Generator, RandomState or None
+    inputs, method, n_points, n_interventions
+        See `variance_of_counterfactuals`.
+    """
+    graph.known_observed((protected,), "protected")
+    if graph.latent or graph.bidirected:
+        raise GraphError(
+            "The graph has hidden causes already; draw it without latent nodes and bidirected edges, and vary rho."
+        )
+    for value in rho:
+        if not -1 < value < 1:
+            raise InputError(
+                f"A correlation lies strictly between -1 and 1, got {value!r}; pass for example rho=[0.3]."
+            )
+    table_columns(graph, table)
+    chosen = _nodes(graph, table, protected, nodes)
+    generator, seed = as_generator(random_state), as_seed(random_state)
+    base = fit_scm(graph, table, random_state=seed)
+    own = _left_of(_as_numbers(table[protected], protected), table, graph.parents(protected), generator)
+    rows = []
+    for node in chosen:
+        for value in rho:
+            scm = _with_correlation(base, table, own, node, float(value), seed)
+            found = variance_of_counterfactuals(
+                model, scm, table, [protected], n_points, n_interventions, seed, inputs=inputs, method=method
+            )
+            rows.append({"node": node, "rho": float(value), "vcf": found.value, "relative": found.relative})
+    benchmarks = [
+        {"node": node, "covariate": covariate, "rho": _if_hidden(base, table, protected, node, covariate, generator)}
+        for node in chosen
+        for covariate in graph.parents(node)
+        if covariate in graph.parents(protected)
+    ]
+    return HiddenConfounding(
+        pd.DataFrame(rows), pd.DataFrame(benchmarks, columns=["node", "covariate", "rho"]), protected
+    )
+
+
+def _nodes(graph: CausalGraph, table: pd.DataFrame, protected: str, asked: Sequence[str] | None) -> tuple[str, ...]:
+    if asked is None:
+        asked = [node for node in graph.children(protected) if node in table and holds_numbers(table[node])]
+        if not asked:
+            raise InputError(f"{protected} has no child that holds numbers; name nodes.")
+    for node in graph.known_observed(asked, "nodes"):
+        if node == protected or not graph.parents(node) or not holds_numbers(table[node]):
+            raise InputError(f"{node} must be another node of numbers with parents, so that its noise can be varied.")
+    return tuple(asked)
+
+
+def _as_numbers(column: pd.Series, name: str) -> Array:  # (n,)
+    if holds_numbers(column):
+        return column.to_numpy(dtype=float)
+    codes, levels = pd.factorize(column.astype(object))
+    if len(levels) != 2:
+        raise InputError(f"{name} has {len(levels)} labels; a correlation of its noise needs numbers or two labels.")
+    return codes.astype(float)
+
+
+def _left_of(values: Array, table: pd.DataFrame, parents: Sequence[str], generator: np.random.Generator) -> Array:
+    """What a regression on the parents leaves, mean zero."""
+    centred = values - values.mean()
+    if not parents:
+        return centred
+    target = Variable.of(pd.DataFrame({"value": centred}), "value").rows
+    menu = Menu(Variable.of(table[list(parents)], "parents"), generator)
+    return Regression.of(target, menu).residuals[:, 0].numpy() * centred.std()
+
+
+def _with_correlation(
+    base: EstimatedModel, table: pd.DataFrame, own: Array, node: str, rho: float, seed: int
+) -> EstimatedModel:
+    """The model whose mechanism of ``node`` is what it must be if its noise has correlation ρ with A's."""
+    if rho == 0:
+        left = table[node].to_numpy(dtype=float)
+    else:
+        mechanism = fit_scm(base.graph, table, {node: AdditiveNoise()}, seed, like=base)
+        spread = float(np.std(mechanism.abduct(table).noise[node]))
+        # The noise keeps 1 − ρ² of its variance once A's is known.
+        left = table[node].to_numpy(dtype=float) - rho / math.sqrt(1 - rho**2) * spread * own / own.std()
+    fitted = fit_scm(base.graph, table.assign(**{node: left}), {node: AdditiveNoise()}, seed, like=base)
+    return base.replaced({node: fitted.mechanisms[node]})
+
+
+def _if_hidden(
+    base: EstimatedModel,
+    table: pd.DataFrame,
+    protected: str,
+    node: str,
+    covariate: str,
+    generator: np.random.Generator,
+) -> float:
+    """The correlation of the noises of A and of a node to which a common cause would be added, were it not seen."""
+    graph = base.graph
+    rest = [parent for parent in graph.parents(protected) if parent != covariate]
+    mine = _left_of(_as_numbers(table[protected], protected), table, rest, generator)
+    held = {parent: table[parent].to_numpy() for parent in graph.parents(node)}
+    average = np.mean(
+        [
+            base.counterfactual(table, {**held, covariate: generator.permutation(held[covariate])})[node].to_numpy()
+            for _ in range(_DRAWS)
+        ],
+        axis=0,
+    )
+    noise = base.abduct(table).noise[node]
+    # What the covariate does to the node joins its noise.
+    joined = np.asarray(noise, dtype=float).reshape(len(table), -1)[:, 0] + table[node].to_numpy() - average
+    return float(np.corrcoef(mine, joined)[0, 1])
+
+
+def _crossing(rho: Array, above: Array) -> float:
+    order = np.argsort(rho)
+    rho, above = rho[order], above[order]
+    found = [float(r) for r, a in zip(rho, above, strict=True) if a == 0]
+    for place in np.flatnonzero(above[:-1] * above[1:] < 0):
+        step = above[place] / (above[place] - above[place + 1])
+        found.append(float(rho[place] + step * (rho[place + 1] - rho[place])))
+    return min(found, key=abs, default=math.nan)

@@ -1,0 +1,85 @@
+"""`mechanism_sensitivity`: the range of VCF over mechanisms that fit about equally well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.errors import InputTypeError
+from ciplearn._core.random import RandomState, as_seed
+from ciplearn.causal.names import Names
+from ciplearn.evaluation.vcf import variance_of_counterfactuals
+from ciplearn.scm.estimated_model import EstimatedModel
+
+
+@dataclass(frozen=True, eq=False)
+class MechanismSensitivity:
+    """The answer of `mechanism_sensitivity`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        ``node``, ``mechanism``, ``vcf`` and ``relative``; the first row is the model as chosen.
+    ambiguities : tuple of str
+        Sentences on nodes whose noise is known up to its sign or order only.
+    """
+
+    table: pd.DataFrame
+    ambiguities: tuple[str, ...]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The smallest and largest VCF."""
+        return float(self.table["vcf"].min()), float(self.table["vcf"].max())
+
+    def __str__(self) -> str:
+        (low, high), others = self.interval, len(self.table) - 1
+        said = f"Over {others} other mechanisms that fit about as well, VCF lies between {low:.3g} and {high:.3g}."
+        if not others:
+            said = f"No other mechanism fits about as well; VCF is {low:.3g}."
+        return " ".join([said, *self.ambiguities])
+
+
+def mechanism_sensitivity(
+    model: Any,
+    scm: EstimatedModel,
+    table: pd.DataFrame,
+    protected: Names,
+    random_state: RandomState = 0,
+    *,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    n_points: int = 300,
+    n_interventions: int = 100,
+) -> MechanismSensitivity:
+    """Exchange the mechanism of one descendant of A at a time for each other that predicts held-out rows as well.
+
+    Parameters
+    ----------
+    model
+        A finished predictor, as in `variance_of_counterfactuals`.
+    scm : EstimatedModel
+        Of `fit_scm`.
+    table : DataFrame
+    protected : name or list of names
+    random_state : int, Generator, RandomState or None
+    inputs, method, n_points, n_interventions
+        See `variance_of_counterfactuals`.
+    """
+    if not isinstance(scm, EstimatedModel):
+        raise InputTypeError(f"scm must be a model of fit_scm, got {type(scm).__name__}; a known one has no rivals.")
+    seed = as_seed(random_state)
+    variants = [("", "as chosen", scm)]
+    for node in scm.graph.topological_order():
+        if node in scm.graph.descendants(protected) and node not in scm.graph.known(protected):
+            variants += [(node, name, other) for name, other in scm.variants(node).items()]
+    rows = []
+    for node, name, variant in variants:
+        found = variance_of_counterfactuals(
+            model, variant, table, protected, n_points, n_interventions, seed, inputs=inputs, method=method
+        )
+        rows.append({"node": node, "mechanism": name, "vcf": found.value, "relative": found.relative})
+    return MechanismSensitivity(pd.DataFrame(rows), tuple(finding.sentence for finding in scm.ambiguities))

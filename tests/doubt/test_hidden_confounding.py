@@ -1,0 +1,99 @@
+import json
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+from ciplearn import CausalGraph, fit_scm
+from ciplearn._core.errors import GraphError, InputError
+from ciplearn.doubt import hidden_confounding, mechanism_sensitivity
+
+GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L")
+RHO = 0.5
+
+
+def confounded(n=3000, rho=RHO):
+    """L = S + A + U_L with corr(U_A, U_L) = ρ; S is a common cause that is seen."""
+    draw = np.random.default_rng(0)
+    s, u, v = draw.normal(size=(3, n))
+    a = s + u
+    return pd.DataFrame({"S": s, "A": a, "L": s + a + rho * u + (1 - rho**2) ** 0.5 * v})
+
+
+def through(frame):
+    return frame["L"]
+
+
+@pytest.fixture(scope="module")
+def found():
+    small = {"n_points": 80, "n_interventions": 60}
+    return hidden_confounding(through, GRAPH, confounded(), "A", rho=[-0.5, 0.0, 0.5], inputs=["L"], **small)
+
+
+def test_the_true_correlation_gives_the_true_vcf(found):
+    vcf = found.table.set_index("rho")["vcf"]
+    # One unit of A moves L by 1, or as regression has it by 1 + ρ; Var A = 2.
+    assert vcf[0.5] == pytest.approx(2, rel=0.15)
+    assert vcf[0.0] == pytest.approx(2 * 1.5**2, rel=0.15)
+    assert vcf[-0.5] > vcf[0.0]
+
+
+def test_the_crossing_lies_between_the_values_around_it(found):
+    vcf = found.table.set_index("rho")["vcf"]
+    threshold = (vcf[0.0] + vcf[0.5]) / 2
+    assert found.crossing(threshold) == {"L": pytest.approx(0.25)}
+    assert np.isnan(found.crossing(100.0)["L"])
+    with pytest.raises(InputError, match="measure must be"):
+        found.crossing(1.0, "mse")
+
+
+def test_an_observed_cause_says_what_is_much(found):
+    # As regression has it, L = S / 2 + 3 A / 2 + V with Var V = 3/4. Without S the noise of A is A itself, of variance 2,
+    # and that of L is S / 2 + V, of variance 1.
+    assert list(found.benchmarks["covariate"]) == ["S"]
+    assert found.benchmarks["rho"][0] == pytest.approx(0.5 / 2**0.5, abs=0.05)
+    assert "S would correlate the noises of A and L" in str(found)
+
+
+def test_the_result_is_json_and_a_picture(found):
+    mpl.use("Agg")
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["protected"] == "A"
+    axes = found.plot()
+    assert axes.get_ylabel() == "VCF"
+    mpl.pyplot.close(axes.figure)
+
+
+def test_two_labels_have_a_noise_and_three_have_none():
+    table = confounded(300)
+    two = table.assign(A=np.where(table["A"] > 0, "u", "v"))
+    found = hidden_confounding(through, GRAPH, two, "A", rho=[0.0, 0.3], inputs=["L"], n_points=20, n_interventions=10)
+    assert found.table["vcf"].notna().all()
+    three = table.assign(A=pd.cut(table["A"], 3, labels=list("abc")).astype(str))
+    with pytest.raises(InputError, match="A has 3 labels"):
+        hidden_confounding(through, GRAPH, three, "A", rho=[0.3])
+
+
+@pytest.mark.parametrize("rho", [1, -1.0, 2, float("nan")])
+def test_correlations_of_one_or_more_are_refused(rho):
+    with pytest.raises(InputError, match="strictly between -1 and 1"):
+        hidden_confounding(through, GRAPH, confounded(100), "A", rho=[rho])
+
+
+def test_graphs_with_hidden_causes_and_odd_nodes_are_refused():
+    hidden = CausalGraph(directed=GRAPH.directed, bidirected=[("A", "L")])
+    with pytest.raises(GraphError, match="hidden causes already"):
+        hidden_confounding(through, hidden, confounded(100), "A")
+    with pytest.raises(InputError, match="S must be another node of numbers with parents"):
+        hidden_confounding(through, GRAPH, confounded(100), "A", nodes=["S"])
+
+
+def test_mechanisms_that_fit_as_well_give_a_range():
+    table = confounded(400, rho=0.0)
+    scm = fit_scm(GRAPH, table)
+    found = mechanism_sensitivity(through, scm, table, ["A"], inputs=["L"], n_points=40, n_interventions=20)
+    assert found.table["mechanism"][0] == "as chosen"
+    assert len(found.table) == 1 + len(scm.variants("L"))
+    low, high = found.interval
+    assert low <= found.table["vcf"][0] <= high
+    assert f"{low:.3g}" in str(found)
