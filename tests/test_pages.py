@@ -41,8 +41,17 @@ def test_page_on_graphs_says_what_it_shows(capsys):
 
 
 def test_page_on_doubt_says_what_it_shows(capsys):
-    exec("\n".join(python_on("docs/doubt.md")), {})
-    assert "P(Y = 0 had X been 0 | X = 1, Y = 1) lies in [0.5, 0.75]. Sharp, " in capsys.readouterr().out
+    names = {}
+    exec("\n".join(python_on("docs/doubt.md")), names)
+    printed = capsys.readouterr().out
+    assert "P(Y = 0 had X been 0 | X = 1, Y = 1) lies in [0.5, 0.75]. Sharp, " in printed
+    assert "The graph is refuted at the 5% level by Y ⊥ {S} | {L}" in printed
+    assert "False False" in printed
+    drawn, truth = names["swing"].table["vcf"]
+    assert drawn == pytest.approx(0.5, abs=0.15)
+    assert truth == pytest.approx(0, abs=1e-9)
+    assert not names["swing"].table["refuted"].any()
+    assert "S would correlate the noises of A and L" in printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

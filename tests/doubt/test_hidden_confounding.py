@@ -49,8 +49,8 @@ def test_the_crossing_lies_between_the_values_around_it(found):
 
 
 def test_an_observed_cause_says_what_is_much(found):
-    # As regression has it, L = S / 2 + 3 A / 2 + V with Var V = 3/4. Without S the noise of A is A itself, of variance 2,
-    # and that of L is S / 2 + V, of variance 1.
+    # As regression has it, L = S / 2 + 3 A / 2 + V with Var V = 3/4. Without S the noise of A is A itself, of variance
+    # 2, and that of L is S / 2 + V, of variance 1.
     assert list(found.benchmarks["covariate"]) == ["S"]
     assert found.benchmarks["rho"][0] == pytest.approx(0.5 / 2**0.5, abs=0.05)
     assert "S would correlate the noises of A and L" in str(found)

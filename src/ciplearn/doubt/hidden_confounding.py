@@ -1,12 +1,12 @@
 """`hidden_confounding`: VCF if an unobserved cause moved a protected variable and another node [kilbertus2019].
 
-Let B = f(pa) + U_B, and let U_A be what the parents of A leave of A. If the two noises have correlation ρ and are jointly
-normal, then
+Let B = f(pa) + U_B, and let U_A be what the parents of A leave of A. If the two noises have correlation ρ and are
+jointly normal, then
 
     E[B | pa, A, pa_A] = f(pa) + ρ (σ_B / σ_A) U_A,
 
-so that for each ρ the mechanism f is a regression of B − ρ (σ_B / σ_A) U_A on the parents of B. Data cannot tell ρ: they
-fit every value of it alike.
+so that for each ρ the mechanism f is a regression of B − ρ (σ_B / σ_A) U_A on the parents of B. Data cannot tell ρ:
+they fit every value of it alike.
 """
 
 from __future__ import annotations
