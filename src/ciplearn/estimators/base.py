@@ -241,6 +241,10 @@ class CIPEstimator(BaseEstimator, ABC):
         """The default network, not yet trained; around zero where it is added to another."""
 
     @abstractmethod
+    def _constant_output(self, target: Tensor) -> Tensor:
+        """What a network that knows nothing of a row should return, shape (1, outputs)."""
+
+    @abstractmethod
     def _prediction_kernel(self) -> Gaussian:
         """The kernel on predictions, where a penalty leaves its length scale open."""
 

@@ -71,6 +71,10 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         return Perceptron(n_inputs, self.hidden, n_outputs, generator=generator)
 
+    def _constant_output(self, target: Tensor) -> Tensor:
+        shares = target.bincount(minlength=len(self.classes_)) / len(target)
+        return torch.logit(shares[1:])[None] if len(self.classes_) == 2 else shares.log()[None]
+
     def _prediction_kernel(self) -> Gaussian:
         # Wider, and it sees little but means; much narrower, and it bars the way from the constant that training starts
         # at, because it punishes any spread that chance correlates.

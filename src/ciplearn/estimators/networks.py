@@ -102,6 +102,55 @@ class InvariantPath(nn.Module):
         return self.path(table[:, self.places]) + self.rest(table, *further)
 
 
+class LineNetwork(nn.Module):
+    """Ŷ = g(inputs that do not descend from A) + s (f(all inputs) − g), on the scale of the predictions.
+
+    Parameters
+    ----------
+    path : nn.Module
+        g; without unchanged inputs a constant, see `Constant`.
+    rest : nn.Module
+        f, the unconstrained network.
+    places : sequence of int
+        Where the inputs of g stand among those of the table.
+    share : float
+        s², the share of f's variance of counterfactuals that is kept.
+    labels : bool
+        Whether outputs are logits: probabilities are mixed then, and returned as logits.
+    """
+
+    places: Tensor
+
+    def __init__(self, path: nn.Module, rest: nn.Module, places: Sequence[int], share: float, labels: bool) -> None:
+        super().__init__()
+        self.path, self.rest, self.share, self.labels = path, rest, float(share), bool(labels)
+        self.register_buffer("places", torch.tensor(list(places), dtype=torch.int64))
+
+    def forward(self, table: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
+        """Mix both answers."""
+        strict, free = self.path(table[:, self.places]), self.rest(table)
+        s = math.sqrt(self.share)
+        if not self.labels:
+            return torch.lerp(strict, free, s)
+        if strict.shape[1] == 1:
+            return torch.logit(torch.lerp(strict.sigmoid(), free.sigmoid(), s), eps=1e-7)
+        return torch.lerp(strict.softmax(dim=1), free.softmax(dim=1), s).clamp_min(1e-12).log()
+
+
+class Constant(nn.Module):
+    """The same outputs for every row."""
+
+    values: Tensor
+
+    def __init__(self, values: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("values", values)
+
+    def forward(self, table: Tensor) -> Tensor:  # (b, anything) -> (b, n_outputs)
+        """Repeat the outputs."""
+        return self.values.expand(len(table), -1)
+
+
 def network_of(module: Any) -> nn.Module:
     """Return a copy of a user's network, or what a user's function makes."""
     if isinstance(module, nn.Module):
@@ -131,7 +180,7 @@ def outputs(module: nn.Module, features: Tensor, further: FurtherInputs) -> Tens
     """Return what a network says of rows, a piece at a time."""
     device = next(module.parameters()).device
     at_once = _ROWS_AT_ONCE if further.is_empty else _ROWS_WITH_TENSORS_AT_ONCE
-    ours = Perceptron | InvariantPath
+    ours = Perceptron | InvariantPath | LineNetwork
     if isinstance(module, ours) and isinstance(getattr(module, "rest", module), ours):
         # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
         module, features = copy.deepcopy(module).double(), features.double()

@@ -33,8 +33,8 @@ from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
 from ciplearn.estimators.imagining import checked_models
-from ciplearn.estimators.networks import InvariantPath, Perceptron, network_of
-from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE
+from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, Perceptron, network_of
+from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE, NO_ROUTE
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.learning.settings import chosen_device
@@ -217,6 +217,11 @@ def _said_of_models(model: CIPEstimator) -> list[str]:
 
 
 def _architecture(network: nn.Module) -> dict[str, Any]:
+    if isinstance(network, LineNetwork):
+        parts = {"path": _architecture(network.path), "rest": _architecture(network.rest)}
+        return {"places": network.places.tolist(), "share": network.share, "labels": network.labels, **parts}
+    if isinstance(network, Constant):
+        return {"constant": network.values.shape[1]}
     if isinstance(network, InvariantPath):
         parts = {"path": _architecture(network.path), "rest": _architecture(network.rest)}
         return {"places": network.places.tolist(), **parts}
@@ -285,9 +290,13 @@ def _network(said: dict[str, Any], module: nn.Module | None, weights: bytes, fol
 def _built(said: dict[str, Any], module: nn.Module | None, folder: Path) -> nn.Module:
     if "places" in said:
         path, rest = (_built(said[part], module, folder) for part in ("path", "rest"))
+        if "share" in said:
+            return LineNetwork(path, rest, said["places"], said["share"], said["labels"])
         return InvariantPath(path, rest, said["places"])  # type: ignore[arg-type]
     if "perceptron" in said:
         return Perceptron(*said["perceptron"])
+    if "constant" in said:
+        return Constant(torch.zeros(1, said["constant"]))
     if module is None:
         raise InputError(f"{folder} was trained with its own network {said.get('own')}; pass one as module=.")
     return module
@@ -297,7 +306,7 @@ def _dry_run(model: CIPEstimator) -> None:
     """Ask for one row of nothing: an entry of a wrong kind shows here and not in use."""
     empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
     features = torch.from_numpy(model.encoding_.features(empty))
-    if isinstance(model.module_, Perceptron | InvariantPath) and model.module is None:
+    if isinstance(model.module_, Perceptron | InvariantPath | LineNetwork) and model.module is None:
         answer = model.module_(features.to(next(model.module_.parameters()).device))
         if not isinstance(model, CIPClassifier):
             answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
@@ -358,6 +367,13 @@ def _card(description: dict[str, Any]) -> str:
     weight = f"at gamma = {gamma:g} (a plain weight of {gamma * description['gamma_scale']:.3g})"
     if description["route"] == NO_ROUTE:
         lines.append("Trained without a penalty: nothing was done for counterfactual invariance.")
+    elif description["route"] == LINE:
+        share = description["network"]["share"]
+        lines += [
+            f"A straight line: the predictor from what {', '.join(roles['protected'])} leaves alone, moved towards an "
+            f"unconstrained one. It keeps {share:.1%} of the latter's variance of counterfactuals, if the graph is "
+            f"right.",
+        ]
     elif description["route"] == COUNTERFACTUAL:
         lines += [
             f"Trained with a penalty on the variance of predictions had {', '.join(roles['protected'])} been "

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import clone
-from torch import Tensor
+from torch import Tensor, nn
 
 from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.errors import GraphError, InputError, NumericalError
@@ -24,6 +24,7 @@ from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
+from ciplearn.estimators.networks import Constant, LineNetwork
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
 from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
 
 # What training is penalised for.
-INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"
+INDEPENDENCE, COUNTERFACTUAL, LINE, NO_ROUTE = "independence", "counterfactual", "line", "none"
 
 # In fewer rows a category may well be seen once.
 _ROWS_TO_JUDGE_NAMES = 50
@@ -128,6 +129,38 @@ class Prepared:
         estimator.history_, estimator.n_iter_ = fit.history, len(fit.history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
         return estimator
+
+    def line(self, free: CIPEstimator, shares: Sequence[float]) -> list[CIPEstimator]:
+        """Return the straight line from the predictor on unchanged inputs to an unconstrained one, at some shares.
+
+        Parameters
+        ----------
+        free : CIPRegressor or CIPClassifier
+            Trained here at gamma 0.
+        shares : sequence of float
+            Of ``free``'s variance of counterfactuals, between 0 and 1.
+        """
+        estimator, rows = self.estimator, self.rows
+        known = rows.known if isinstance(rows, DatasetRows) else rows
+        places = estimator.encoding_.places(estimator.roles_.unchanged)
+        objective = estimator._objective()
+        path: nn.Module
+        if places:
+            settings = replace(estimator._settings(estimator.preparation_seed_), gamma=0.0)
+            generator = torch.Generator().manual_seed(settings.seed)
+            path = estimator._fresh_perceptron(len(places), generator).to(rows.device)
+            judge = None if self.validation is None else Validation(_cut(self.validation.rows, places))
+            train(path, _cut(rows, places), objective, settings, None, judge)
+        else:
+            path = Constant(estimator._constant_output(known.target))
+        found = []
+        for share in shares:
+            one = copy.copy(free)
+            ends = copy.deepcopy(path), copy.deepcopy(free.module_)
+            one.module_ = LineNetwork(*ends, places, share, hasattr(one, "classes_")).to(rows.device).eval()
+            one.route_, one.share_ = LINE, float(share)
+            found.append(one)
+        return found
 
     @property
     def can_stack(self) -> bool:
@@ -229,6 +262,12 @@ def prepare(
         found.append((own, invariance))
     validation = Validation(*found[1]) if len(found) > 1 else None
     return Prepared(estimator, found[0][0], validation, found[0][1], scale)
+
+
+def _cut(rows: Rows, places: list[int]) -> TrainingRows:
+    """Rows with some of the table's inputs alone."""
+    known = rows.known if isinstance(rows, DatasetRows) else rows
+    return replace(known, inputs=(known.inputs[0][:, places],))
 
 
 def _certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:

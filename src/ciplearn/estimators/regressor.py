@@ -129,6 +129,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         centre = self.target_centre_ if centred else None
         return Perceptron(n_inputs, self.hidden, len(self.target_low_), centre, self.target_spread_, generator)
 
+    def _constant_output(self, target: Tensor) -> Tensor:
+        return target.mean(dim=0, keepdim=True)
+
     def _prediction_kernel(self) -> Gaussian:
         # The frontier hardly depends on the length scale as long as it is of the order of the outcome's own spread;
         # far above, the kernel sees means only.

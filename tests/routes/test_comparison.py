@@ -1,0 +1,115 @@
+"""All routes on the same rows, and the recommendation among them."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ciplearn import (
+    CausalGraph,
+    CIPClassifier,
+    CIPRegressor,
+    StructuralCausalModel,
+    datasets,
+    variance_of_counterfactuals,
+)
+from ciplearn._core.errors import InputError
+from ciplearn.estimators import load_model, save_model
+from ciplearn.routes import compare_routes
+from ciplearn.scm import Additive
+
+GRAPH = CausalGraph.from_edges("A -> L, A -> Y, L -> Y, Z -> Y")
+QUICK = {"graph": GRAPH, "outcome": "Y", "protected": ["A"], "epochs": 40, "batch_size": 64, "early_stopping": True}
+FEW = {"gammas": (1.0, 10.0), "shares": (0.2, 0.05, 0.0)}
+
+
+def process():
+    """Two groups at the root, and a descendant whose own noise the outcome needs."""
+    return StructuralCausalModel(
+        GRAPH,
+        equations={
+            "A": Additive(),
+            "Z": Additive(),
+            "L": Additive(lambda p: 1.5 * p["A"]),
+            "Y": Additive(lambda p: p["L"] + 0.5 * p["A"] + 0.5 * p["Z"]),
+        },
+        noise={"A": stats.bernoulli(0.4), "Z": stats.norm(), "L": stats.norm(), "Y": stats.norm(0, 0.3)},
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    return process().sample(900, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def comparison(table):
+    return compare_routes(CIPRegressor(**QUICK), table[["A", "L", "Z"]], table["Y"], 0.6, **FEW, random_state=0)
+
+
+def test_every_route_and_baseline_is_judged_on_the_same_rows(comparison):
+    table = comparison.table
+    assert set(table["kind"]) == {"unconstrained", "independence", "counterfactual", "line", "baseline"}
+    assert table["loss"].notna().all()
+    assert table["vcf"].notna().all()
+    assert table["name"].is_unique
+    assert set(comparison.models) == set(table["name"])
+
+
+def test_the_recommendation_varies_least_among_what_the_tolerance_allows(comparison):
+    table = comparison.table.set_index("name")
+    chosen = table.loc[comparison.chosen]
+    assert chosen["allowed"]
+    floor = 0.01 * table.loc["unconstrained", "vcf"]
+    others = table[table["allowed"] & table["kind"].isin(["independence", "line"])]
+    assert max(chosen["vcf"], floor) <= np.maximum(others["vcf"], floor).min()
+    assert comparison.chosen in comparison.reason
+    assert chosen["rests_on"] in comparison.reason
+    # What the protected variable did not cause is a part of L: the model of it is worth its keep here.
+    assert chosen["kind"] == "counterfactual"
+
+
+def test_the_line_keeps_exactly_its_share_of_vcf(comparison, table):
+    scm, rows = process(), table.head(100)
+    names = ["unconstrained", "line, 20% of VCF kept", "line, 5% of VCF kept", "line, 0% of VCF kept"]
+    models = {name: comparison.models[name] for name in names}
+    found = variance_of_counterfactuals(models, scm, rows, "A", n_points=100, n_interventions=20, random_state=0)
+    whole = found["unconstrained"].value
+    shares = [found[name].value / whole for name in names]
+    assert shares == pytest.approx([1.0, 0.2, 0.05, 0.0], abs=1e-6)
+
+
+def test_the_line_is_saved_and_comes_back(comparison, table, tmp_path):
+    model = comparison.models["line, 20% of VCF kept"]
+    again = load_model(save_model(model, tmp_path / "line"))
+    X = table[["A", "L", "Z"]]
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert again.route_ == "line"
+    assert "straight line" in (tmp_path / "line" / "README.md").read_text()
+
+
+def test_labels_are_compared_by_their_probabilities(table):
+    labels = np.where(table["Y"] > table["Y"].median(), "high", "low")
+    model = CIPClassifier(**{**QUICK, "epochs": 15})
+    found = compare_routes(model, table[["A", "L", "Z"]], labels, 0.5, "auc", **FEW, baselines=False, random_state=0)
+    assert {"auc", "loss"} <= set(found.table.columns)
+    probabilities = found.model.predict_proba(table[["A", "L", "Z"]])
+    assert probabilities.shape == (900, 2)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+def test_a_route_whose_model_data_cannot_tell_is_not_offered():
+    scm = datasets.scenario_1()
+    rows = scm.sample(1500, random_state=0)
+    model = CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], epochs=3)
+    X = rows[[name for name in rows.columns if name != "Y"]]
+    found = compare_routes(model, X, rows["Y"], 0.5, gammas=(1.0,), shares=(0.1,), baselines=False, random_state=0)
+    assert "counterfactual" not in set(found.table["kind"])
+    assert any("The counterfactual route is not offered" in note for note in found.notes)
+
+
+def test_what_cannot_be_compared_is_refused(table):
+    X, y = table[["A", "L", "Z"]], table["Y"]
+    with pytest.raises(InputError, match="with a graph"):
+        compare_routes(CIPRegressor(protected=["A"]), X, y)
+    with pytest.raises(InputError, match="routes must be of"):
+        compare_routes(CIPRegressor(**QUICK), X, y, routes=["shortcut"])
