@@ -3,7 +3,7 @@ import pytest
 from ciplearn.cli.app import _run
 from tests.cli.people import GRAPH, people
 
-QUICK = ["--preset", "quick", "--epochs", "10", "--batch-size", "32"]
+QUICK = ["--route", "independence", "--preset", "quick", "--epochs", "10", "--batch-size", "32"]
 
 
 @pytest.fixture(scope="session")

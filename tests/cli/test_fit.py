@@ -174,3 +174,25 @@ def test_folder_that_holds_what_is_read_is_refused(place, tmp_path, monkeypatch,
         assert _run(call if name in arguments else [*call, "--config", str(inside)]) == 2
         assert f"m/{name} is read, and lies in m" in capsys.readouterr().err
         assert inside.exists()
+
+
+def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):
+    out = tmp_path / "routes"
+    table = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--epochs", "6", "--json"]
+    assert _run([*table, "--tolerance", "0.9", "--out", str(out)]) == 0
+    said = json.loads(capsys.readouterr().out)["comparison"]
+    kinds = {candidate["kind"] for candidate in said["candidates"]}
+    assert {"unconstrained", "independence", "line", "baseline"} <= kinds
+    assert said["chosen"] in said["reason"]
+    kept = trained(out)
+    assert kept["comparison"] == said
+    effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--json"]
+    assert _run(["audit", str(out), str(place / "people.csv"), "--out", str(tmp_path / "r.html"), *effort]) == 0
+    assert json.loads(capsys.readouterr().out)["vcf"]["value"] >= 0
+
+
+@pytest.mark.parametrize("more", [["--gamma", "1"], ["--penalty", "circe"], ["--refit"]])
+def test_options_of_the_independence_route_are_refused_for_others(place, tmp_path, capsys, more):
+    table = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--out", str(tmp_path / "m")]
+    assert _run([*table, "--route", "line", *more]) == 2
+    assert "are for the independence route, got --route line" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from ciplearn.cli.output import note, printable, say, say_json, say_table
 if TYPE_CHECKING:
     from ciplearn.cli.training import Plan, Trained
     from ciplearn.cli.training_table import TrainingTable
+    from ciplearn.routes import Comparison
 
 # Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
 _PRESETS = {"quick": (20, 500, 6), "standard": (60, 2000, 9), "thorough": (200, 6000, 12)}
@@ -62,6 +63,14 @@ def fit(
             rich_help_panel=_CHOICE,
         ),
     ] = None,
+    route: Annotated[
+        str,
+        typer.Option(
+            help="auto trains every route to invariance, judges all on other rows and keeps the best within the "
+            "tolerance; independence, counterfactual or line takes that one. With --gamma or --penalty: independence.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = "auto",
     measure: Annotated[
         str | None,
         typer.Option(
@@ -146,6 +155,11 @@ def fit(
     if gamma is not None and tolerance is not None:
         raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
     options.choice("--preset", preset, _PRESETS)
+    options.choice("--route", route, ("auto", "independence", "counterfactual", "line"))
+    if gamma is not None or penalty is not None or refit:
+        if route not in ("auto", "independence"):
+            raise InputError(f"--gamma, --penalty and --refit are for the independence route, got --route {route}.")
+        route = "independence"
     options.keep_inputs(out, table, options.graph_file(graph), config)
     check_folder(out, overwrite=overwrite)
     drawn = options.read_graph(graph)
@@ -168,6 +182,7 @@ def fit(
         gamma=gamma,
         tolerance=tolerance,
         measure=measure or "loss",
+        route=route,
         penalty=penalty,
         on_violation=on_violation,
         compare=compare,
@@ -179,6 +194,7 @@ def fit(
             "learning_rate": learning_rate,
             "hidden": _widths(hidden),
             "device": device,
+            "early_stopping": True,
         },
     )
     if not as_json:
@@ -204,13 +220,26 @@ def fit(
             "remark": trained.remark,
             "settings": settings,
         }
+        if trained.comparison is not None:
+            training["comparison"] = _said(trained.comparison)
         write_folder(fresh, trained.model, trained.scores, trained.models, trained.trace, rows.held_out, training)
-    if trained.remark:
+    if trained.remark and trained.comparison is None:
         note(trained.remark)
     if as_json:
         say_json(_result(rows, plan, trained, out))
     else:
         _conclude(rows, trained, table, out)
+
+
+def _said(comparison: Comparison) -> dict[str, Any]:
+    """The comparison of routes as JSON-ready data."""
+    table = comparison.table.astype(object).where(comparison.table.notna(), None)
+    return {
+        "candidates": table.to_dict(orient="records"),
+        "chosen": comparison.chosen,
+        "reason": comparison.reason,
+        "notes": list(comparison.notes),
+    }
 
 
 def _settings(call: typer.Context, rows: TrainingTable, plan: Plan) -> dict[str, Any]:
@@ -275,12 +304,42 @@ def _result(rows: TrainingTable, plan: Plan, trained: Trained, out: Path) -> dic
         "trials": trained.trace.table.drop(columns="seed").to_dict(orient="records") if trained.trace.points else [],
         "remark": trained.remark,
         "understood": rows.description(),
+        "comparison": None if trained.comparison is None else _said(trained.comparison),
     }
+
+
+def _show_routes(comparison: Comparison) -> None:
+    """Each route where it does best within the tolerance, or nearest to it, beside the baselines."""
+    titles = ("route", "loss", "score", "VCF left", "within tolerance", "rests on")
+    table = comparison.table
+    free = table.loc[table["name"] == "unconstrained", "vcf"].iloc[0]
+    shown = table[
+        (table["name"] == comparison.chosen) | ~table["kind"].isin(("independence", "counterfactual", "line"))
+    ]
+    best = table[table["allowed"]].sort_values("vcf").groupby("kind", sort=False).head(1)
+    rows = table[table["name"].isin([*shown["name"], *best["name"]])]
+    cells = [
+        (
+            f"{'> ' if row['name'] == comparison.chosen else '  '}{row['name']}",
+            f"{row['loss']:.4g}",
+            f"{row['score']:.3f}",
+            "unknown" if row["vcf"] != row["vcf"] or not free else f"{100 * row['vcf'] / free:.1f} %",
+            "yes" if row["allowed"] else "no",
+            str(row["rests_on"]),
+        )
+        for _, row in rows.iterrows()
+    ]
+    say_table([titles, *cells])
+    for remark in comparison.notes:
+        note(remark)
+    say(comparison.reason)
 
 
 def _conclude(rows: TrainingTable, trained: Trained, table: Path, out: Path) -> None:
     score = "accuracy" if rows.task == "classification" else "R²"
-    if trained.trace.points:
+    if trained.comparison is not None:
+        _show_routes(trained.comparison)
+    elif trained.trace.points:
         known = trained.trace.table.set_index("gamma")
         free = known.loc[0.0]
         say(f"Without a penalty: {score} {free['score']:.3f}, penalty {free['penalty']:.2e} (on rows that judge).")

@@ -21,18 +21,22 @@ from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.gamma_search import GammaSearch
-from ciplearn.estimators.preparation import Prepared
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, Prepared
 from ciplearn.estimators.tables import split_rows
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.learning.settings import TrainingSettings, chosen_device
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Penalty, ResidualHSCIC
+from ciplearn.routes import ROUTES, Comparison, compare_routes
+from ciplearn.routes.comparison import FREE, GAMMAS
 
 # Ends of the search for gamma, and the share of the training rows that judge it.
 _LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
 
 # What may be lost where nothing was said: a tenth of what an unconstrained predictor explains.
 _TOLERANCE = 0.10
+
+AUTO = "auto"
 
 # Networks with more weights would fill the memory.
 _MOST_WEIGHTS = 100_000_000
@@ -65,6 +69,8 @@ class Plan:
         The share of what an unconstrained predictor explains that may be lost.
     measure : str
         A key of `CRITERIA`.
+    route : str
+        "independence", "counterfactual" or "line"; "auto" trains and judges all of them.
     penalty : str, optional
         As it is called on the command line; by default the estimator chooses.
     compare : bool
@@ -80,6 +86,7 @@ class Plan:
     gamma: float | None
     tolerance: float | None
     measure: str
+    route: str
     penalty: str | None
     on_violation: str
     compare: bool
@@ -110,6 +117,8 @@ class Trained:
         What to know about the chosen gamma.
     scores : mapping
         Of the model on held-out rows; empty where too few were held out.
+    comparison : Comparison, optional
+        Of the routes, where they were compared.
     """
 
     model: CIPEstimator
@@ -117,6 +126,7 @@ class Trained:
     trace: Frontier
     remark: str
     scores: Mapping[str, float]
+    comparison: Comparison | None = None
 
 
 def estimator(rows: TrainingTable, plan: Plan) -> CIPEstimator:
@@ -126,7 +136,7 @@ def estimator(rows: TrainingTable, plan: Plan) -> CIPEstimator:
     choice("--measure", plan.measure, CRITERIA)
     if plan.penalty is not None:
         choice("--penalty", plan.penalty, _PENALTIES)
-    if not verdict.holds and plan.on_violation == "raise":
+    if not verdict.holds and plan.on_violation == "raise" and plan.route == INDEPENDENCE:
         raise GraphError(
             f"The graph does not certify {verdict.independence}: {' '.join(verdict.reasons)} Change the roles "
             "(ciplearn check shows repairs), or pass --on-violation warn to enforce it all the same."
@@ -186,8 +196,10 @@ def refuse_before_training(rows: TrainingTable, plan: Plan) -> None:
         raise InputError(f"The outcome spans {y.min():g} to {y.max():g}, too far for squared errors; rescale it.")
     if rows.task == "regression" and len(counts) < 2:
         raise InputError(f"The outcome {rows.outcome!r} is constant among the training rows; pass more rows.")
-    if not rows.verdict.holds:
+    if not rows.verdict.holds and plan.route == INDEPENDENCE:
         note(f"the graph does not certify {rows.roles.independence}; enforced all the same.")
+    if not rows.roles.unchanged and rows.verdict.holds:
+        note("every input descends from the protected columns: the strict end of the statement is a constant.")
     codes = rows.perhaps_codes()
     if codes:
         note(
@@ -202,10 +214,22 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     torch.set_num_threads(1)
     X, y = rows.training()
     planned = plan.trials + 1 if plan.gamma is None else 2 * plan.compare
-    with warnings.catch_warnings(), progress("choosing gamma", "training", planned) as bar:
+    if plan.route != INDEPENDENCE:
+        planned = 4 + len(GAMMAS) * (2 if plan.route == AUTO else plan.route == COUNTERFACTUAL)
+    what = "choosing gamma" if plan.route == INDEPENDENCE else "comparing routes"
+    with warnings.catch_warnings(), progress(what, "training", planned) as bar:
         # Said before training, or after it, in one line each.
         warnings.filterwarnings("ignore", message="The graph does not certify|Even ")
-        if plan.allowed is not None:
+        comparison = None
+        if plan.route != INDEPENDENCE and plan.allowed is not None:
+            routes = ROUTES if plan.route == AUTO else (plan.route,)
+            comparison = compare_routes(
+                base, X, y, plan.allowed, plan.measure, routes=routes, random_state=rows.request.seed, verbose=bar
+            )
+            model, remark = comparison.model, comparison.reason
+            models = {0.0: comparison.models[FREE], model.gamma_: model}
+            trace = _trace(comparison, models)
+        elif plan.allowed is not None:
             search = GammaSearch(
                 base,
                 plan.allowed,
@@ -228,7 +252,18 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
         seen = held_y.isin(list(model.classes_))
         held_X, held_y = held_X[seen], held_y[seen]
     scores = _measures(model, held_X, held_y) if len(held_X) >= _LEAST_SCORED else {}
-    return Trained(model, models, trace, remark, scores)
+    return Trained(model, models, trace, remark, scores, comparison)
+
+
+def _trace(comparison: Comparison, models: Mapping[float, CIPEstimator]) -> Frontier:
+    """What was measured of the models that are kept; all candidates are in the comparison's table."""
+    known = comparison.table.set_index("name")
+    names = {id(model): name for name, model in comparison.models.items()}
+    points = []
+    for gamma, model in models.items():
+        row = known.loc[names[id(model)]]
+        points.append(Point(gamma, 0, {name: float(row[name]) for name in ("loss", "score")}))
+    return Frontier(tuple(points))
 
 
 def _at_a_fixed_gamma(
@@ -248,4 +283,5 @@ def _at_a_fixed_gamma(
 
 def _measures(model: CIPEstimator, X: Any, y: Any) -> dict[str, float]:
     judged = Judged.of(model, X, y)
-    return {name: CRITERIA[name](judged) for name in ("loss", "score")} | {"penalty": model.penalty_value(X)}
+    found = {name: CRITERIA[name](judged) for name in ("loss", "score")}
+    return found | ({"penalty": model.penalty_value(X)} if model.route_ == INDEPENDENCE else {})

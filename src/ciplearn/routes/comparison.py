@@ -39,7 +39,7 @@ SHARES = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
 _POINTS, _INTERVENTIONS, _DRAWS = 400, 50, 20
 
 # A route that rests on more has to be better by more than this share of VCF.
-_CLEARLY = 0.8
+_CLEARLY = 0.9
 
 # Below this share of the unconstrained predictor's VCF, less is not worth a loss.
 _NEXT_TO_NOTHING = 0.01
