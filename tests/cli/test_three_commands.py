@@ -15,17 +15,8 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     people().to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "graph.txt").write_text(GRAPH)
     roles = ["--graph", "graph.txt", "--protected", "sex", "--tolerance", "0.3"]
-    fitted = ciplearn(
-        "fit",
-        "people.csv",
-        *roles,
-        "--route=independence",
-        "--preset=quick",
-        "--epochs=10",
-        "--batch-size=32",
-        "--out=model",
-        cwd=tmp_path,
-    )
+    quick = ["--route=independence", "--preset=quick", "--epochs=10", "--batch-size=32"]
+    fitted = ciplearn("fit", "people.csv", *roles, *quick, "--out=model", cwd=tmp_path)
     assert fitted.returncode == 0, fitted.stderr
     assert "600 rows; 20 left out because a value is missing" in fitted.stdout
     assert "Not in the graph, so not used: id." in fitted.stdout
