@@ -98,7 +98,7 @@ def whole_laws(graph, law, bounds, end):
 
     found = []
     for nodes in observed.components():
-        component = Component(nodes, observed, read, {n: everywhere[n] for n in nodes})
+        component = Component(nodes, observed, read, ({n: everywhere[n] for n in nodes},))
         if len(nodes) == 1:
             weights = _completed(component, bounds.laws.get(nodes), end)
         elif nodes in bounds.laws:
@@ -119,22 +119,30 @@ def whole_laws(graph, law, bounds, end):
 
 
 def _completed(component, frame, end):
-    """The law of one node's whole response function: where nothing was looked at, its levels are independent draws."""
+    """The law of one node's whole response function: blocks, and where nothing was looked at, are independent draws."""
     (node,), law = component.nodes, component.law
     parents = component.graph.parents[node]
-    rows = [(1.0, {})] if frame is None else [(row[end], row) for _, row in frame.iterrows()]
-    total = np.zeros(component.size)
-    for weight, row in rows:
-        share = np.full(component.size, weight)
-        for place, at in enumerate(component.configurations[node]):
-            there = ", ".join(f"{p} = {law.levels[p][v]}" for p, v in zip(parents, at, strict=True))
-            column = f"{node} where {there}" if there else node
-            response = component.responses[node][:, place]
-            if column in row:
-                share *= np.array([law.levels[node][v] == row[column] for v in response])
-            else:
-                values = dict(zip(parents, at, strict=True))
-                chances = [conditional(law, component.graph, node, {**values, node: v}) for v in range(law.size(node))]
-                share *= np.array([1 / len(chances) if p is None else p for p in chances])[response]
-        total += share
+    total = np.ones(component.size)
+    looked_at = {}
+    for place, at in enumerate(component.configurations[node]):
+        there = ", ".join(f"{p} = {law.levels[p][v]}" for p, v in zip(parents, at, strict=True))
+        column = f"{node} where {there}" if there else node
+        response = np.array([law.levels[node][v] for v in component.responses[node][:, place]])
+        if frame is not None and column in frame:
+            looked_at[column] = response
+        else:
+            values = dict(zip(parents, at, strict=True))
+            chances = [conditional(law, component.graph, node, {**values, node: v}) for v in range(law.size(node))]
+            total *= np.array([1 / len(chances) if p is None else p for p in chances])[
+                component.responses[node][:, place]
+            ]
+    if frame is not None:
+        filled = frame[list(looked_at)].notna().apply(tuple, axis=1)
+        for block in filled.unique():
+            rows = frame[[mask == block for mask in filled]]
+            share = np.zeros(component.size)
+            for _, row in rows.iterrows():
+                columns = [column for column, is_filled in zip(looked_at, block, strict=True) if is_filled]
+                share += row[end] * np.all([looked_at[column] == row[column] for column in columns], axis=0)
+            total *= share
     return total

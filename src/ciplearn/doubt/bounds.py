@@ -35,7 +35,8 @@ class CounterfactualBounds:
         The probability that is bounded.
     laws : mapping from component to frame
         For each confounded component whose law is open, the response functions (one column per node and values of its
-        parents) with the probabilities ``lower`` and ``upper`` that come closest to the two ends.
+        parents) with the probabilities ``lower`` and ``upper`` that come closest to the two ends. Responses that are
+        never asked about together stand in different rows, the others empty, and may be drawn independently.
     """
 
     lower: float
@@ -166,5 +167,6 @@ def _law(component: Component, weights: Sequence[np.ndarray]) -> pd.DataFrame:
         parents, levels = component.graph.parents[node], np.array(component.law.levels[node], dtype=object)
         for place, at in enumerate(component.configurations[node]):
             there = ", ".join(f"{p} = {component.law.levels[p][v]}" for p, v in zip(parents, at, strict=True))
-            columns[f"{node} where {there}" if there else node] = levels[component.responses[node][:, place]]
+            picks = component.responses[node][:, place]
+            columns[f"{node} where {there}" if there else node] = np.where(picks < 0, None, levels[picks])
     return pd.DataFrame({**columns, "lower": weights[0], "upper": weights[1]})

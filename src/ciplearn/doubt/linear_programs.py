@@ -46,14 +46,16 @@ def extreme(objective: np.ndarray, components: Sequence[Component], sign: int) -
         return Extreme(float(objective @ law), (law,), True)
     joint = _solve(sign * objective.ravel(), *_independent_in_part(components)).reshape(objective.shape)
     value = float((objective * joint).sum())
-    axes = range(joint.ndim)
-    start = [joint.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
-    laws = _climb(objective, components, sign, start)
+    ones = [component.constraints[0][0] for component in components]
+    laws = _climb(objective, components, sign, [_contracted(joint, ones, axis) for axis in range(joint.ndim)])
     return Extreme(value, tuple(laws), abs(_value(objective, laws) - value) < 10 * _TOLERANCE)
 
 
 def _independent_in_part(components: Sequence[Component]) -> tuple[sparse.csr_array, np.ndarray]:
-    """For each component k and each combination of the others: (A_k - b_k 1ᵀ) p(·, others) = 0; and Σ p = 1."""
+    """For each component k and each combination of the others: (A_k - b_k a_kᵀ) p(·, others) = 0, where a_k p_k = 1.
+
+    The vector a_k, the first row of A_k, adds up a block; so (a_1 ⊗ a_2 ⊗ ...) p = 1.
+    """
     sizes = [component.size for component in components]
     if prod(sizes) > _MOST_JOINT_VARIABLES:
         names = as_list(as_set(component.nodes) for component in components)
@@ -61,11 +63,14 @@ def _independent_in_part(components: Sequence[Component]) -> tuple[sparse.csr_ar
             f"The program for {names} together has {prod(sizes):.3g} variables, more than {_MOST_JOINT_VARIABLES}; "
             "merge levels, or ask with less evidence."
         )
-    blocks = [sparse.csr_array(np.ones((1, prod(sizes))))]
+    total = np.ones(1)
+    for component in components:
+        total = np.kron(total, component.constraints[0][0])
+    blocks = [sparse.csr_array(total[None, :])]
     for place, component in enumerate(components):
         matrix, right = component.constraints
         before, after = prod(sizes[:place]), prod(sizes[place + 1 :])
-        homogeneous = sparse.csr_array(matrix - right[:, None])
+        homogeneous = sparse.csr_array(matrix - np.outer(right, matrix[0]))
         blocks.append(sparse.kron(sparse.kron(sparse.eye_array(before), homogeneous), sparse.eye_array(after)).tocsr())
     stacked = sparse.vstack(blocks).tocsr()
     return stacked, np.array([1.0] + [0.0] * (stacked.shape[0] - 1))
@@ -78,17 +83,21 @@ def _climb(
     best = _value(objective, laws)
     for _ in range(_ROUNDS):
         for axis, component in enumerate(components):
-            slope = objective
-            for other in reversed(range(len(laws))):
-                if other != axis:
-                    slope = np.tensordot(slope, laws[other], axes=(other, 0))
             matrix, right = component.constraints
-            laws[axis] = _solve(sign * slope, sparse.csr_array(matrix), right)
+            laws[axis] = _solve(sign * _contracted(objective, laws, axis), sparse.csr_array(matrix), right)
         value = _value(objective, laws)
         if sign * (best - value) < _TOLERANCE:
             break
         best = value
     return laws
+
+
+def _contracted(tensor: np.ndarray, vectors: Sequence[np.ndarray], kept: int) -> np.ndarray:
+    """Multiply each axis but one by its vector."""
+    for axis in reversed(range(len(vectors))):
+        if axis != kept:
+            tensor = np.tensordot(tensor, vectors[axis], axes=(axis, 0))
+    return tensor
 
 
 def _value(objective: np.ndarray, laws: Sequence[np.ndarray]) -> float:

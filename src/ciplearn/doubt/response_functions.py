@@ -120,14 +120,16 @@ class Component:
     ----------
     nodes : tuple of str
         The nodes in topological order.
-    configurations : mapping from node to list
-        The values of its parents at which a response function is looked at; all others do not matter.
+    blocks : tuple of mappings from node to list
+        The values of its parents at which a response function is looked at; all others do not matter. What stands in
+        different blocks is never asked about together, so that a law for each block is all that is needed: the unknowns
+        are the combinations of responses within each block.
     """
 
     nodes: tuple[str, ...]
     graph: ObservedGraph
     law: DiscreteLaw
-    configurations: Mapping[str, Sequence[Values]]
+    blocks: tuple[Mapping[str, Sequence[Values]], ...]
 
     @property
     def is_one_cause(self) -> bool:
@@ -135,9 +137,17 @@ class Component:
         return len(self.nodes) == 1 or any(cause.issuperset(self.nodes) for cause in self.graph.causes)
 
     @cached_property
+    def configurations(self) -> dict[str, list[Values]]:
+        """Where each node is looked at, over all blocks."""
+        return {node: [at for block in self.blocks for at in block[node]] for node in self.nodes}
+
+    def _block_sizes(self) -> list[int]:
+        return [prod(self.law.size(node) ** len(block[node]) for node in self.nodes) for block in self.blocks]
+
+    @cached_property
     def size(self) -> int:
-        """The number of unknowns: combinations of response functions."""
-        size = prod(self.law.size(node) ** len(self.configurations[node]) for node in self.nodes)
+        """The number of unknowns."""
+        size = sum(self._block_sizes())
         if size > MOST_VARIABLES:
             raise InputError(
                 f"The program for {as_set(self.nodes)} has {size:.3g} variables, more than {MOST_VARIABLES}; merge "
@@ -147,20 +157,25 @@ class Component:
 
     @cached_property
     def responses(self) -> dict[str, np.ndarray]:  # node -> (size, configurations)
-        """The value of each node at each configuration under each combination of response functions."""
-        shapes = {n: (self.law.size(n),) * len(self.configurations[n]) for n in self.nodes}
-        picks = np.unravel_index(np.arange(self.size), [prod(shape) for shape in shapes.values()])
-        return {
-            node: np.array(list(product(*map(range, shape))), dtype=int).reshape(prod(shape), len(shape))[pick]
-            for (node, shape), pick in zip(shapes.items(), picks, strict=True)
-        }
+        """The value of each node at each configuration for each unknown; -1 at configurations of other blocks."""
+        found = {node: np.full((self.size, len(self.configurations[node])), -1) for node in self.nodes}
+        row, column = 0, dict.fromkeys(self.nodes, 0)
+        for block, size in zip(self.blocks, self._block_sizes(), strict=True):
+            shapes = {node: (self.law.size(node),) * len(block[node]) for node in self.nodes}
+            picks = np.unravel_index(np.arange(size), [prod(shape) for shape in shapes.values()])
+            for (node, shape), pick in zip(shapes.items(), picks, strict=True):
+                functions = np.array(list(product(*map(range, shape))), dtype=int).reshape(prod(shape), len(shape))
+                found[node][row : row + size, column[node] : column[node] + len(shape)] = functions[pick]
+                column[node] += len(shape)
+            row += size
+        return found
 
     @cached_property
     def _column(self) -> dict[tuple[str, Values], int]:
         return {(n, at): place for n in self.nodes for place, at in enumerate(self.configurations[n])}
 
     def agreeing(self, responses: Sequence[Response]) -> np.ndarray:  # (size,), 0 or 1
-        """Mark the combinations of response functions that give all these responses."""
+        """Mark the unknowns that give all these responses, which lie in one block."""
         marked = np.ones(self.size, dtype=bool)
         for node, at, value in responses:
             marked &= self.responses[node][:, self._column[node, at]] == value
@@ -168,8 +183,10 @@ class Component:
 
     @cached_property
     def constraints(self) -> tuple[np.ndarray, np.ndarray]:  # (rows, size), (rows,)
-        """All that the probabilities say about the law: matrix and right-hand side."""
-        rows, right, known = [np.ones(self.size)], [1.0], set()
+        """All that the probabilities say about the law: matrix and right-hand side; the first row adds up a block."""
+        block = np.repeat(np.arange(len(self.blocks)), self._block_sizes())
+        rows, right = [(block == number).astype(float) for number in range(len(self.blocks))], [1.0] * len(self.blocks)
+        known = set()
         for responses, probability in self._known_probabilities():
             if responses not in known:
                 known.add(responses)

@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from ciplearn._core.errors import InputError
-from ciplearn.doubt.discrete_law import DiscreteLaw
+from ciplearn.doubt.discrete_law import DiscreteLaw, Values
 from ciplearn.doubt.response_functions import Component, ObservedGraph, conditional
 
 # Pairs of worlds that are still summed in seconds.
@@ -157,14 +157,22 @@ def _determined_factors(worlds: Worlds, nodes: Sequence[str], copies: Sequence[C
 
 
 def _component(worlds: Worlds, nodes: Sequence[str], copies: Sequence[Copy]) -> Component:
-    """The component with the configurations that matter: for several nodes all of them, as data tie these together."""
+    """The component with the configurations that matter.
+
+    Several nodes are tied together by data wherever their parents are: all configurations matter, in one block. Of one
+    node those matter that occur, and what it does in the two worlds of a pair is asked about together.
+    """
     law, parents = worlds.law, worlds.graph.parents
-    if len(nodes) == 1:
-        met = np.concatenate([worlds.parents(copy) for copy in copies])
-        configurations = {nodes[0]: [tuple(map(int, row)) for row in np.unique(met, axis=0)]}
-    else:
-        configurations = {node: list(product(*(range(law.size(p)) for p in parents[node]))) for node in nodes}
-    return Component(tuple(nodes), worlds.graph, law, configurations)
+    if len(nodes) > 1:
+        everywhere = {node: list(product(*(range(law.size(p)) for p in parents[node]))) for node in nodes}
+        return Component(tuple(nodes), worlds.graph, law, (everywhere,))
+    pairs = np.unique(np.stack([worlds.parents(copy) for copy in copies], axis=1), axis=0)
+    blocks: list[set[Values]] = []
+    for pair in pairs.tolist():
+        together = set(map(tuple, pair))
+        apart = [block for block in blocks if block.isdisjoint(together)]
+        blocks = [*apart, together.union(*(block for block in blocks if block not in apart))]
+    return Component(tuple(nodes), worlds.graph, law, tuple({nodes[0]: sorted(block)} for block in blocks))
 
 
 def _indicators(worlds: Worlds, component: Component, copies: Sequence[Copy]) -> tuple[np.ndarray, np.ndarray]:
