@@ -76,6 +76,14 @@ def test_dataset_of_items_trains_to_the_weights_of_rows_in_memory(parts, once):
     assert trained[0].history == trained[1].history
 
 
+def test_reading_leaves_torchs_generator_alone(parts):
+    images, _, target = parts
+    state = torch.get_rng_state()
+    read = DatasetRows.of(TensorDataset(images, target))
+    assert len(list(read.batches(torch.arange(N).split(50)))) == 4
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_workers_read_the_same_rows(parts):
     images, table, target = parts
     known = TrainingRows((table,), target)

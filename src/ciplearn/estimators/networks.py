@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import CiplearnError, InputTypeError
 from ciplearn._core.numbers import whole
+from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.estimators.tables import FurtherInputs
 
 # Rows predicted at a time.
@@ -42,6 +43,7 @@ class Perceptron(nn.Module):
         Of the initial weights; torch's own where there is none.
     """
 
+    draws_from_torch = False
     centre: Tensor
     spread: Tensor
 
@@ -90,6 +92,7 @@ class InvariantPath(nn.Module):
         Where the inputs of c stand among those of the table.
     """
 
+    draws_from_torch = False
     places: Tensor
 
     def __init__(self, path: Perceptron, rest: nn.Module, places: Sequence[int]) -> None:
@@ -171,8 +174,7 @@ def network_of(module: Any) -> nn.Module:
 
 def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
     """Make a user's network from a seed; torch's own generator, from which its layers draw, is put back afterwards."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with torch_seeded(seed):
         return make()
 
 

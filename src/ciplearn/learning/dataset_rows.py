@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
@@ -66,7 +67,9 @@ class DatasetRows:
         if n < 2:
             raise InputError(f"Training needs at least 2 rows, got a dataset of {n}; pass more rows.")
         workers = whole(workers, "workers", minimum=0)
-        loader = DataLoader(_Part(dataset, slice(1, None)), _ROWS_READ_AT_ONCE, num_workers=workers)
+        loader = DataLoader(
+            _Part(dataset, slice(1, None)), _ROWS_READ_AT_ONCE, num_workers=workers, generator=torch.Generator()
+        )
         bar = tqdm(loader, total=-(-n // _ROWS_READ_AT_ONCE), disable=not progress)
         try:
             target, *others = (torch.cat(parts) for parts in zip(*map(list, bar), strict=True))
@@ -149,13 +152,19 @@ def checked_length(dataset: Any) -> int:
 
 
 def read_batches(dataset: Dataset[Any], plan: Sequence[Tensor], workers: int = 0) -> Iterator[tuple[Tensor, ...]]:
-    """Read the items at the planned positions, as one tuple of tensors per batch."""
+    """Read the items at the planned positions, as one tuple of tensors per batch.
+
+    Workers are seeded by the plan, so that each epoch has its own numbers and torch's own generator is left alone.
+    """
+    planned = b"".join(index.cpu().numpy().tobytes() for index in plan)
+    seed = int.from_bytes(hashlib.blake2b(planned, digest_size=7).digest())
     loader = DataLoader(
         dataset,
         batch_sampler=[index.tolist() for index in plan],
         num_workers=workers,
         collate_fn=_as_inputs,
         pin_memory=torch.cuda.is_available(),
+        generator=torch.Generator().manual_seed(seed),
     )
     yield from cast(Iterable[tuple[Tensor, ...]], loader)
 

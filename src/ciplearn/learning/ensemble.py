@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
@@ -61,9 +63,8 @@ def train_stacked(
         raise InputError(
             f"Each network needs its gamma, got {len(modules)} networks and {len(gammas)} gammas; match them."
         )
-    devices = [rows.device] if rows.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(settings.seed)
+    draws = any(may_draw(module) for module in modules)
+    with torch_seeded(settings.seed, rows.device) if draws else nullcontext():
         stack = _Stack(modules, gammas, rows, objective, settings, as_invariance(penalty))
         for epoch in tqdm(range(settings.epochs), disable=not progress, unit="epoch"):
             set_rate(stack.optimiser, settings.rate_in(epoch))

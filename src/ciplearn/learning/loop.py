@@ -6,6 +6,7 @@ import copy
 import hashlib
 import math
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,9 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
+from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn.learning.checkpoint import Checkpoint
-from ciplearn.learning.dataset_rows import Rows
+from ciplearn.learning.dataset_rows import DatasetRows, Rows
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.settings import TrainingSettings, set_rate
@@ -63,6 +65,10 @@ def train(
 ) -> Fit:
     """Train ``module`` in place.
 
+    Batches are drawn from a generator of the training's own, so that trainings in several threads do not disturb each
+    other. Dropout, and whatever else a network or a dataset draws by itself, comes from torch's own generator, of which
+    a process has one: it is seeded, put back at the end, and such trainings wait for each other.
+
     Parameters
     ----------
     module : nn.Module
@@ -89,10 +95,10 @@ def train(
     """
     invariance = as_invariance(penalty)
     _check(module, rows, settings, invariance)
-    devices = [rows.device] if rows.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(settings.seed)
-        run = _Run(module, rows, objective, settings, invariance, validation)
+    # A dataset may draw when it is asked for an item.
+    draws = may_draw(module) or isinstance(rows, DatasetRows)
+    with torch_seeded(settings.seed, rows.device) if draws else nullcontext():
+        run = _Run(module, rows, objective, settings, invariance, validation, draws=draws)
         keeper = None if checkpoint is None else Checkpoint(checkpoint, _identity(run))
         if keeper is not None and (state := keeper.load()) is not None:
             run.load_state(state)
@@ -133,8 +139,10 @@ class _Run:
         settings: TrainingSettings,
         invariance: Invariance | None,
         validation: Validation | None,
+        *,
+        draws: bool,
     ) -> None:
-        self.module, self.rows, self.settings = module, rows, settings
+        self.module, self.rows, self.settings, self.draws = module, rows, settings, draws
         self.validation = validation if settings.patience is not None else None
         self.stepper = Stepper(module, rows, objective, settings, invariance if settings.gamma > 0 else None)
         self.generator = torch.Generator().manual_seed(settings.seed)
@@ -192,8 +200,8 @@ class _Run:
             "module": self.module.state_dict(),
             "optimiser": self.stepper.optimiser.state_dict(),
             "shuffles": self.generator.get_state(),
-            "random": torch.get_rng_state(),
-            "device_random": torch.cuda.get_rng_state(self.rows.device) if self.rows.device.type == "cuda" else None,
+            "random": torch.get_rng_state() if self.draws else None,
+            "device_random": torch.cuda.get_rng_state(self.rows.device) if self._draws_on_device else None,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -203,9 +211,14 @@ class _Run:
         self.module.load_state_dict(state["module"])
         self.stepper.optimiser.load_state_dict(state["optimiser"])
         self.generator.set_state(state["shuffles"])
-        torch.set_rng_state(state["random"])
+        if state["random"] is not None:
+            torch.set_rng_state(state["random"])
         if state["device_random"] is not None:
             torch.cuda.set_rng_state(state["device_random"], self.rows.device)
+
+    @property
+    def _draws_on_device(self) -> bool:
+        return self.draws and self.rows.device.type == "cuda"
 
     def _plan(self) -> tuple[Tensor, ...]:
         order = torch.randperm(len(self.rows), generator=self.generator)

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from torch import Tensor, nn
 
 from ciplearn._core.errors import NumericalError
+from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array
 
@@ -70,8 +71,7 @@ def train(problem: Problem, training: Training, generator: Generator) -> nn.Modu
     seed = int(generator.integers(2**31))
     draws = torch.Generator().manual_seed(seed)
     # Layers draw their first weights from torch's global state: lend them a seeded one and put the old one back.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with torch_seeded(seed):
         networks = problem.networks()
     rows = problem.tensors()
     n = rows[0].shape[0]
