@@ -1,0 +1,31 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "routes.md"
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside the tests")
+
+
+def test_the_code_on_the_page_runs_and_says_what_it_claims(capsys):
+    text = PAGE.read_text(encoding="utf-8")
+    names = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), names)
+    printed = capsys.readouterr().out
+    table = names["found"].table.set_index("name")
+    assert names["found"].chosen == "counterfactual, gamma 10"
+    assert "Taken: counterfactual, gamma 10." in printed
+
+    # Where CF1 is a constant, the line only shrinks.
+    free, line = table.loc["unconstrained"], table[table["kind"] == "line"]
+    assert line["relative"].to_numpy() == pytest.approx(free["relative"], rel=1e-6)
+    assert (line["vcf"] / free["vcf"]).to_numpy() == pytest.approx(line["share"].to_numpy(), rel=1e-4)
+
+    # Two models with the same rows and opposite counterfactuals; the estimate is one of them, and passes its test.
+    agreement = names["correlations"]
+    assert np.sign(agreement[0, 1:]).tolist() == [-1, -1]
+    words = " ".join(text.replace("> ", "").split())
+    assert f"{agreement[0, 2]:.2f} with the first and {agreement[1, 2]:.2f} with the second" in words.replace("−", "-")
+    assert names["scm"].misfits == ()
+    assert names["scm"].ambiguities[0].sentence in words
