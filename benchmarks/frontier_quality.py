@@ -153,6 +153,9 @@ def study(name, process, options):
     for share in SHARES:
         found = {label: at_share(c["loss"], c["vcf"], share) / cf1 for label, c in curves.items()}
         judged = {label: at_share(c["loss"], c["judged"], share) for label, c in curves.items()}
+        if case.estimated.ambiguities:
+            # As `compare_routes` does: a model that data cannot tell from another one is not trained with.
+            judged = {label: value for label, value in judged.items() if "counterfactual" not in label}
         best = min(judged, key=lambda label: judged[label] if np.isfinite(judged[label]) else np.inf)
         row |= {f"{label} {share:.0%}": value for label, value in found.items()}
         row |= {f"auto {share:.0%}": found[best], f"auto takes {share:.0%}": best}

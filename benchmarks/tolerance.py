@@ -46,10 +46,11 @@ def main():
     options = parser.parse_args()
     found = Parallel(n_jobs=options.jobs)(delayed(one)(number, options) for number in range(options.tables))
     lost, gammas = np.array(found).T
+    exceeded, unpenalised = np.mean(lost > 0.1), np.mean(gammas == 0)
     print(
-        f"{options.tables} tables of {options.rows} rows: tolerance of 10 % exceeded in {np.mean(lost > 0.1):.0%}, lost "
+        f"{options.tables} tables of {options.rows} rows: tolerance of 10 % exceeded in {exceeded:.0%}, lost "
         f"{lost.mean():.1%} on average, {lost.max():.0%} at most; median gamma {np.median(gammas):.3g}, no penalty in "
-        f"{np.mean(gammas == 0):.0%}"
+        f"{unpenalised:.0%}"
     )
 
 

@@ -1,12 +1,15 @@
 """Categories are coded by their distinct values; every cell counts as if it had been read on its own."""
 
 import enum
+import re
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import ciplearn
 from ciplearn._core.columns import (
     CategoryColumn,
     NumberColumn,
@@ -191,3 +194,12 @@ def test_part_of_an_encoding_encodes_as_the_whole_does():
     assert part.names == ("size", "job")
     assert np.array_equal(part.features(table), whole.features(table)[:, whole.places(["size", "job"])])
     assert part.slices == [slice(0, 1), slice(1, 3)]
+
+
+def test_no_other_file_decides_what_a_column_holds():
+    source = Path(ciplearn.__file__).parent
+    decided = re.compile(r"is_numeric_dtype|infer_dtype|is_bool_dtype|is_object_dtype|is_string_dtype|select_dtypes")
+    own = source / "_core" / "columns.py"
+    assert decided.search(own.read_text())
+    others = [path for path in source.rglob("*.py") if path != own]
+    assert [str(path) for path in others if decided.search(path.read_text())] == []

@@ -69,6 +69,11 @@ def holds_numbers(column: pd.Series) -> bool:
     return held in _NUMBERS_AS_OBJECTS
 
 
+def mixes_kinds(labels: pd.Series) -> bool:
+    """Whether labels are of several kinds, text beside numbers for example, which cannot be put in order."""
+    return pd.api.types.infer_dtype(labels, skipna=True) in ("mixed", "mixed-integer")
+
+
 def takes_few_values(column: pd.Series) -> bool:
     """Whether a column holds categories, or numbers that take so few values that they can be compared as groups."""
     return not holds_numbers(column) or column.nunique() <= _FEW_VALUES

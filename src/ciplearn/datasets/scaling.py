@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.scm import Mechanism, StructuralCausalModel, Vector
 from ciplearn.scm.kinds import Array, Categories
@@ -38,7 +39,7 @@ class MinMaxScaling:
             raise InputTypeError(f"frame must be a DataFrame with rows, got {type(frame).__name__}; pass a table.")
         low, high = {}, {}
         for column in frame.columns:
-            if pd.api.types.is_numeric_dtype(frame[column].dtype):
+            if holds_numbers(frame[column]):
                 low[column], high[column] = float(frame[column].min()), float(frame[column].max())
                 if not np.isfinite(high[column] - low[column]):
                     raise InputError(f"Column {column!r} holds NaN or infinity; drop or impute those rows first.")

@@ -13,13 +13,12 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
+from ciplearn._core.columns import mixes_kinds
 from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
-
-_OF_SEVERAL_KINDS = ("mixed", "mixed-integer")
 
 
 class CIPClassifier(ClassifierMixin, CIPEstimator):
@@ -96,7 +95,7 @@ def _plain_labels(y: Any) -> Any:
             f"The target contains NaN, {int(labels.isna().sum())} of {len(labels)} labels are missing; drop those rows."
         )
     if labels.dtype == object:
-        if pd.api.types.infer_dtype(labels) in _OF_SEVERAL_KINDS:
+        if mixes_kinds(labels):
             kinds = sorted({type(label).__name__ for label in labels})
             raise InputError(f"The target mixes labels of the kinds {', '.join(kinds)}; convert them to text.")
         return labels.infer_objects()

@@ -149,7 +149,7 @@ class _Task:
         if predictor.method == "predict_proba" and classes is not None:
             truth = (outcome == classes[1]).to_numpy(dtype=np.float64)
             return cls(scores[:, 0], truth, probability, 0.5, str(classes[1]))
-        if not (holds_numbers(outcome) or pd.api.types.is_bool_dtype(outcome.dtype)):
+        if not holds_numbers(outcome) and outcome.dtype != bool:
             raise InputError(
                 f"The outcome {outcome.name!r} holds labels, but the model has no classes; pass a model with "
                 "predict_proba and classes_, or an outcome of numbers."

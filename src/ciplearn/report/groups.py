@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn.evaluation import VarianceOfCounterfactuals
 from ciplearn.evaluation.group_scores import grouped
 from ciplearn.evaluation.predictors import Predictor
@@ -122,4 +123,4 @@ def _as_number(predictor: Predictor, truth: pd.Series) -> np.ndarray[Any, Any] |
     classes = getattr(predictor.model, "classes_", None)
     if predictor.method == "predict_proba" and classes is not None:
         return (truth == classes[1]).to_numpy(dtype=float) if len(classes) == 2 else None
-    return truth.to_numpy(dtype=float) if pd.api.types.is_numeric_dtype(truth.dtype) else None
+    return truth.to_numpy(dtype=float) if holds_numbers(truth) else None

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ciplearn._core.columns import task_of
+from ciplearn._core.columns import holds_numbers, task_of
 from ciplearn._core.errors import InputError
 from ciplearn.estimators import load_model
 from ciplearn.evaluation import variance_of_counterfactuals
@@ -176,7 +176,7 @@ class Imagination:
         found: dict[str, Any] = {}
         for name in frame.columns:
             column = frame[name]
-            if pd.api.types.is_numeric_dtype(column.dtype):
+            if holds_numbers(column):
                 found[str(name)] = float(column.mean())
             else:
                 shares = column.astype(str).value_counts(normalize=True)
