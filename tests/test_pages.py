@@ -41,6 +41,15 @@ def test_page_on_graphs_says_what_it_shows(capsys):
     assert str(names["verdict"].independence) == "Ŷ ⊥ {A, L} | {S}"
 
 
+def test_page_on_training_imagines_rows():
+    imagined, loop = python_on("docs/training.md")
+    assert "DatasetRows.of(dataset" in loop  # names what a reader brings along; the example it links to runs elsewhere
+    names = {}
+    exec(imagined, names)
+    assert names["model"].route_ == "counterfactual"
+    assert names["model"].penalty_value(names["table"].drop(columns="Y")) > 0
+
+
 def test_page_on_doubt_says_what_it_shows(capsys):
     names = {}
     exec("\n".join(python_on("docs/doubt.md")), names)
