@@ -3,6 +3,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from ciplearn import Frontier, FrontierDisplay
@@ -54,3 +55,16 @@ def test_gamma_that_was_not_tried_cannot_be_the_chosen_one(make):
     with pytest.raises(InputError, match="got 700; pass one of 0, 1, 3"):
         make(FRONTIER, chosen=700)
     assert make(FRONTIER, chosen=3 * (1 + 1e-12)).chosen == 3.0
+
+
+def test_the_straight_line_from_cf1_is_the_reference():
+    shown = FrontierDisplay.from_frontier(FRONTIER, baselines={"CF1": (0.0, 0.4)}).plot()
+    (line,) = [line for line in shown.ax_.get_lines() if line.get_label() == "straight line from CF1"]
+    vcf, loss = line.get_data()
+    # From CF1, which never varies, to the mean over seeds at gamma 0; half of s leaves a quarter of VCF.
+    assert (vcf[0], loss[0]) == pytest.approx((0.0, 0.4))
+    assert (vcf[-1], loss[-1]) == pytest.approx((2.0, 0.005))
+    half = 0.5
+    assert np.interp(half**2 * 2.0, vcf, loss) == pytest.approx(0.005 + half**2 * 0.395, abs=1e-3)
+    without = FrontierDisplay.from_frontier(FRONTIER, violation="penalty", baselines={"CF1": (0.0, 0.4)}).plot()
+    assert "straight line from CF1" not in [line.get_label() for line in without.ax_.get_lines()]

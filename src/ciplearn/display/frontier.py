@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.display.marks import bare, baseline_points, error_curve, label_gammas
 from ciplearn.learning import Frontier
@@ -102,6 +104,7 @@ class FrontierDisplay:
         label_gammas(ax, table["gamma"], x, y, avoid=baselines.values(), apart=0.09, **look)
         self._mark_chosen(ax, table)
         baseline_points(ax, baselines)
+        self._draw_straight_line(ax, table)
         ax.set_xlabel(_LABELS.get(self.violation, self.violation))
         ax.set_ylabel(_LABELS.get(self.cost, self.cost))
         ax.margins(x=0.08, y=0.08)
@@ -109,6 +112,19 @@ class FrontierDisplay:
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _draw_straight_line(self, ax: Axes, table: Any) -> None:
+        """Draw the reference, g + s (f − g) with g = CF1 and f at gamma 0.
+
+        Its VCF is s² times f's, its loss about that of f plus (1 − s)² times what g loses to f.
+        """
+        strict, free = (self.baselines or {}).get("CF1"), table[table["gamma"] == 0]
+        if strict is None or self.violation != "vcf" or free.empty:
+            return
+        s = np.linspace(0, 1, 60)
+        vcf, loss = float(free[self.violation].iloc[0]), float(free[self.cost].iloc[0])
+        look: dict[str, Any] = {"color": "#8a8f98", "linestyle": "--", "linewidth": 1.2, "zorder": 1}
+        ax.plot(s**2 * vcf, loss + (1 - s) ** 2 * (strict[1] - loss), label="straight line from CF1", **look)
 
     def _mark_chosen(self, ax: Axes, table: Any) -> None:
         if self.chosen is None:
