@@ -116,7 +116,7 @@ def test_dry_run_refuses_what_the_fit_refuses(place, capsys):
         (["fit", "rare.csv", *ROLES, "--holdout=0", "--out=m"], "in a single training row"),
         (["fit", "t.csv", *ROLES, "--measure=beauty", "--out=m"], "--measure must be one of"),
         (["fit", "t.csv", *ROLES, "--out=taken"], "holds no model"),
-        (["fit", "t.csv", *violated, "--adjustment=", "--out=m"], "pass --on-violation warn"),
+        (["fit", "t.csv", *violated, "--adjustment=", "--gamma=1", "--out=m"], "pass --on-violation warn"),
     ]
     for call, message in cases:
         said = refusal(capsys, [*call, "--dry-run"])

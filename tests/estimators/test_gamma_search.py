@@ -32,6 +32,7 @@ def test_search_keeps_to_the_tolerance_and_keeps_its_trace(scm, X, y):
     assert search.predict(X).shape == (600,)
 
 
+@pytest.mark.filterwarnings("ignore:Even")
 def test_every_row_judges_once_where_rows_are_few(scm, X, y, monkeypatch):
     sizes = []
     of = Judged.of.__func__
@@ -183,6 +184,7 @@ def test_search_is_deterministic(scm, X, y):
     assert np.array_equal(first.predict(X), second.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:Even")
 def test_search_over_a_classifier_is_audited_as_its_chosen_model(scm, X, y, table):
     labels = np.where(y > y.median(), "high", "low")
     classifier = CIPClassifier(

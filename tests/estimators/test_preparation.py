@@ -42,6 +42,7 @@ def test_weights_and_labels_are_prepared_too(scm, X, y):
     assert np.array_equal(shared.predict_proba(X), model.fit(X, labels, weights).predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:Even")
 def test_operator_is_prepared_once_for_all_gammas(scm, X, y, monkeypatch):
     sizes, prepare = [], ResidualHSCIC.prepare
 
