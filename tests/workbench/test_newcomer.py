@@ -3,6 +3,7 @@
 import io
 import re
 import zipfile
+from contextlib import suppress
 
 import pytest
 
@@ -70,6 +71,8 @@ def test_cancel_leaves_the_page_ready_for_another_training(tmp_path):
 
 
 def test_table_is_dropped_matched_and_its_kinds_are_changed(tmp_path):
+    from selenium.common.exceptions import WebDriverException
+
     table = tmp_path / "people.csv"
     rows = "\n".join(f"{place % 2},{place % 3},{place}" for place in range(80))
     table.write_text(f"sex,<b>job</b>,pay\n{rows}\n")
@@ -82,8 +85,14 @@ def test_table_is_dropped_matched_and_its_kinds_are_changed(tmp_path):
         for name in ("sex", "<b>job</b>", "pay"):
             web.click(f"[aria-label='Add {name} to the drawing']")
             web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
-        web.find("[aria-label='Kind of sex']")[0].send_keys("c")
-        web.until(lambda: web.doc("editor.doc.kinds.get('sex')") == "category")
+
+        def typed():
+            # The list is drawn anew after each node: what was found a moment ago may be gone.
+            with suppress(WebDriverException):
+                web.find("[aria-label='Kind of sex']")[0].send_keys("c")
+            return web.doc("editor.doc.kinds.get('sex')") == "category"
+
+        web.until(typed)
         web.run("document.querySelector('.cw').workbench.rename.add()")
         web.keys("wealth", "\ue007")
         web.click("[data-key='latent|wealth']")
