@@ -11,10 +11,10 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo workbench test lint types unit slow bench versions format clean
+.PHONY: help demo workbench test lint types unit docs docs-quick slow bench versions format clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -40,6 +40,15 @@ types: $(VENV)/.ready
 unit: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -q
 
+# Warnings are errors: a broken link or a name that is not documented stops the build.
+SITE := $(BIN)/sphinx-build --builder html --jobs 2 --quiet --fail-on-warning --keep-going -d docs/_build/doctrees
+
+docs: $(VENV)/.ready  ## the site, into docs/_build/html
+	$(SITE) docs docs/_build/html
+
+docs-quick: $(VENV)/.ready  ## the site without running its gallery
+	$(SITE) --define plot_gallery=0 docs docs/_build/quick
+
 slow: $(VENV)/.ready  ## tests that take over a minute
 	$(BIN)/pytest -m slow
 
@@ -63,4 +72,4 @@ format: $(VENV)/.ready  ## let ruff fix what it can
 	$(BIN)/ruff format .
 
 clean:  ## remove all that was made here
-	rm -rf $(VENV) build dist demo-output workbench/node_modules workbench/.node src/ciplearn/workbench/page
+	rm -rf $(VENV) build dist demo-output docs/_build docs/auto_gallery docs/generated workbench/node_modules workbench/.node src/ciplearn/workbench/page

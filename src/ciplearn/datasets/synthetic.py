@@ -79,8 +79,8 @@ def scenario_2(sign: str = "-") -> StructuralCausalModel:
     """Return the model of scenario 2.
 
     Z and A as in `scenario_1`, L = exp(−A²/2) ε_L + 2Z, Y = sin(ZL) exp(−ZL) / 2 + ε_Y / 5, with ε_L ~ N(0, 1) and
-    ε_Y ~ N(0, 0.1). Where |A| > 6, which the printed sign makes common, ε_L vanishes in the rounding of L: keep the
-    noise with ``sample_units`` there.
+    ε_Y ~ N(0, 0.1). Where ``|A| > 6``, which the printed sign makes common, ε_L vanishes in the rounding of L: keep
+    the noise with ``sample_units`` there.
     """
 
     def l_noise(p: Parents, v: Array) -> Array:

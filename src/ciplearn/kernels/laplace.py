@@ -12,7 +12,7 @@ from ciplearn.kernels.distances import absolute_distances, median_of_pairs
 
 @dataclass(frozen=True)
 class Laplace(StationaryKernel):
-    """k(x, z) = exp(−d / ℓ) with d the mean over columns of |x_c − z_c|.
+    """k(x, z) = exp(−d / ℓ) with d the mean over columns of ``|x_c − z_c|``.
 
     Parameters
     ----------

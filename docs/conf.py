@@ -1,0 +1,89 @@
+"""How Sphinx builds the site: ``make docs``, or ``make docs-quick`` without running the gallery."""
+
+import os
+
+import torch
+from sphinx_gallery.sorting import FileNameSortKey
+
+import ciplearn
+
+# Examples of the gallery run while the site is built, on a machine that does other things too.
+torch.set_num_threads(1)
+os.environ.setdefault("TQDM_DISABLE", "1")
+
+project = "ciplearn"
+author = "The ciplearn developers"
+copyright = author
+release = version = ciplearn.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery", "reproduction/*/result.md"]
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+
+# Markdown: headings are anchors as on code hosts, so links work in both places.
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
+myst_heading_anchors = 4
+suppress_warnings = ["config.cache"]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the numpydoc sections say it in words
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+numpydoc_citation_re = "(?!)"  # [kusner2017] is a key of the page of references, not a citation of numpydoc
+default_role = "py:obj"
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["gallery"],
+    "gallery_dirs": ["auto_gallery"],
+    "filename_pattern": r"plot_",
+    "within_subsection_order": FileNameSortKey,
+    "doc_module": ("ciplearn",),
+    "backreferences_dir": None,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "min_reported_time": 5,
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "ciplearn"
+html_css_files = ["ciplearn.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "ciplearn"},
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "start": [], "asked": [], "glossary": []}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def _skip_what_others_wrote(app, what, name, member, skip, options):
+    """Leave out members that scikit-learn or the notebook's widgets hand down."""
+    owner = getattr(member, "fget", None) or getattr(member, "func", None) or member
+    module = getattr(owner, "__module__", None)
+    return True if isinstance(module, str) and not module.startswith("ciplearn") else None
+
+
+def setup(app):
+    """Tell Sphinx of the above."""
+    app.connect("autodoc-skip-member", _skip_what_others_wrote)
