@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_list
 from ciplearn.cli import options
-from ciplearn.cli.options import split_names
+from ciplearn.cli.options import join_names, split_names
 from ciplearn.cli.output import printable, progress, say, say_json
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ciplearn.cli.model_folder import ModelFolder
     from ciplearn.cli.tables import TableFile
     from ciplearn.estimators.base import CIPEstimator
+    from ciplearn.evaluation import Audit
     from ciplearn.learning import Frontier
     from ciplearn.report import Report
     from ciplearn.scm import StructuralCausalModel
@@ -42,10 +44,10 @@ _PRESETS = {
     "thorough": Effort(1000, 500, 100, 50_000),
 }
 
-# The trials are compared with each other, which takes fewer draws than a figure to quote.
-_FOR_TRIALS = Effort(200, 50, 10, 0)
-
 _EFFORT = "Effort"
+
+# A graph that is longer than this stands in a file.
+_SHORT = 200
 
 
 def audit(
@@ -64,9 +66,21 @@ def audit(
     groups: Annotated[
         str | None, typer.Option(help="Columns to show scores by. Default: the protected ones.", metavar="NAMES")
     ] = None,
+    max_effect: Annotated[
+        float | None,
+        typer.Option(help="Exit with code 1 where a paired effect ends above this. Default: judged, no exit code.", min=0),
+    ] = None,
     max_vcf: Annotated[
         float | None, typer.Option(help="Exit with code 1 where the interval of VCF ends above this.", min=0)
     ] = None,
+    individuals: Annotated[
+        str | None,
+        typer.Option(help="Numbers of rows to show, counted from 0. Default: those affected most.", metavar="NUMBERS"),
+    ] = None,
+    profile: Annotated[
+        str,
+        typer.Option(help="decision, bias-audit (selection rates and impact ratios by group) or model-card."),
+    ] = "decision",
     preset: Annotated[str, typer.Option(help="quick, standard or thorough.", rich_help_panel=_EFFORT)] = "standard",
     points: Annotated[
         int | None, typer.Option(help="Rows whose counterfactuals are imagined.", min=2, rich_help_panel=_EFFORT)
@@ -104,6 +118,8 @@ def audit(
     from ciplearn.cli.model_folder import ModelFolder
 
     options.choice("--preset", preset, _PRESETS)
+    options.choice("--profile", profile, ("decision", "bias-audit", "model-card"))
+    rows_to_show = None if individuals is None else _row_numbers(individuals)
     asked = {"n_points": points, "n_interventions": interventions, "n_draws": draws, "scm_rows": scm_rows}
     effort = replace(_PRESETS[preset], **{name: value for name, value in asked.items() if value is not None})
     options.keep_inputs(out, table, model, scm, config)
@@ -116,6 +132,10 @@ def audit(
         "scm": None if scm is None else printable(Path(scm.name)),
         "run_code": run_code or None,
         "groups": groups,
+        "individuals": individuals,
+        "max_effect": max_effect,
+        "max_vcf": max_vcf,
+        "profile": profile,
         "seed": seed,
         "separator": separator,
         "columns": columns,
@@ -138,15 +158,18 @@ def audit(
         whole_file(out) as stream,
     ):
         source = folder.as_in_training(kept)
-        report = _report(folder, source, scm, run_code, effort, split_names(groups), seed, settings)
-        stream.write(report.to_html().encode())
+        found = _report(folder, source, scm, run_code, effort, split_names(groups), seed, settings)
+        limits = {"max_effect": max_effect, "max_vcf": max_vcf, "individuals": rows_to_show}
+        report = replace(found, **limits, next_steps=_next_steps(folder, names))
+        stream.write(report.to_html(profile).encode())
     if as_json:
-        say_json(_result(report, out))
+        say_json({**report.to_dict(), **_of_profile(report, profile), "file": printable(out)})
     else:
         for sentence in report.summary():
             say(sentence)
         say(f"Written: {printable(out)}")
-    return int(max_vcf is not None and report.audit.vcf.interval[1] > max_vcf)
+    asked_for = max_effect is not None or max_vcf is not None
+    return int(asked_for and not all(check.holds for check in report.conclusion.limits))
 
 
 def _report(
@@ -172,7 +195,7 @@ def _report(
     torch.set_num_threads(1)
     if folder.model.graph is None or folder.model.verdict_ is None:
         raise InputError(f"{folder.path} was trained without a graph; fit it with one to audit it here.")
-    judge, every, about = folder.rows(source)
+    judge, every, about, unknown = folder.rows(source)
     judge, every = _labelled(folder, judge), _labelled(folder, every)
     with progress("causal model", "step", total=3) as bar:
         if scm_file is None:
@@ -196,19 +219,22 @@ def _report(
         )
         bar.update()
         bar.set_description_str("gammas tried")
-        trace = _with_vcf(folder, scm, judge, found.verdict.protected, seed)
+        models = folder.trials() | {folder.training["gamma"]: folder.model}
+        trace = _on_audited_rows(folder, models, found, judge, effort, seed)
         bar.update()
     training = folder.training
     return Report(
         audit=found,
         model=folder.model,
         rows=judge,
+        free=models.get(0.0) if training["gamma"] else None,
         title=f"Predicting {folder.outcome}, and {as_list(found.verdict.protected)}",
         frontier=trace,
         chosen=training["gamma"],
         rule=_rule(training),
         penalty=_penalty_name(folder.model),
         groups=groups,
+        unknown=unknown,
         about_rows=f"Audited on: {about[0].lower() if about.startswith('All') else about[0]}{about[1:]}",
         settings=settings,
     )
@@ -221,35 +247,67 @@ def _labelled(folder: ModelFolder, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**{folder.outcome: rows[folder.outcome].astype("category")})
 
 
-def _with_vcf(
-    folder: ModelFolder, scm: StructuralCausalModel, rows: pd.DataFrame, protected: Sequence[str], seed: int
+def _on_audited_rows(
+    folder: ModelFolder, models: Mapping[float, CIPEstimator], found: Audit, rows: pd.DataFrame, effort: Effort, seed: int
 ) -> Frontier | None:
-    """Add the variance of counterfactuals to the trace: one set of counterfactual rows for all models."""
+    """Measure every trial as the model itself was measured: the same rows, the same imagined ones, one number each."""
     from ciplearn.evaluation import variance_of_counterfactuals
+    from ciplearn.evaluation.predictors import Predictor
+    from ciplearn.evaluation.scores import predictive_scores
     from ciplearn.learning import Frontier
     from ciplearn.learning.frontier import Point
 
     points = folder.trace.points
     if not points:
         return None
-    inputs = [column for column in rows.columns if column != folder.outcome]
-    found = variance_of_counterfactuals(
-        {str(place): model for place, model in enumerate(folder.trials().values())},
-        scm,
+    vcf = variance_of_counterfactuals(
+        {str(gamma): model for gamma, model in models.items()},
+        found.scm,
         rows,
-        protected,
-        _FOR_TRIALS.n_points,
-        _FOR_TRIALS.n_interventions,
+        found.verdict.protected,
+        effort.n_points,
+        effort.n_interventions,
         seed,
-        inputs=inputs,
-        n_draws=_FOR_TRIALS.n_draws,
+        context=found.vcf.context,
+        inputs=found.inputs,
+        n_draws=effort.n_draws,
     )
-    return Frontier(
-        tuple(
-            Point(point.gamma, point.seed, {**point.measures, "vcf": vcf.value})
-            for point, vcf in zip(points, found.values(), strict=True)
-        )
-    )
+    measured = []
+    for point in points:
+        predictor = Predictor(models[point.gamma], found.method, found.inputs)
+        scores = predictive_scores(predictor, predictor.in_blocks(rows), rows[folder.outcome])
+        loss, score = (scores.get(one, scores.get(other)) for one, other in (("mse", "log_loss"), ("r2", "accuracy")))
+        penalty = {name: value for name, value in point.measures.items() if name == "penalty"}
+        own = {"loss": loss, "score": score, **penalty, "vcf": vcf[str(point.gamma)].value}
+        measured.append(Point(point.gamma, point.seed, own))
+    return Frontier(tuple(measured))
+
+
+def _next_steps(folder: ModelFolder, names: Sequence[str]) -> dict[str, str]:
+    """What to type next, by the conclusion; fit.yaml stands at the end of the page."""
+    table, training = shlex.quote(names[1]), folder.training
+    again = f"ciplearn fit {table} --config fit.yaml"
+    graph = shlex.quote(training["settings"]["graph"])
+    tolerance = training["tolerance"]
+    stricter = f"--gamma {10 * training['gamma'] or 1:g}" if tolerance is None else f"--tolerance {2 * tolerance:g}"
+    return {
+        "passes": f"ciplearn check {graph if len(graph) < _SHORT else 'GRAPH'} --data {table}",
+        "fails": f"{again} {stricter} --out stricter",
+        "useless": f"{again} --context {shlex.quote(join_names(folder.model.roles_.protected))} --out smaller-context",
+    }
+
+
+def _row_numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise InputError(f"--individuals must be numbers of rows, got {text!r}; pass for example 12,40.") from error
+
+
+def _of_profile(report: Report, profile: str) -> dict[str, Any]:
+    from ciplearn.report.bias_audit import BiasAudit
+
+    return {"bias_audit": BiasAudit.of(report).to_dict()} if profile == "bias-audit" else {}
 
 
 def _rule(training: Mapping[str, Any]) -> str:
@@ -266,15 +324,3 @@ def _penalty_name(model: CIPEstimator) -> str:
     if model.penalty is not None:
         return type(model.penalty).__name__
     return "ResidualHSCIC" if model.independence_ is not None and model.independence_.given else "HSIC"
-
-
-def _result(report: Report, out: Path) -> dict[str, Any]:
-    trials = report.trials()
-    return {
-        **report.audit.to_dict(),
-        "summary": report.summary(),
-        "verdict": report.audit.verdict.to_dict(),
-        "trials": [] if trials is None else trials.to_dict(orient="records"),
-        "groups": [vars(group) for group in report.group_scores()],
-        "file": printable(out),
-    }

@@ -125,7 +125,7 @@ class ModelFolder:
         }
         return TableFile(source.path, **reading, kept=source.kept)
 
-    def rows(self, source: TableFile) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    def rows(self, source: TableFile) -> tuple[pd.DataFrame, pd.DataFrame, str, dict[str, int]]:
         """Read a table to judge the model on.
 
         Returns
@@ -136,23 +136,27 @@ class ModelFolder:
             All complete rows.
         remark : str
             Which rows these are.
+        missing : dict of column to int
+            How many of the rows that would be judged have no value there, so that they are left out.
         """
         where = str(source.path)
         with source.opened(labels=self.labels) as opened:
             chunks = opened.chunks(_ROWS, list(self.kinds))
             pieces = [self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1) for chunk in chunks]
-        every = pd.concat(pieces).dropna() if pieces else pd.DataFrame()
+        table = pd.concat(pieces) if pieces else pd.DataFrame()
+        every = table.dropna()
         if len(every) < _LEAST_ROWS:
             raise InputError(f"{where} has {len(every)} rows without a missing value; an audit needs {_LEAST_ROWS}.")
         every = every.assign(**{self.outcome: as_target(every[self.outcome], self.training["task"])})
         if not self._is_training_table(source):
             about = f"All {len(every)} complete rows of {source.path.name}, which is not the training table."
-            return every, every, about
+            return every, every, about, _missing(table)
         judge = every[every.index.isin(self.held_out)]
         if len(judge) < _LEAST_ROWS:
             warning = "The training rows themselves: scores and test are too kind. Audit on other rows."
-            return every, every, warning
-        return judge, every, f"{len(judge)} complete rows of the training table that training never saw."
+            return every, every, warning, _missing(table)
+        missing = _missing(table[table.index.isin(self.held_out)])
+        return judge, every, f"{len(judge)} complete rows of the training table that training never saw.", missing
 
     def _is_training_table(self, source: TableFile) -> bool:
         if source.is_pipe:
@@ -185,6 +189,10 @@ def write_folder(
     # A name in the settings may hold bytes that are no text.
     (folder / _TRAINING).write_bytes(text.encode("utf-8", "replace"))
     (folder / _HELD_OUT).write_text("row\n" + "".join(f"{row}\n" for row in held_out), encoding="utf-8")
+
+
+def _missing(table: pd.DataFrame) -> dict[str, int]:
+    return {str(name): int(count) for name, count in table.isna().sum().items() if count}
 
 
 def _check(training: Mapping[str, Any], model: CIPEstimator) -> None:

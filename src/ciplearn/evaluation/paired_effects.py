@@ -143,7 +143,7 @@ def paired_effects(
     n_points = whole(n_points, "n_points", minimum=2)
     table, ignored = table_of(scm, rows)
     predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
-    levels = {name: _levels(table, scm, name, values or {}) for name in names}
+    levels = {name: compared_values(table, scm, name, values or {}) for name in names}
     families: list[tuple[str, ...]] = [(name,) for name in names]
     families += list(combinations(names, 2)) if crossings else []
     read = {column for predictor in predictors.values() for column in predictor.inputs}
@@ -229,9 +229,10 @@ def _with_intervals(measures: Mapping[str, Array], generator: np.random.Generato
     return found
 
 
-def _levels(
+def compared_values(
     table: pd.DataFrame, scm: StructuralCausalModel, name: str, values: Mapping[str, Sequence[Any]]
 ) -> list[Any]:
+    """Return the values of a protected variable that are compared: all where they are few, else three quantiles."""
     columns = scm.columns([name])
     missing = [column for column in columns if column not in table.columns]
     if missing:

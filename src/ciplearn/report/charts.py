@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -14,43 +14,70 @@ _WIDTH, _HEIGHT = 460.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 18.0, 16.0, 52.0
 
 # Room that a label takes.
-_LABEL_WIDTH, _LABEL_HEIGHT = 78.0, 17.0
+_LABEL_WIDTH, _LABEL_HEIGHT, _LETTER = 78.0, 17.0, 6.8
 
 # How far below the largest value a logarithmic axis goes.
 _DEPTH = 1e-4
 
-_SHAPES = ("M-6,-6h12v12h-12z", "M0,-7.5L7,5.5H-7z", "M0,-7.5L7.5,0L0,7.5L-7.5,0z", "M0,7.5L7,-5.5H-7z")
-
+# One per baseline, in this order; with the colours of the page they are told apart by more than their hue.
+SHAPES = (
+    "M-6,-6h12v12h-12z",
+    "M0,-7.5L7,5.5H-7z",
+    "M0,-7.5L7.5,0L0,7.5L-7.5,0z",
+    "M0,7.5L7,-5.5H-7z",
+    "M-2.5,-7h5v4.5h4.5v5h-4.5v4.5h-5v-4.5h-4.5v-5h4.5z",
+    "M-7,-3L0,-8L7,-3L4.5,6.5H-4.5z",
+)
 
 _Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A point of a chart: where it is, its gamma, and whether it was chosen."""
+    """A point of a chart: where it is, its gamma, whether it was chosen, and its label where that is not its gamma."""
 
     x: float
     y: float
     gamma: float
     chosen: bool = False
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What stands beside it."""
+        return self.name or f"γ = {short(self.gamma)}"
 
 
-def curve(
-    dots: Sequence[Dot], x_label: str, y_label: str, baselines: Mapping[str, tuple[float, float]] | None = None
+def trade_off(
+    paths: Sequence[Sequence[Dot]], baselines: Sequence[Dot], x_label: str, y_label: str, limit: float | None = None
 ) -> Markup:
-    """Draw a cost against a violation from gamma to gamma, with baselines as points of their own."""
-    others = dict(baselines or {})
+    """Draw a cost against a violation: candidates on paths, baselines as points of their own, the zone that is allowed."""
+    every = [*(dot for path in paths for dot in path), *baselines]
     frame = _Frame(
-        Scale.around([dot.x for dot in dots] + [x for x, _ in others.values()], _LEFT, _WIDTH - _RIGHT),
-        Scale.around([dot.y for dot in dots] + [y for _, y in others.values()], _HEIGHT - _BOTTOM, _TOP),
+        Scale.around([dot.x for dot in every], _LEFT, _WIDTH - _RIGHT, from_zero=True),
+        Scale.around([dot.y for dot in every], _HEIGHT - _BOTTOM, _TOP),
     )
-    shapes = [
-        f'<path class="baseline r{number % 4}" d="{_SHAPES[number % 4]}" transform="translate({frame.at(x, y)})"/>'
-        for number, (x, y) in enumerate(others.values())
-    ]
-    taken = [frame.place(x, y) for x, y in others.values()]
-    body = frame.line(dots) + "".join(shapes) + frame.dots(dots) + frame.gammas(dots, taken)
-    return frame.document(body, x_label, y_label)
+    parts = []
+    if limit is not None:
+        width = min(frame.x(limit), _WIDTH - _RIGHT) - _LEFT
+        parts.append(
+            f'<rect class="zone" x="{_LEFT}" y="{_TOP}" width="{width:.1f}" height="{_HEIGHT - _BOTTOM - _TOP}"/>'
+        )
+    for number, path in enumerate(paths):
+        parts.append(frame.line(path, f"p{number % 3}"))
+    for number, dot in enumerate(baselines):
+        place = number % len(SHAPES)
+        title = f"<title>{escape(dot.name)}: {short(dot.x)}, {short(dot.y)}</title>"
+        at = f'transform="translate({frame.at(dot.x, dot.y)})"'
+        parts.append(f'<path class="baseline r{place}" d="{SHAPES[place]}" {at}>{title}</path>')
+    taken = [frame.place(dot.x, dot.y) for dot in baselines]
+    for number, path in enumerate(paths):
+        parts.append(frame.dots(path, f"p{number % 3}"))
+    ringed = [dot for dot in baselines if dot.chosen]
+    parts += [frame.ring(dot) for dot in ringed]
+    named = [dot for path in paths for dot in path]
+    parts.append(frame.labels(named + ringed, taken) if named else "")
+    return frame.document("".join(parts), x_label, y_label)
 
 
 def over_gamma(dots: Sequence[Dot], y_label: str) -> Markup:
@@ -79,14 +106,12 @@ def agreement(dots: Sequence[Dot], x_label: str, y_label: str) -> Markup:
     positive = [dot for dot in dots if dot.x > 0 and dot.y > 0]
     if len(positive) < 3:
         return Markup("")
-    # A constant predictor is at zero but for rounding: it must not stretch the axes over twenty decades.
-    x_floor, y_floor = (_DEPTH * max(getattr(dot, axis) for dot in positive) for axis in ("x", "y"))
-    seen = [Dot(max(dot.x, x_floor), max(dot.y, y_floor), dot.gamma, dot.chosen) for dot in positive]
+    # A constant predictor is at zero but for rounding: it stands apart instead of stretching axes over twenty decades.
     frame = _Frame(
-        Scale.decades([dot.x for dot in seen], _LEFT, _WIDTH - _RIGHT),
-        Scale.decades([dot.y for dot in seen], _HEIGHT - _BOTTOM, _TOP),
+        Scale.decades([dot.x for dot in dots], _LEFT, _WIDTH - _RIGHT, _DEPTH),
+        Scale.decades([dot.y for dot in dots], _HEIGHT - _BOTTOM, _TOP, _DEPTH),
     )
-    return frame.document(frame.dots(seen) + frame.gammas(seen, []), x_label, y_label)
+    return frame.document(frame.dots(dots) + frame.labels(dots, []), x_label, y_label)
 
 
 @dataclass(frozen=True)
@@ -104,50 +129,52 @@ class _Frame:
         left, up = self.place(x, y)
         return f"{left:.1f},{up:.1f}"
 
-    def line(self, dots: Sequence[Dot]) -> str:
-        ordered = sorted(dots, key=lambda dot: dot.gamma)
-        return f'<path class="line" d="M{" L".join(self.at(dot.x, dot.y) for dot in ordered)}"/>'
+    def line(self, dots: Sequence[Dot], kind: str = "") -> str:
+        ordered = sorted(dots, key=lambda dot: (dot.gamma, dot.x))
+        return f'<path class="line {kind}" d="M{" L".join(self.at(dot.x, dot.y) for dot in ordered)}"/>'
 
-    def dots(self, dots: Sequence[Dot]) -> str:
+    def dots(self, dots: Sequence[Dot], kind: str = "") -> str:
         parts = []
         for dot in dots:
             x, y = self.place(dot.x, dot.y)
-            said = f"gamma {short(dot.gamma)}: {short(dot.x)}, {short(dot.y)}"
+            said = f"{dot.label}: {short(dot.x)}, {short(dot.y)}"
             parts.append(
-                f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="4.2"><title>{escape(said)}</title></circle>'
+                f'<circle class="dot {kind}" cx="{x:.1f}" cy="{y:.1f}" r="4.2"><title>{escape(said)}</title></circle>'
             )
             if dot.chosen:
-                parts.append(f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="9"/>')
+                parts.append(self.ring(dot))
         return "".join(parts)
 
-    def gammas(self, dots: Sequence[Dot], taken: Sequence[tuple[float, float]]) -> str:
+    def ring(self, dot: Dot) -> str:
+        x, y = self.place(dot.x, dot.y)
+        return f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="9"/>'
+
+    def labels(self, dots: Sequence[Dot], taken: Sequence[tuple[float, float]]) -> str:
         """Label the chosen point, the ends, and whatever else finds room."""
         used, parts = [(x - 9, y - 9, x + 9, y + 9) for x, y in taken], []
         ends = [max(dots, key=lambda dot: dot.gamma), min(dots, key=lambda dot: dot.gamma)]
         first = [dot for dot in dots if dot.chosen] + ends
         for dot in dict.fromkeys([*first, *dots]):
             x, y = self.place(dot.x, dot.y)
-            left = x > _WIDTH - _LABEL_WIDTH - 20
-            start = x - 12 - _LABEL_WIDTH if left else x + 12
-            box = (start, y - 8 - _LABEL_HEIGHT, start + _LABEL_WIDTH, y - 8)
+            width = max(_LABEL_WIDTH, _LETTER * len(dot.label))
+            left = x > _WIDTH - width - 20
+            start = x - 12 - width if left else x + 12
+            box = (start, y - 8 - _LABEL_HEIGHT, start + width, y - 8)
             if any(_overlap(box, other) for other in used):
                 continue
             used.append(box)
             parts.append(
                 f'<text class="gamma{" chosen" if dot.chosen else ""}" x="{x + (-12 if left else 12):.1f}" '
-                f'y="{y - 8:.1f}" text-anchor="{"end" if left else "start"}">γ = {short(dot.gamma)}</text>'
+                f'y="{y - 8:.1f}" text-anchor="{"end" if left else "start"}">{escape(dot.label)}</text>'
             )
         return "".join(parts)
 
     def document(self, body: str, x_label: str, y_label: str) -> Markup:
         floor, side = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
         grid = []
-        for value in self.y.ticks():
-            y = self.y(value)
+        for y, words in _ticks(self.y):
             grid.append(f'<path class="grid" d="M{_LEFT},{y:.1f}H{side}"/>')
-            grid.append(
-                f'<text class="tick" x="{_LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">{short(value)}</text>'
-            )
+            grid.append(f'<text class="tick" x="{_LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">{words}</text>')
         for place, words in self._x_ticks():
             grid.append(f'<path class="grid" d="M{place:.1f},{_TOP}V{floor}"/>')
             grid.append(f'<text class="tick" x="{place:.1f}" y="{floor + 18}" text-anchor="middle">{words}</text>')
@@ -164,11 +191,17 @@ class _Frame:
         )
 
     def _x_ticks(self) -> list[tuple[float, str]]:
-        ticks = [(self.x(value), short(value)) for value in self.x.ticks()]
+        ticks = _ticks(self.x)
         if self.zero is None:
             return ticks
         start = self.x(self.zero)
         return [(start, "0"), *(tick for tick in ticks if tick[0] > start + 24)]
+
+
+def _ticks(scale: Scale) -> list[tuple[float, str]]:
+    """Places and words; values that stand apart are called "less"."""
+    found = [(scale(value), short(value)) for value in scale.ticks()]
+    return found if scale.beneath is None else [(scale.beneath, "less"), *found]
 
 
 def _overlap(one: _Box, other: _Box) -> bool:

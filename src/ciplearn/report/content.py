@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,20 +14,30 @@ from scipy.stats import spearmanr
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation import Audit
+from ciplearn.evaluation import Audit, GroupScores, PairedEffects, paired_effects
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
-from ciplearn.report.groups import Affected, Group, most_affected, scores_by_group
-from ciplearn.report.wording import short
+from ciplearn.report.conclusion import Conclusion, conclude, scores_in_words
+from ciplearn.report.groups import scores_by_group
+from ciplearn.report.individuals import Individual, asked_about
+from ciplearn.report.wording import Unit, percent, short
 
-# Columns of a row that are shown beside the protected ones.
-_SHOWN_COLUMNS = 5
+# Names of the models that are compared.
+MODEL, WITH, WITHOUT = "the model", "with the penalty", "without a penalty"
+
+# By default a probability may move by so much, and another prediction by this part of the outcome's deviation.
+_LIMIT_OF_PROBABILITIES = 0.05
+_LIMIT_IN_DEVIATIONS = 0.1
+
+_MOST_INDIVIDUALS = 6
+
+PROFILES = ("decision", "bias-audit", "model-card")
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What an audit has found, arranged for a page.
+    """What an audit has found, arranged for the person who signs.
 
     Parameters
     ----------
@@ -35,36 +47,62 @@ class Report:
     rows : DataFrame
         The rows that it was audited on, outcome included.
     title : str
+    free : optional
+        The same predictor trained without a penalty, to compare with.
+    max_effect : float, optional
+        How much the predictions may move between two protected values: on average, and for 95 % of rows. 0.05 for
+        probabilities by default, else a tenth of the outcome's standard deviation.
+    max_vcf : float, optional
+        What VCF may be.
+    comparison : optional
+        Candidates on one frontier: a frame ``table`` with ``name``, ``kind``, ``loss``, ``vcf`` and ``relative``, the
+        name that was ``chosen``, and a ``reason``.
     frontier : Frontier, optional
         The gammas that were tried: ``loss``, ``score``, ``penalty``, and ``vcf`` where it was measured.
     chosen : float, optional
         The gamma of the model.
     baselines : mapping of name to (vcf, loss), optional
-        Predictors to compare with.
+        Predictors to compare with, where there is no ``comparison``.
     rule : str
         How gamma was chosen, in a sentence.
     penalty : str
         The name of the penalty.
     groups : sequence of str, optional
         Columns by which scores are shown; the protected ones by default.
+    individuals : sequence, optional
+        Labels of rows to show; those that are affected most by default.
+    doubts : mapping of question to answer
+        Results of `graph.falsify`, `sensitivity` and their like.
+    unknown : mapping of column to int
+        How many rows of the table were left out because they have no value there.
     about_rows : str
         Which rows these are.
     settings : mapping of command to options
         What to repeat it with.
+    next_steps : mapping of state to command
+        What to do where the model passes, fails or is useless.
     """
 
     audit: Audit
     model: Any
     rows: pd.DataFrame
     title: str
+    free: Any = None
+    max_effect: float | None = None
+    max_vcf: float | None = None
+    comparison: Any = None
     frontier: Frontier | None = None
     chosen: float | None = None
     baselines: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rule: str = ""
     penalty: str = "penalty"
     groups: Sequence[str] | None = None
+    individuals: Sequence[Any] | None = None
+    doubts: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Mapping[str, int] = field(default_factory=dict)
     about_rows: str = ""
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    next_steps: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         absent = [name for name in self.groups or () if name not in self.rows.columns]
@@ -73,12 +111,45 @@ class Report:
                 f"Groups were asked for by {absent[0]!r}, which is no column of the rows; name one of "
                 f"{', '.join(map(str, self.rows.columns))}."
             )
+        strangers = [place for place in self.individuals or () if place not in self.rows.index]
+        if strangers:
+            raise InputError(
+                f"Row {strangers[0]!r} is not among the {len(self.rows)} audited rows; name one of these, such as "
+                f"{self.rows.index[0]!r}."
+            )
 
-    def to_html(self) -> str:
-        """Return the whole page; it needs nothing from a network."""
+    def to_html(self, profile: str = "decision") -> str:
+        """Return the whole page; it needs nothing from a network.
+
+        Parameters
+        ----------
+        profile : str
+            ``"decision"``, ``"bias-audit"`` (selection rates and impact ratios) or ``"model-card"``.
+        """
         from ciplearn.report.page import render
 
-        return render(self)
+        if profile not in PROFILES:
+            raise InputError(f"There is no profile {profile!r}; name one of {', '.join(PROFILES)}.")
+        return render(self, profile)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number of the page as JSON-ready data."""
+        trials = self.trials()
+        return {
+            **self.audit.to_dict(),
+            "conclusion": self.conclusion.to_dict(),
+            "limit": self.limit,
+            "typical": self.typical,
+            "summary": self.summary(),
+            "verdict": self.audit.verdict.to_dict(),
+            "effects": None if self.effects is None else self.effects.to_dict(),
+            "trials": [] if trials is None else _records(trials),
+            "candidates": _records(self.candidates),
+            "groups": [] if self.by_group is None else self.by_group.to_dict()["groups"],
+            "individuals": [one.to_dict() for one in self.shown_individuals],
+            "doubts": {question: str(answer) for question, answer in self.doubts.items()},
+            "unknown": dict(self.unknown),
+        }
 
     @property
     def is_classifier(self) -> bool:
@@ -96,50 +167,152 @@ class Report:
             f"the probability of {outcome} = {outputs[0]}" if len(outputs) == 1 else f"the probabilities of {outcome}"
         )
 
+    @cached_property
+    def unit(self) -> Unit:
+        """How amounts of a prediction are written."""
+        return Unit(self.is_classifier, 1.0 if self.is_classifier else self._deviation)
+
+    @cached_property
+    def _deviation(self) -> float:
+        return float(self.rows[self.audit.verdict.outcome].to_numpy(dtype=np.float64).std())
+
+    @property
+    def limit(self) -> float:
+        """How much a prediction may move."""
+        if self.max_effect is not None:
+            return self.max_effect
+        return _LIMIT_OF_PROBABILITIES if self.is_classifier else _LIMIT_IN_DEVIATIONS * self._deviation
+
+    @property
+    def typical(self) -> float:
+        """√(2 VCF): how far the predictions for a row typically lie apart between two values of A as they occur."""
+        return math.sqrt(2 * max(0.0, self.audit.vcf.value))
+
+    @property
+    def name(self) -> str:
+        """What the audited model is called in comparisons."""
+        return MODEL if self.free is None else WITH
+
+    @property
+    def models(self) -> dict[str, Any]:
+        """The audited model, and the one without a penalty where there is one."""
+        return {self.name: self.model} | ({} if self.free is None else {WITHOUT: self.free})
+
+    @cached_property
+    def conclusion(self) -> Conclusion:
+        """Passes, fails, or useless."""
+        return conclude(self)
+
+    @cached_property
+    def effects(self) -> PairedEffects | None:
+        """Paired effects of protected values; None where a protected vector has no list of values."""
+        vcf = self.audit.vcf
+        if any(len(self.audit.scm.columns([name])) > 1 for name in vcf.protected):
+            return None
+        return paired_effects(
+            self.models,
+            self.audit.scm,
+            self.rows,
+            vcf.protected,
+            moved_by=self.limit,
+            n_points=vcf.n_points,
+            inputs=self.audit.inputs,
+            method=self._method,
+            n_draws=max(vcf.n_draws, 10),
+        )
+
+    @cached_property
+    def by_group(self) -> GroupScores | None:
+        """Scores by group and crossing, one class after the other where there are several."""
+        outcome, columns = self.audit.verdict.outcome, self.group_columns
+        return scores_by_group(self._asked, self.rows, outcome, columns) if columns else None
+
+    @property
+    def group_columns(self) -> list[str]:
+        """The columns by which scores are shown."""
+        return list(self.groups) if self.groups is not None else self._columns(self.audit.verdict.protected)
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """What can be had: ``name``, ``kind``, ``loss``, ``vcf``, ``typical`` (√(2 VCF)) and ``chosen``, one row each."""
+        if self.comparison is not None:
+            table = self.comparison.table
+            found = table[[name for name in _CANDIDATE if name in table]].copy()
+            found["chosen"] = found["name"] == self.comparison.chosen
+        else:
+            trials = self.trials()
+            rows = [] if trials is None or "vcf" not in trials else trials.to_dict(orient="records")
+            nearest = min((row["gamma"] for row in rows), key=self._distance, default=None)
+            listed = [
+                {"name": f"gamma = {short(row['gamma'])}" if row["gamma"] else WITHOUT, "kind": "penalty"}
+                | {"loss": row["loss"], "vcf": row["vcf"], "gamma": row["gamma"], "chosen": row["gamma"] == nearest}
+                for row in rows
+            ]
+            listed += [
+                {"name": name, "kind": _kind(name), "loss": loss, "vcf": vcf, "gamma": math.nan, "chosen": False}
+                for name, (vcf, loss) in self.baselines.items()
+            ]
+            found = pd.DataFrame(listed, columns=[name for name in _CANDIDATE if name != "relative"] + ["chosen"])
+        return found.assign(typical=np.sqrt(2 * found["vcf"].clip(lower=0.0).to_numpy(dtype=np.float64)))
+
+    def _distance(self, gamma: float) -> float:
+        return math.inf if self.chosen is None else abs(gamma - self.chosen)
+
+    @cached_property
+    def shown_individuals(self) -> list[Individual]:
+        """The rows that were asked for, or those whose prediction depends most on the protected variables."""
+        verdict, vcf = self.audit.verdict, self.audit.vcf
+        places = self.individuals
+        if places is None:
+            places = list(vcf.per_row.sort_values("vcf", ascending=False, kind="stable").index[:_MOST_INDIVIDUALS])
+        nodes = dict.fromkeys((*verdict.protected, *verdict.inputs, *verdict.context, *verdict.adjustment))
+        columns = [*self._columns(nodes), verdict.outcome]
+        scm, n_draws = self.audit.scm, max(vcf.n_draws, 10)
+        return asked_about(self._asked, scm, self.rows, places, vcf.protected, columns, n_draws)
+
     def summary(self) -> list[str]:
         """Say in a few sentences what was found."""
-        vcf, verdict = self.audit.vcf, self.audit.verdict
-        who = as_list(vcf.protected)
-        typical = float(np.sqrt(vcf.value))
-        source = "by an estimated causal model" if vcf.model_based else "under the causal model given"
-        said = [
-            f"Had {who} been different, the same person's prediction of {self.answer} would typically have moved by "
-            f"{short(typical)} ({source}; VCF {short(vcf.value)})."
-        ]
-        said += self._against_free()
-        name, value = next(iter(self.scores().items()))
-        said.append(f"On the audited rows the predictor's {name} is {value}.")
-        if not self.audit.test.is_judged:
-            return [*said, str(self.audit.test)]
-        tells = "still tells of" if self.audit.test.rejects else "shows no sign of telling of"
-        given = verdict.independence.given
-        beyond = f" once {as_list(given)} {'are' if len(given) > 1 else 'is'} known" if given else ""
-        right, p_value = as_list(verdict.independence.right), short(self.audit.test.p_value)
-        said.append(f"The prediction {tells} {right}{beyond} (p = {p_value}).")
-        return said
+        found = self.conclusion
+        said = [f"{found.state.capitalize()}: {found.headline}"]
+        said += [f"{check.name} {check.sentence}" for check in found.checks]
+        said += [self.against_free] if self.against_free else []
+        return [*said, self.rests_on]
 
-    def _against_free(self) -> list[str]:
-        table = self.trials()
-        if table is None or "vcf" not in table or 0.0 not in set(table["gamma"]) or not self.chosen:
-            return []
-        known = table.set_index("gamma")
-        if self.chosen not in known.index or not known["vcf"].loc[0.0] > 0:
-            return []
-        free, used = known.loc[0.0], known.loc[self.chosen]
-        score = "accuracy" if self.is_classifier else "R²"
-        return [
-            f"The penalty brings the VCF down to {used['vcf'] / free['vcf']:.0%} of what it is without, and {score} "
-            f"from {free['score']:.3f} to {used['score']:.3f} (trainings on the same rows, judged on others)."
-        ]
+    @property
+    def against_free(self) -> str:
+        """What the penalty buys, and what it costs, on the audited rows."""
+        if self.effects is None or self.free is None:
+            return ""
+        before = self.effects.largest(WITHOUT)
+        return (
+            f"Without a penalty the largest effect is {self.unit.amount(before['effect'], signed=True)} (from "
+            f"{before['first']} to {before['second']})."
+        )
+
+    @property
+    def rests_on(self) -> str:
+        """What the numbers rest on, in a sentence."""
+        report = getattr(self.audit.scm, "report", None)
+        if not self.audit.model_based:
+            model = "a causal model that was given"
+        elif report is None:
+            model = "a causal model estimated from data"
+        else:
+            bad = [finding.node for finding in report.misfits]
+            misfit = f" ({as_list(bad)} {'does' if len(bad) == 1 else 'do'} not fit)" if bad else ""
+            model = f"a causal model estimated from {report.n_rows} rows{misfit}"
+        graph = self.audit.verdict.graph
+        return (
+            f"This rests on a graph of {len(graph.nodes)} nodes that no data can prove, on {model}, and on "
+            f"{self.audit.n_rows} audited rows."
+        )
 
     def scores(self) -> dict[str, str]:
         """Names and values of the predictive scores, the more telling first."""
-        names = {"accuracy": "accuracy", "r2": "R²", "log_loss": "log loss", "mse": "mean squared error"}
-        found = self.audit.scores
-        return {words: short(found[key]) for key, words in names.items() if key in found and not np.isnan(found[key])}
+        return scores_in_words(self)
 
     def trials(self) -> pd.DataFrame | None:
-        """One row a gamma, means over seeds; None where nothing was compared."""
+        """One row per gamma, means over seeds; None where nothing was compared."""
         if self.frontier is None or len(self.frontier.points) < 2:
             return None
         table = self.frontier.summary()
@@ -150,9 +323,7 @@ class Report:
         table = self.trials()
         if table is None or x not in table or y not in table:
             return []
-        nearest = None
-        if self.chosen is not None:
-            nearest = table["gamma"].iloc[(table["gamma"] - self.chosen).abs().argmin()]
+        nearest = None if self.chosen is None else min(table["gamma"], key=self._distance)
         return [Dot(row[x], row[y], row["gamma"], row["gamma"] == nearest) for row in table.to_dict(orient="records")]
 
     def agreement(self) -> float | None:
@@ -164,22 +335,30 @@ class Report:
             return None
         return float(spearmanr(table["penalty"], table["vcf"]).statistic)
 
-    def group_scores(self) -> list[Group]:
-        """Scores of each group."""
-        columns = self.groups if self.groups is not None else self._columns(self.audit.verdict.protected)
-        return scores_by_group(self._predictor, self.rows, self.audit.verdict.outcome, columns, self.audit.vcf)
-
-    def affected(self) -> list[Affected]:
-        """Rows whose prediction depends most on the protected variables."""
-        verdict = self.audit.verdict
-        others = [name for name in (*verdict.context, *verdict.inputs) if name not in verdict.protected]
-        columns = self._columns(verdict.protected) + self._columns(dict.fromkeys(others))
-        return most_affected(self._predictor, self.rows, columns[:_SHOWN_COLUMNS], self.audit.vcf)
+    @property
+    def outside(self) -> str:
+        """Which share of the imagined rows lies where there are no data."""
+        return percent(self.audit.vcf.overlap.share_outside)
 
     @property
-    def _predictor(self) -> Predictor:
-        """The model, asked as it was in the audit."""
-        return Predictor(self.model, self.audit.method, self.audit.inputs)
+    def _asked(self) -> dict[str, Predictor]:
+        """The models, asked as in the audit."""
+        return {name: Predictor(model, self.audit.method, self.audit.inputs) for name, model in self.models.items()}
+
+    @property
+    def _method(self) -> str | None:
+        return None if self.audit.method == "call" else self.audit.method
 
     def _columns(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
         return [column for column in self.audit.scm.columns(tuple(nodes)) if column in self.rows.columns]
+
+
+_CANDIDATE = ("name", "kind", "loss", "vcf", "relative", "gamma")
+
+
+def _kind(name: str) -> str:
+    return "line" if name.startswith("straight line") else "baseline"
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return table.astype(object).where(table.notna(), None).to_dict(orient="records")

@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# The part of an axis that is left to values which stand apart.
+_APART = 0.12
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -18,6 +21,8 @@ class Scale:
     start, end : float
         Where they lie on paper.
     logarithmic : bool
+    beneath : float or None
+        Where values below ``low`` stand, apart from the others: a logarithmic axis has no place for zero.
     """
 
     low: float
@@ -25,6 +30,7 @@ class Scale:
     start: float
     end: float
     logarithmic: bool = False
+    beneath: float | None = None
 
     @classmethod
     def around(cls, values: Sequence[float], start: float, end: float, *, from_zero: bool = False) -> Scale:
@@ -34,14 +40,22 @@ class Scale:
         return cls(0.0 if from_zero and low >= 0 else low - air, high + air, start, end)
 
     @classmethod
-    def decades(cls, values: Sequence[float], start: float, end: float) -> Scale:
-        """Take in all values, which are positive, on a logarithmic scale."""
-        low, high = math.log10(min(values)), math.log10(max(values))
+    def decades(cls, values: Sequence[float], start: float, end: float, depth: float = 0.0) -> Scale:
+        """Take in positive values on a logarithmic scale; those below ``depth`` times the largest stand apart."""
+        floor = depth * max(values)
+        inside = [value for value in values if value > 0 and value >= floor]
+        low, high = math.log10(min(inside)), math.log10(max(inside))
         air = max(0.06 * (high - low), 0.12)
-        return cls(10 ** (low - air), 10 ** (high + air), start, end, logarithmic=True)
+        ends = 10 ** (low - air), 10 ** (high + air)
+        if len(inside) == len(values):
+            return cls(*ends, start, end, logarithmic=True)
+        apart = _APART * (end - start)
+        return cls(*ends, start + apart, end, logarithmic=True, beneath=start + apart / 2)
 
     def __call__(self, value: float) -> float:
         """Return the place of a value."""
+        if self.beneath is not None and value < self.low:
+            return self.beneath
         low, high, at = self.low, self.high, value
         if self.logarithmic:
             low, high, at = math.log10(low), math.log10(high), math.log10(value)

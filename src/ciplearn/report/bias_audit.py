@@ -1,0 +1,82 @@
+"""The tables that New York City's Local Law 144 asks for: selection or scoring rates, and impact ratios."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+from ciplearn.evaluation import group_scores
+from ciplearn.evaluation.predictors import Predictor
+
+if TYPE_CHECKING:
+    from ciplearn.report.content import Report
+
+# The rules of the law allow to leave out categories with less than this share of the rows; here they are marked.
+SMALL_SHARE = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class BiasAudit:
+    """Rates and ratios by group and crossing.
+
+    Attributes
+    ----------
+    table : DataFrame
+        ``columns``, ``group``, ``n_rows``, ``selected``, ``rate`` and ``ratio`` with its interval, and ``small``.
+    scored : bool
+        Whether a number was scored: then a row counts as selected above the median score of all.
+    threshold : float
+    unknown : dict of column to int
+        Rows without a value there: of those audited, which the tables by that column leave out, and of those that were
+        left out before.
+    n_rows : int
+    """
+
+    table: pd.DataFrame
+    scored: bool
+    threshold: float
+    unknown: dict[str, int]
+    n_rows: int
+
+    @classmethod
+    def of(cls, report: Report) -> BiasAudit:
+        """Count the decisions of the audited model; the rate of a group is selected / rows, its ratio rate / highest."""
+        if len(report.audit.vcf.per_output) != 1:
+            raise InputError(
+                f"A bias audit is about one decision per row, but the predictor gives "
+                f"{len(report.audit.vcf.per_output)} numbers; audit one class at a time."
+            )
+        predictor = Predictor(report.model, report.audit.method, report.audit.inputs)
+        scored = not report.is_classifier
+        threshold = float(np.median(predictor.numbers(predictor.in_blocks(report.rows)))) if scored else None
+        columns = report.group_columns
+        missing = {column: int(report.rows[column].isna().sum()) for column in columns}
+        tables = []
+        for family in [[column] for column in columns] + _pairs(columns):
+            rows = report.rows.dropna(subset=family)
+            asked = {"inputs": predictor.inputs, "method": None if predictor.method == "call" else predictor.method}
+            found = group_scores(report.model, rows, report.audit.verdict.outcome, family, threshold=threshold, **asked)
+            tables.append(found.table[found.table["columns"] == " × ".join(family)])
+        table = pd.concat(tables, ignore_index=True)
+        counted = table.assign(
+            rate=table["positive_rate"],
+            selected=(table["positive_rate"] * table["n_rows"]).round().astype(int),
+            small=table["n_rows"] < SMALL_SHARE * len(report.rows),
+        )
+        kept = ["columns", "group", "n_rows", "selected", "rate", "ratio", "ratio_low", "ratio_high", "small"]
+        unknown = {column: missing[column] + int(report.unknown.get(column, 0)) for column in columns}
+        used = found.threshold if found.threshold is not None else 0.5
+        return cls(counted[kept], scored, used, unknown, len(report.rows))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tables as JSON-ready data."""
+        records = self.table.astype(object).where(self.table.notna(), None).to_dict(orient="records")
+        return {"groups": records, "scored": self.scored, "threshold": self.threshold, "unknown": self.unknown}
+
+
+def _pairs(columns: list[str]) -> list[list[str]]:
+    return [[one, other] for place, one in enumerate(columns) for other in columns[place + 1 :]]

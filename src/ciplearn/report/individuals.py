@@ -1,0 +1,112 @@
+"""Individuals: what the predictor says about a row, and what it would have said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import holds_numbers
+from ciplearn._core.errors import InputError
+from ciplearn.evaluation.counterfactual_rows import Points
+from ciplearn.evaluation.effects import answers_under, said
+from ciplearn.evaluation.paired_effects import compared_values
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.report.wording import percent
+from ciplearn.scm import StructuralCausalModel
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The predictions for one row in one world, by model; the first is the world as it is."""
+
+    world: str
+    predictions: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Individual:
+    """A row, in words.
+
+    Attributes
+    ----------
+    place
+        The row's label in the table.
+    values : dict
+        Each column that matters, with its value in words.
+    answers : tuple of Answer
+        As it is, and under each value of each protected variable.
+    """
+
+    place: Any
+    values: dict[str, str]
+    answers: tuple[Answer, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON-ready data."""
+        place = self.place.item() if isinstance(self.place, np.generic) else self.place
+        return {
+            "row": place if isinstance(place, int | float | str) else str(place),
+            "values": dict(self.values),
+            "answers": [{"world": answer.world, **answer.predictions} for answer in self.answers],
+        }
+
+
+def asked_about(
+    predictors: Mapping[str, Predictor],
+    scm: StructuralCausalModel,
+    rows: pd.DataFrame,
+    places: Sequence[Any],
+    protected: Sequence[str],
+    columns: Sequence[str],
+    n_draws: int,
+    seed: int = 0,
+) -> list[Individual]:
+    """Ask the models about some rows as they are, and under each value of each protected variable.
+
+    Where several outputs are given, the first is shown. A vector of protected columns has no list of values, so its
+    rows are shown as they are.
+    """
+    if not len(places):
+        return []
+    known = [column for column in rows.columns if column in scm.columns(scm.graph.observed)]
+    table = rows[known]
+    chosen = table.loc[list(places)]
+    factual = {name: predictor(chosen)[:, 0] for name, predictor in predictors.items()}
+    answers = [[Answer("as it is", {name: float(each[n]) for name, each in factual.items()})] for n in range(len(chosen))]
+    read = {column for predictor in predictors.values() for column in predictor.inputs}
+    for variable in protected:
+        try:
+            values = compared_values(table, scm, variable, {})
+        except InputError:
+            continue
+        settings = [{variable: value} for value in values]
+        points = Points.of(scm, chosen, [variable], read, np.random.default_rng(seed), n_draws=n_draws)
+        first = 0
+        for part in answers_under(points, predictors, settings):
+            means = {name: each.mean(axis=2)[:, :, 0] for name, each in part.items()}  # (d, settings)
+            size = len(next(iter(means.values())))
+            for n in range(size):
+                for place, setting in enumerate(settings):
+                    told = {name: float(each[n, place]) for name, each in means.items()}
+                    answers[first + n].append(Answer(said(setting), told))
+            first += size
+    return [
+        Individual(index, {str(column): in_words(rows[column], row[column]) for column in columns}, tuple(answers[n]))
+        for n, (index, row) in enumerate(rows.loc[list(places)].iterrows())
+    ]
+
+
+def in_words(column: pd.Series, value: Any) -> str:
+    """Say a value; a number of many with where it stands among the rows."""
+    if pd.isna(value):
+        return "not known"
+    if not holds_numbers(column):
+        return str(value)
+    number = f"{value:.4g}" if isinstance(value, float | np.floating) and abs(value) < 1e4 else f"{value:.0f}"
+    if column.nunique() < 10:
+        return number
+    return f"{number}, above {percent(round(float((column < value).mean()), 2))} of rows".replace(".0 %", " %")
