@@ -89,6 +89,33 @@ def test_bound_on_vcf_decides_the_exit_code(known, capsys):
     assert audited(known, capsys, *scm, "--max-vcf=1e9")[0] == 0
 
 
+def test_bound_on_effects_decides_the_exit_code(known, capsys):
+    scm = ["--scm", str(known / "scm.yaml"), "--points=120"]
+    assert audited(known, capsys, *scm, "--max-effect=0")[0] == 1
+    assert audited(known, capsys, *scm, "--max-effect=1e9")[0] == 0
+
+
+def test_chosen_model_has_one_number_for_one_quantity(known, capsys):
+    _, answer = audited(known, capsys, "--scm", str(known / "scm.yaml"))
+    chosen = next(one for one in answer["candidates"] if one["chosen"])
+    assert chosen["vcf"] == answer["vcf"]["value"]
+    assert chosen["loss"] == answer["scores"]["mse"]
+
+
+def test_rows_can_be_asked_for_and_profiles_written(known, capsys):
+    scm = ["--scm", str(known / "scm.yaml")]
+    held = int((known / "m" / "held_out.csv").read_text().split()[1])
+    _, answer = audited(known, capsys, *scm, f"--individuals={held}")
+    assert [one["row"] for one in answer["individuals"]] == [held]
+    _, answer = audited(known, capsys, *scm, "--profile=bias-audit")
+    assert answer["bias_audit"]["scored"] is True
+    assert "An input to an audit, not the audit." in (known / "r.html").read_text()
+    assert _run(["audit", str(known / "m"), str(known / "t.csv"), "--profile=short"]) == 2
+    assert "--profile must be one of" in capsys.readouterr().err
+    assert _run(["audit", str(known / "m"), str(known / "t.csv"), "--individuals=x"]) == 2
+    assert "--individuals must be numbers" in capsys.readouterr().err
+
+
 def test_formulas_are_the_model(known):
     graph = first_synthetic().graph
     read, truth = read_scm(known / "scm.yaml", graph, run_code=False), first_synthetic()

@@ -45,8 +45,11 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     answer = json.loads(audited.stdout)
     assert answer["model_based"] is True
     assert 0 <= answer["vcf"]["interval"][0] <= answer["vcf"]["value"]
-    assert {group["label"] for group in answer["groups"]} == {"Female", "Male"}
+    assert {group["group"] for group in answer["groups"]} == {"Female", "Male"}
     assert len(answer["trials"]) >= 3
+    assert answer["conclusion"]["state"] in ("passes", "fails", "useless")
+    chosen = next(one for one in answer["candidates"] if one["chosen"])
+    assert (chosen["vcf"], chosen["loss"]) == (answer["vcf"]["value"], answer["scores"]["log_loss"])
     assert all(trial["vcf"] >= 0 for trial in answer["trials"])
     page = (tmp_path / "report.html").read_text()
     assert "rows of the training table that training never saw" in page

@@ -1,13 +1,11 @@
 import math
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ciplearn.report.charts import Dot, agreement, curve, over_gamma
+from ciplearn.report.charts import Dot, agreement, over_gamma, trade_off
 from ciplearn.report.scales import Scale
-from ciplearn.report.wording import short
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -29,31 +27,34 @@ def test_logarithmic_scale_keeps_all_values_on_paper(values):
     assert len(scale.ticks()) <= 7
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(0, "0"), (0.12345, "0.123"), (1e-5, "1e-5"), (12345, "12 345"), (-2.5e-7, "-2.5e-7"), (3.0, "3"), (1e9, "1e9")],
-)
-def test_numbers_are_written_short(value, expected):
-    assert short(value) == expected
-
-
 def dots(*triples):
     return [Dot(x, y, gamma, chosen=gamma == 1) for x, y, gamma in triples]
 
 
-def test_curve_shows_every_dot_the_choice_and_the_baselines():
-    drawn = curve(dots((1, 0, 0), (0.5, 1, 1), (0, 2, 10)), "VCF", "loss", {"CF1": (0.0, 3.0)})
-    assert drawn.count('class="dot"') == 3
+def test_trade_off_shows_every_candidate_the_choice_the_baselines_and_what_is_allowed():
+    path = dots((1, 0, 0), (0.5, 1, 1), (0, 2, 10))
+    drawn = trade_off([path], [Dot(0.0, 3.0, 0.0, name="CF1")], "difference", "loss", limit=0.25)
+    assert drawn.count('class="dot p0"') == 3
     assert drawn.count('class="ring"') == 1
-    assert drawn.count("baseline") == 1
-    centres = re.findall(r'class="dot" cx="([0-9.]+)" cy="([0-9.]+)"', drawn)
+    assert drawn.count('class="baseline') == 1
+    assert "<title>CF1: 0, 3</title>" in drawn
+    centres = re.findall(r'class="dot p0" cx="([0-9.]+)" cy="([0-9.]+)"', drawn)
     assert float(centres[0][0]) > float(centres[2][0]), "a larger violation stands to the right"
     assert float(centres[0][1]) > float(centres[2][1]), "a larger loss stands higher"
+    left, width = (
+        float(number) for number in re.search(r'zone" x="([0-9.]+)" y="[0-9.]+" width="([0-9.]+)"', drawn).groups()
+    )
+    assert float(centres[2][0]) <= left + width < float(centres[1][0]), "the zone ends between 0 and 0.5"
+
+
+def test_chosen_baseline_has_a_ring():
+    drawn = trade_off([], [Dot(0, 1, 0, True, "CF2"), Dot(1, 0, 0, False, "free")], "x", "y")
+    assert drawn.count('class="ring"') == 1
 
 
 def test_labels_never_lie_on_each_other():
     crowd = dots(*((1 + step / 1000, 1 + step / 1000, step) for step in range(20)))
-    drawn = curve([*crowd, Dot(0, 0, 99)], "x", "y")
+    drawn = trade_off([[*crowd, Dot(0, 0, 99)]], [], "x", "y")
     places = [(float(x), float(y)) for x, y in re.findall(r'class="gamma[^"]*" x="([0-9.]+)" y="([0-9.]+)"', drawn)]
     assert len(places) < 5
     assert all(math.dist(p, q) > 15 for i, p in enumerate(places) for q in places[:i])
@@ -62,16 +63,33 @@ def test_labels_never_lie_on_each_other():
 def test_gamma_zero_stands_before_the_logarithmic_axis():
     drawn = over_gamma(dots((0, 3, 0), (1, 2, 1), (10, 1, 10)), "VCF")
     assert ">0</text>" in drawn
-    centres = [float(x) for x in re.findall(r'class="dot" cx="([0-9.]+)"', drawn)]
+    centres = [float(x) for x in re.findall(r'class="dot " cx="([0-9.]+)"', drawn)]
     assert centres == sorted(centres)
     assert over_gamma(dots((0, 3, 0)), "VCF") == ""
 
 
-def test_agreement_does_not_stretch_over_rounding_errors():
-    drawn = agreement(dots((1, 1, 0), (0.1, 0.1, 1), (1e-18, 1e-19, 2)), "penalty", "VCF")
-    assert "e-18" not in "".join(re.findall(r'class="tick"[^>]*>([^<]*)<', drawn))
+def test_what_is_next_to_zero_stands_apart_on_a_logarithmic_axis_and_is_not_moved_to_its_end():
+    drawn = agreement(dots((1, 1, 0), (0.1, 0.1, 1), (0.01, 0.01, 3), (1e-18, 1e-19, 2)), "penalty", "VCF")
+    ticks = re.findall(r'class="tick"[^>]*>([^<]*)<', drawn)
+    assert "e-18" not in "".join(ticks)
+    assert ticks.count("less") == 2
+    assert "1e-18, 1e-19" in drawn, "its own value is told"
+    xs = [float(x) for x in re.findall(r'class="dot " cx="([0-9.]+)"', drawn)]
+    floor = float(re.search(r'd="M([0-9.]+),[0-9.]+V', drawn)[1])
+    assert xs[3] == floor < xs[2] - 10
     assert agreement(dots((0, 0, 0)), "penalty", "VCF") == ""
 
 
+@given(st.lists(st.floats(0, 1e9), min_size=3, max_size=8))
+def test_logarithmic_scale_with_a_depth_has_a_place_for_all(values):
+    if max(values) == 0:
+        return
+    scale = Scale.decades(values, 0, 100, 1e-4)
+    assert all(-1e-6 <= scale(value) <= 100 + 1e-6 for value in values)
+    apart = [value for value in values if value < 1e-4 * max(values) or value == 0]
+    assert (scale.beneath is not None) == bool(apart)
+    assert all(scale(value) == scale.beneath for value in apart)
+
+
 def test_axis_labels_are_escaped():
-    assert "<b>" not in curve(dots((1, 0, 0), (0, 1, 1)), "<b>", '"><b>')
+    assert "<b>" not in trade_off([dots((1, 0, 0), (0, 1, 1))], [Dot(0, 0, 0, True, "<b>")], "<b>", '"><b>')

@@ -1,23 +1,24 @@
 import re
+from html import unescape
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from ciplearn import audit
 from ciplearn._core.errors import InputError
+from ciplearn.doubt import falsify, sensitivity
 from ciplearn.report import Report
 from tests.report.conftest import HOSTILE
 
 HEADINGS = [
-    "In short",
-    "The graph and its verdict",
-    "The statement enforced",
-    "What invariance costs",
-    "Had A been different",
-    "Is the prediction independent?",
-    "Scores by group",
-    "Assumptions and limits",
-    "To repeat it",
+    "What changing A does",
+    "Before and after, by group",
+    "What it costs, and what else could be had",
+    "What this rests on, and how wrong it may be",
+    "Individuals",
+    "Appendix: the statement, reasons and methods",
 ]
 VOID = {"meta", "link", "br", "img"}
 
@@ -64,6 +65,7 @@ def test_page_has_every_part_and_fetches_nothing(make_report):
     assert reader.links == ["data:,"]
     assert "http" not in page.replace('xmlns="http://www.w3.org/2000/svg"', "").replace("http-equiv", "")
     assert page.count('class="chart"') == 3
+    assert page.index('class="band') < page.index("<h2>"), "the conclusion comes first"
 
 
 def test_names_from_the_data_are_text_everywhere(make_report):
@@ -86,21 +88,74 @@ def test_other_hostile_names_are_text_too(name, make_report):
     assert "img" not in reader.tags
 
 
-def test_numbers_of_the_audit_stand_on_the_page(make_report):
+def test_sentences_of_the_audit_stand_on_the_page(make_report):
     report = make_report()
     text = "".join(read(report.to_html()).text)
-    assert f"{report.audit.vcf.value:.3g}" in text
     assert str(report.audit.vcf) in text
     assert str(report.audit.test) in text
-    assert "rank correlation of penalty and VCF is\n1.00." in text
-    assert all(sentence in text for sentence in report.summary())
-    assert all(sentence in text for sentence in report.audit.verdict.assumptions)
+    assert all(check.sentence in text for check in report.conclusion.checks)
+    assert report.rests_on in text
+    assert all(said in text and said.check in text for said in report.audit.verdict.assumptions)
+    assert "ciplearn check A" in text
 
 
-def test_summary_compares_trainings_on_the_same_rows(make_report):
+def test_tiles_and_band_have_no_exponents(make_report, decisions):
+    for report in (make_report(weight=1e-6), decisions):
+        page = report.to_html()
+        top = page[page.index('class="band') : page.index("<section>")]
+        assert not re.search(r"\d\.?\d*e[-+]?\d", top)
+
+
+def test_support_by_the_graph_is_no_certificate_of_the_model(make_report):
+    page = make_report().to_html()
+    assert "certified by the graph" not in page.lower()
+    assert "not a certificate of the model" in page
+
+
+def test_summary_says_what_is_on_the_band_and_what_was_before(make_report):
     said = make_report().summary()
-    assert "down to 40% of what it is without" in said[1]
-    assert len(make_report(frontier=None).summary()) == len(said) - 1
+    assert said[0].startswith("Fails: ")
+    assert any(sentence.startswith("Without a penalty the largest effect is") for sentence in said)
+    assert len(make_report(free=None).summary()) == len(said) - 1
+
+
+def test_page_with_a_comparison_shows_its_recommendation(make_report):
+    table = pd.DataFrame(
+        {
+            "name": ["gamma 1", "gamma 10", "CF2", "line at 5 %", "line at 20 %"],
+            "kind": ["penalty", "penalty", "baseline", "line", "line"],
+            "loss": [1.0, 2.0, 1.2, 1.9, 1.5],
+            "vcf": [0.5, 0.1, 0.05, 0.05, 0.2],
+            "relative": [0.5, 0.1, 0.05, 0.05, 0.2],
+        }
+    )
+    chosen = SimpleNamespace(table=table, chosen="CF2", reason="No other loses less at its VCF.")
+    report = make_report(comparison=chosen)
+    page = report.to_html()
+    assert "Recommended: <b>CF2</b>. No other loses less at its VCF." in page
+    assert page.count('class="line p') == 2
+    assert page.count('class="ring" cx') == 3, "on the frontier, and in both charts of the trainings"
+    assert report.candidates["chosen"].tolist() == [False, False, True, False, False]
+
+
+def test_doubts_are_answered_where_they_were_asked(make_report):
+    report = make_report()
+    refuted = falsify(report.audit.verdict.graph, report.rows, n_permutations=0)
+    doubted = sensitivity(
+        report.model,
+        report.audit.verdict.graph,
+        report.rows,
+        outcome="Y",
+        protected=["A"],
+        n_points=20,
+        n_interventions=10,
+    )
+    page = make_report(doubts={"Is it refuted?": refuted, "What if an edge is wrong?": doubted}).to_html()
+    assert "<h3>Is it refuted?</h3>" in page
+    assert str(refuted) in unescape(page)
+    assert page.count("Here: ") >= 3
+    assert 'data-of="changes"' in page
+    assert str(doubted) in unescape(page)
 
 
 def test_page_without_trials_says_that_there_is_nothing_to_compare(make_report):
@@ -121,7 +176,7 @@ def test_page_asks_the_model_as_the_audit_did(make_report):
     found = audit(model, report.audit.scm, rows, "Y", ["A"], inputs=["S"], **effort)
     told = Report(audit=found, model=model, rows=rows, title="One column")
     assert "One column" in told.to_html()
-    assert sum(group.n_rows for group in told.group_scores()) == len(rows)
+    assert told.by_group.table["n_rows"].sum() == len(rows)
 
     def total(frame):
         return frame.sum(axis=1)
@@ -133,3 +188,8 @@ def test_page_asks_the_model_as_the_audit_did(make_report):
 def test_group_that_is_no_column_is_named(make_report):
     with pytest.raises(InputError, match="'job'"):
         make_report(groups=["job"])
+
+
+def test_profile_that_does_not_exist_is_named(make_report):
+    with pytest.raises(InputError, match="'summary'"):
+        make_report().to_html("summary")

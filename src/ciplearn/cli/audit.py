@@ -68,7 +68,7 @@ def audit(
     ] = None,
     max_effect: Annotated[
         float | None,
-        typer.Option(help="Exit with code 1 where a paired effect ends above this. Default: judged, no exit code.", min=0),
+        typer.Option(help="Exit with code 1 where a paired effect may be above this.", min=0),
     ] = None,
     max_vcf: Annotated[
         float | None, typer.Option(help="Exit with code 1 where the interval of VCF ends above this.", min=0)
@@ -159,8 +159,13 @@ def audit(
     ):
         source = folder.as_in_training(kept)
         found = _report(folder, source, scm, run_code, effort, split_names(groups), seed, settings)
-        limits = {"max_effect": max_effect, "max_vcf": max_vcf, "individuals": rows_to_show}
-        report = replace(found, **limits, next_steps=_next_steps(folder, names))
+        report = replace(
+            found,
+            max_effect=max_effect,
+            max_vcf=max_vcf,
+            individuals=rows_to_show,
+            next_steps=_next_steps(folder, names),
+        )
         stream.write(report.to_html(profile).encode())
     if as_json:
         say_json({**report.to_dict(), **_of_profile(report, profile), "file": printable(out)})
@@ -168,8 +173,8 @@ def audit(
         for sentence in report.summary():
             say(sentence)
         say(f"Written: {printable(out)}")
-    asked_for = max_effect is not None or max_vcf is not None
-    return int(asked_for and not all(check.holds for check in report.conclusion.limits))
+    limits = {"effect": max_effect, "vcf": max_vcf}
+    return int(any(limits.get(check.asks) is not None and not check.holds for check in report.conclusion.checks))
 
 
 def _report(
@@ -248,7 +253,12 @@ def _labelled(folder: ModelFolder, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _on_audited_rows(
-    folder: ModelFolder, models: Mapping[float, CIPEstimator], found: Audit, rows: pd.DataFrame, effort: Effort, seed: int
+    folder: ModelFolder,
+    models: Mapping[float, CIPEstimator],
+    found: Audit,
+    rows: pd.DataFrame,
+    effort: Effort,
+    seed: int,
 ) -> Frontier | None:
     """Measure every trial as the model itself was measured: the same rows, the same imagined ones, one number each."""
     from ciplearn.evaluation import variance_of_counterfactuals
@@ -276,9 +286,9 @@ def _on_audited_rows(
     for point in points:
         predictor = Predictor(models[point.gamma], found.method, found.inputs)
         scores = predictive_scores(predictor, predictor.in_blocks(rows), rows[folder.outcome])
-        loss, score = (scores.get(one, scores.get(other)) for one, other in (("mse", "log_loss"), ("r2", "accuracy")))
+        loss, score = ("mse", "r2") if "mse" in scores else ("log_loss", "accuracy")
         penalty = {name: value for name, value in point.measures.items() if name == "penalty"}
-        own = {"loss": loss, "score": score, **penalty, "vcf": vcf[str(point.gamma)].value}
+        own = {"loss": scores[loss], "score": scores[score], **penalty, "vcf": vcf[str(point.gamma)].value}
         measured.append(Point(point.gamma, point.seed, own))
     return Frontier(tuple(measured))
 

@@ -44,7 +44,7 @@ class BiasAudit:
 
     @classmethod
     def of(cls, report: Report) -> BiasAudit:
-        """Count the decisions of the audited model; the rate of a group is selected / rows, its ratio rate / highest."""
+        """Count the decisions of the audited model: rate = selected / rows, ratio = rate / highest rate."""
         if len(report.audit.vcf.per_output) != 1:
             raise InputError(
                 f"A bias audit is about one decision per row, but the predictor gives "
@@ -54,12 +54,21 @@ class BiasAudit:
         scored = not report.is_classifier
         threshold = float(np.median(predictor.numbers(predictor.in_blocks(report.rows)))) if scored else None
         columns = report.group_columns
+        if not columns:
+            raise InputError("A bias audit needs columns to group by; name some with groups.")
         missing = {column: int(report.rows[column].isna().sum()) for column in columns}
         tables = []
+        method = None if predictor.method == "call" else predictor.method
         for family in [[column] for column in columns] + _pairs(columns):
-            rows = report.rows.dropna(subset=family)
-            asked = {"inputs": predictor.inputs, "method": None if predictor.method == "call" else predictor.method}
-            found = group_scores(report.model, rows, report.audit.verdict.outcome, family, threshold=threshold, **asked)
+            found = group_scores(
+                report.model,
+                report.rows.dropna(subset=family),
+                report.audit.verdict.outcome,
+                family,
+                threshold=threshold,
+                inputs=predictor.inputs,
+                method=method,
+            )
             tables.append(found.table[found.table["columns"] == " × ".join(family)])
         table = pd.concat(tables, ignore_index=True)
         counted = table.assign(

@@ -51,7 +51,7 @@ class Dot:
 def trade_off(
     paths: Sequence[Sequence[Dot]], baselines: Sequence[Dot], x_label: str, y_label: str, limit: float | None = None
 ) -> Markup:
-    """Draw a cost against a violation: candidates on paths, baselines as points of their own, the zone that is allowed."""
+    """Draw a cost against a violation: candidates on paths, baselines as points, and the zone that is allowed."""
     every = [*(dot for path in paths for dot in path), *baselines]
     frame = _Frame(
         Scale.around([dot.x for dot in every], _LEFT, _WIDTH - _RIGHT, from_zero=True),

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 PASSES, FAILS, USELESS = "passes", "fails", "useless"
 
-_USE = "Is it of use?"
-
 # A predictor that explains less than this of what a constant leaves open is of no use.
 _OF_USE = 0.01
 
@@ -35,11 +33,14 @@ class Check:
     sentence : str
         What was found, with its number and its limit.
     holds : bool
+    asks : str
+        What it asks about: ``"use"``, ``"effect"`` or ``"vcf"``.
     """
 
     name: str
     sentence: str
     holds: bool
+    asks: str
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,6 @@ class Conclusion:
     headline: str
     checks: tuple[Check, ...]
 
-    @property
-    def limits(self) -> tuple[Check, ...]:
-        """The checks of what may move, without that of use."""
-        return tuple(check for check in self.checks if check.name != _USE)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the conclusion as JSON-ready data."""
         return {"state": self.state, "headline": self.headline, "checks": [dict(vars(check)) for check in self.checks]}
@@ -76,9 +72,7 @@ def conclude(report: Report) -> Conclusion:
     checks = tuple(check for check in (use, *kept) if check is not None)
     limits = [check for check in kept if check is not None]
     if use is not None and not use.holds:
-        return Conclusion(
-            USELESS, f"Nothing is gained by using this predictor, however little {who} moves it.", checks
-        )
+        return Conclusion(USELESS, f"Nothing is gained by using this predictor, however little {who} moves it.", checks)
     if all(check.holds for check in limits):
         return Conclusion(PASSES, f"Changing {who} hardly moves the predictions for the same rows.", checks)
     return Conclusion(FAILS, f"Changing {who} moves the predictions for the same rows by more than is allowed.", checks)
@@ -106,7 +100,7 @@ def _use(report: Report) -> Check | None:
     said = f"It explains {percent(max(share, 0.0))} of {of_what} on rows that training did not see."
     if share < 0:
         said = "It is worse than a constant on these rows."
-    return Check(_USE, f"{said} {percent(_OF_USE)} is the least.", share >= _OF_USE)
+    return Check("Is it of use?", f"{said} {percent(_OF_USE)} is the least.", share >= _OF_USE, "use")
 
 
 def _effect(report: Report) -> Check | None:
@@ -121,6 +115,7 @@ def _effect(report: Report) -> Check | None:
         f"(95 % interval {unit.between(row['effect_low'], row['effect_high'])}); at most {unit.amount(report.limit)} "
         "is allowed.",
         bool(end <= report.limit),
+        "effect",
     )
 
 
@@ -134,9 +129,10 @@ def _rows(report: Report) -> Check | None:
     return Check(
         "Single rows:",
         f"From {row['first']} to {row['second']}, {percent(row['moved'])} of rows move by more than "
-        f"{report.unit.amount(report.limit)} (95 % interval {percent(row['moved_low'])} to {percent(row['moved_high'])}); "
-        f"at most {percent(_MOVED_ROWS)} may.",
+        f"{report.unit.amount(report.limit)} (95 % interval {percent(row['moved_low'])} to "
+        f"{percent(row['moved_high'])}); at most {percent(_MOVED_ROWS)} may.",
         bool(row["moved_high"] <= _MOVED_ROWS),
+        "effect",
     )
 
 
@@ -150,15 +146,17 @@ def _spread(report: Report) -> Check | None:
             f"{short(vcf.value)} (95 % interval {short(low)} to {short(high)}); at most {short(report.max_vcf)} is "
             "allowed.",
             high <= report.max_vcf,
+            "vcf",
         )
     if report.effects is not None:
         return None
     ends = [math.sqrt(2 * max(end, 0.0)) for end in (low, high)]
     return Check(
         "Typical difference:",
-        f"{unit.amount(report.typical)} (95 % interval {unit.between(*ends)}) between two values as they occur; at most "
-        f"{unit.amount(report.limit)} is allowed.",
+        f"{unit.amount(report.typical)} (95 % interval {unit.between(*ends)}) between two values as they occur; at "
+        f"most {unit.amount(report.limit)} is allowed.",
         ends[1] <= report.limit,
+        "effect",
     )
 
 

@@ -212,7 +212,8 @@ class Report:
         return paired_effects(
             self.models,
             self.audit.scm,
-            self.rows,
+            # A row is known by what precedes its outcome, as in the audit.
+            self.rows.drop(columns=self.audit.verdict.outcome),
             vcf.protected,
             moved_by=self.limit,
             n_points=vcf.n_points,
@@ -234,7 +235,7 @@ class Report:
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
-        """What can be had: ``name``, ``kind``, ``loss``, ``vcf``, ``typical`` (√(2 VCF)) and ``chosen``, one row each."""
+        """What can be had, one row each: ``name``, ``kind``, ``loss``, ``vcf``, ``typical`` (√(2 VCF)), ``chosen``."""
         if self.comparison is not None:
             table = self.comparison.table
             found = table[[name for name in _CANDIDATE if name in table]].copy()
@@ -266,9 +267,9 @@ class Report:
         if places is None:
             places = list(vcf.per_row.sort_values("vcf", ascending=False, kind="stable").index[:_MOST_INDIVIDUALS])
         nodes = dict.fromkeys((*verdict.protected, *verdict.inputs, *verdict.context, *verdict.adjustment))
-        columns = [*self._columns(nodes), verdict.outcome]
+        columns = self._columns(nodes)
         scm, n_draws = self.audit.scm, max(vcf.n_draws, 10)
-        return asked_about(self._asked, scm, self.rows, places, vcf.protected, columns, n_draws)
+        return asked_about(self._asked, scm, self.rows, verdict.outcome, places, vcf.protected, columns, n_draws)
 
     def summary(self) -> list[str]:
         """Say in a few sentences what was found."""

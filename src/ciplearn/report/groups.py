@@ -21,9 +21,10 @@ def scores_by_group(
     """Return `group_scores` of the models, with a column ``output`` that names the class where there are several."""
     one = next(iter(models.values()))
     n_outputs = one(rows.iloc[:1]).shape[1]
-    asked = {"inputs": one.inputs, "method": None if one.method == "call" else one.method}
     if n_outputs == 1:
-        found = group_scores({name: each.model for name, each in models.items()}, rows, outcome, columns, **asked)
+        method = None if one.method == "call" else one.method
+        every = {name: each.model for name, each in models.items()}
+        found = group_scores(every, rows, outcome, columns, inputs=one.inputs, method=method)
         return GroupScores(found.table.assign(output=""), found.threshold, found.positive)
     tables = []
     for place, output in enumerate(one.outputs(n_outputs)):

@@ -59,6 +59,7 @@ def asked_about(
     predictors: Mapping[str, Predictor],
     scm: StructuralCausalModel,
     rows: pd.DataFrame,
+    outcome: str,
     places: Sequence[Any],
     protected: Sequence[str],
     columns: Sequence[str],
@@ -72,11 +73,14 @@ def asked_about(
     """
     if not len(places):
         return []
-    known = [column for column in rows.columns if column in scm.columns(scm.graph.observed)]
-    table = rows[known]
+    # A row is known by what precedes its outcome, as in the audit.
+    known = set(scm.columns(scm.graph.observed)) - {outcome}
+    table = rows[[column for column in rows.columns if column in known]]
     chosen = table.loc[list(places)]
     factual = {name: predictor(chosen)[:, 0] for name, predictor in predictors.items()}
-    answers = [[Answer("as it is", {name: float(each[n]) for name, each in factual.items()})] for n in range(len(chosen))]
+    answers = [
+        [Answer("as it is", {name: float(each[n]) for name, each in factual.items()})] for n in range(len(chosen))
+    ]
     read = {column for predictor in predictors.values() for column in predictor.inputs}
     for variable in protected:
         try:
@@ -95,7 +99,11 @@ def asked_about(
                     answers[first + n].append(Answer(said(setting), told))
             first += size
     return [
-        Individual(index, {str(column): in_words(rows[column], row[column]) for column in columns}, tuple(answers[n]))
+        Individual(
+            index,
+            {str(column): in_words(rows[column], row[column]) for column in (*columns, outcome)},
+            tuple(answers[n]),
+        )
         for n, (index, row) in enumerate(rows.loc[list(places)].iterrows())
     ]
 
@@ -106,7 +114,9 @@ def in_words(column: pd.Series, value: Any) -> str:
         return "not known"
     if not holds_numbers(column):
         return str(value)
-    number = f"{value:.4g}" if isinstance(value, float | np.floating) and abs(value) < 1e4 else f"{value:.0f}"
+    at = float(value)
+    number = f"{at:.4g}" if abs(at) < 1e4 else f"{at:.0f}"
     if column.nunique() < 10:
         return number
-    return f"{number}, above {percent(round(float((column < value).mean()), 2))} of rows".replace(".0 %", " %")
+    below = float((column.to_numpy(dtype=np.float64) < at).mean())
+    return f"{number}, above {percent(round(below, 2)).replace('.0 %', ' %')} of rows"

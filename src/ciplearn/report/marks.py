@@ -66,7 +66,9 @@ class Strip:
 
     def _mark(self, mark: Mark, y: float) -> str:
         title = f"<title>{escape(mark.title)}</title>" if mark.title else ""
-        return f'<circle class="mark {mark.kind}" cx="{self.place(mark.value):.1f}" cy="{y:.1f}" r="4.4">{title}</circle>'
+        return (
+            f'<circle class="mark {mark.kind}" cx="{self.place(mark.value):.1f}" cy="{y:.1f}" r="4.4">{title}</circle>'
+        )
 
 
 def _document(parts: Sequence[str], label: str) -> Markup:

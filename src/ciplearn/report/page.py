@@ -16,6 +16,7 @@ from ciplearn._core.wording import as_list
 from ciplearn.report.bias_audit import BiasAudit
 from ciplearn.report.charts import SHAPES, Dot, agreement, over_gamma, trade_off
 from ciplearn.report.content import WITHOUT, Report
+from ciplearn.report.doubts import doubts
 from ciplearn.report.groups import FEW_ROWS
 from ciplearn.report.individuals import Individual
 from ciplearn.report.marks import Mark, Strip
@@ -36,8 +37,8 @@ _LIMITS = (
     "Invariance in the protected variables says nothing about other harms: look at the scores by group, too.",
 )
 _ESTIMATED = (
-    "That an estimated causal model fits does not mean that its counterfactuals are right: many models fit the same data "
-    "and disagree about them."
+    "That an estimated causal model fits does not mean that its counterfactuals are right: many models fit the same "
+    "data and disagree about them."
 )
 
 
@@ -80,6 +81,7 @@ def render(report: Report, profile: str) -> str:
         people=[(one, _strip_of(one, report)) for one in report.shown_individuals],
         assumptions=[(said, said.check, _evidence(said, report)) for said in verdict.assumptions],
         limits=[*([_ESTIMATED] if report.audit.model_based else []), *_LIMITS],
+        doubts=doubts(report),
         fit_report=getattr(report.audit.scm, "report", None),
         settings={command: _as_yaml(options) for command, options in report.settings.items()},
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn.evaluation import VarianceOfCounterfactuals, variance_of_counterfactuals
-from ciplearn.report.groups import grouped
+from ciplearn.evaluation.group_scores import grouped
 from ciplearn.scm import StructuralCausalModel
 
 Array = np.ndarray[Any, Any]

@@ -1,0 +1,69 @@
+import math
+
+import numpy as np
+import pytest
+
+from ciplearn import audit
+from ciplearn.report import Report
+from tests.report.conftest import Logistic
+
+
+def test_small_effects_pass_and_large_ones_fail(make_report):
+    good, bad = make_report(weight=1e-3).conclusion, make_report(weight=0.5).conclusion
+    assert (good.state, bad.state) == ("passes", "fails")
+    assert all(check.holds for check in good.checks)
+    assert [check.name for check in bad.checks if not check.holds] == ["Largest effect:", "Single rows:"]
+
+
+def test_limits_decide(make_report):
+    assert make_report(max_effect=100.0).conclusion.state == "passes"
+    assert make_report(max_effect=100.0, max_vcf=1e-9).conclusion.state == "fails"
+    assert make_report(weight=1e-3, max_effect=1e-9).conclusion.state == "fails"
+
+
+def test_average_that_hides_opposite_moves_does_not_pass(make_report):
+    """Half of the rows move up and half move down, so that the average effect is next to none."""
+    base = make_report()
+
+    def model(frame):
+        return 2 * frame["S"] + 0.5 * np.sign(frame["S"]) * frame["A"]
+
+    found = audit(model, base.audit.scm, base.rows, "Y", ["A"], n_points=200, n_interventions=20)
+    report = Report(audit=found, model=model, rows=base.rows, title="Both ways", max_effect=0.4)
+    names = [check.name for check in report.conclusion.checks if not check.holds]
+    assert report.conclusion.state == "fails"
+    assert "Single rows:" in names
+    assert abs(report.effects.largest()["effect"]) < 0.4
+
+
+def test_predictor_that_is_hardly_better_than_a_constant_is_useless(make_report, decisions):
+    base = make_report()
+    mean = base.rows["Y"].mean()
+
+    def constant(frame):
+        return np.full(len(frame), mean)
+
+    found = audit(constant, base.audit.scm, base.rows, "Y", ["A"], n_points=30, n_interventions=10)
+    report = Report(audit=found, model=constant, rows=base.rows, title="Constant")
+    assert report.conclusion.state == "useless"
+    assert "0 %" in report.to_html()
+
+    even = Logistic(X=0.0)
+    found = audit(even, decisions.audit.scm, decisions.rows, "Y", ["sex"], n_points=30, n_interventions=10)
+    labels = Report(audit=found, model=even, rows=decisions.rows, title="Even")
+    assert labels.conclusion.state == "useless"
+    assert decisions.conclusion.state != "useless"
+
+
+def test_limit_of_numbers_is_a_tenth_of_the_deviation_of_the_outcome(make_report, decisions):
+    report = make_report()
+    assert report.limit == pytest.approx(0.1 * report.rows["Y"].std(ddof=0))
+    assert report.effects.moved_by == report.limit
+    assert decisions.limit == 0.05
+
+
+def test_typical_difference_is_that_of_two_values_drawn_as_they_occur(make_report):
+    """E (Ŷ*_a′ − Ŷ*_a″)² = 2 VCF, here 2 · 0.25 · Var(A)."""
+    report = make_report()
+    assert report.typical == pytest.approx(math.sqrt(2 * report.audit.vcf.value))
+    assert report.typical == pytest.approx(math.sqrt(2 * 0.25 * report.rows["A"].var()), rel=0.3)

@@ -1,0 +1,139 @@
+"""The numbers of the page, recomputed from the JSON of the same report, agree."""
+
+import json
+import math
+from html.parser import HTMLParser
+
+import pytest
+
+from ciplearn.report.wording import Unit, decimal, percent, short
+
+
+class Tables(HTMLParser):
+    """Collects the cells of every table, by what the table is of; a cell is the list of its texts."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables, self.row, self.cell, self.name = {}, None, None, None
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "table":
+            self.name = dict(attrs).get("data-of")
+        elif tag == "tr":
+            self.row = []
+        elif tag in ("td", "th"):
+            self.cell = []
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self.row.append(self.cell)
+            self.cell = None
+        elif tag == "tr" and self.name:
+            self.tables.setdefault(self.name, []).append(self.row)
+        elif tag == "table":
+            self.name = None
+
+    def handle_data(self, data):
+        if self.cell is not None and data.strip():
+            self.cell.append(" ".join(data.split()))
+
+
+def tables_of(page):
+    reader = Tables()
+    reader.feed(page)
+    return reader.tables
+
+
+@pytest.fixture(scope="module")
+def both(decisions):
+    content = json.loads(json.dumps(decisions.to_dict(), allow_nan=False))
+    return content, decisions.to_html(), decisions.to_html("bias-audit"), decisions.to_html("model-card")
+
+
+POINTS = Unit(probability=True)
+
+
+def test_paired_effects_of_the_page_are_those_of_the_json(both):
+    content, page, *_ = both
+    rows = [row for row in tables_of(page)["effects"] if row[0][0] not in ("race: from", "sex: from")]
+    shown = {(row[0][0], row[1][0]): row for row in rows if len(row) == 7 and "=" in row[0][0]}
+    pairs = content["effects"]["pairs"]
+    now = [pair for pair in pairs if pair["model"] == "with the penalty"]
+    before = {(pair["first"], pair["second"]): pair for pair in pairs if pair["model"] == "without a penalty"}
+    assert len(shown) == len(now) == len(before)
+    for pair in now:
+        key = pair["first"], pair["second"]
+        cells = shown[key]
+        assert cells[0][1] == f"{pair['n_first']} rows"
+        assert cells[2] == [
+            POINTS.amount(pair["effect"], signed=True),
+            POINTS.between(pair["effect_low"], pair["effect_high"]),
+            f"before {POINTS.amount(before[key]['effect'], signed=True)}",
+        ]
+        for cell, name in zip(cells[4:], ("moved", "flips", "flips_at_equal_rate"), strict=True):
+            assert cell == [
+                percent(pair[name]),
+                f"{percent(pair[f'{name}_low'])} to {percent(pair[f'{name}_high'])}",
+                f"before {percent(before[key][name])}",
+            ]
+
+
+def test_groups_of_the_page_are_those_of_the_json_and_ratios_are_rates_over_the_highest(both):
+    content, page, *_ = both
+    rows = [row for row in tables_of(page)["groups"] if len(row) == 10 and row[2] and "%" in row[2][0]]
+    now = [group for group in content["groups"] if group["model"] == "with the penalty"]
+    assert len(rows) == len(now)
+    for row, group in zip(rows, now, strict=True):
+        highest = max(one["positive_rate"] for one in now if one["columns"] == group["columns"])
+        assert row[0][0] == group["group"]
+        assert row[1][0].rstrip("*") == str(group["n_rows"])
+        assert row[2][0] == percent(group["positive_rate"])
+        assert row[4][0] == decimal(group["positive_rate"] / highest, 2)
+        assert [row[place][0] for place in (6, 7)] == [percent(group[name]) for name in ("fpr", "fnr")]
+        assert row[8][0] == POINTS.amount(group["calibration"], signed=True)
+        assert row[9][0] == percent(group["error"])
+
+
+def test_conclusion_follows_from_the_json(both):
+    content, page, *_ = both
+    largest = max(
+        (pair for pair in content["effects"]["pairs"] if pair["model"] == "with the penalty"),
+        key=lambda pair: abs(pair["effect"]),
+    )
+    holds = {check["name"]: check["holds"] for check in content["conclusion"]["checks"]}
+    end = max(abs(largest["effect_low"]), abs(largest["effect_high"]))
+    assert holds["Largest effect:"] == (end <= content["limit"])
+    assert f'<div class="value">{POINTS.amount(largest["effect"], signed=True)}</div>' in page
+    assert content["typical"] == pytest.approx(math.sqrt(2 * content["vcf"]["value"]), rel=1e-12)
+    assert f'<div class="value">{POINTS.amount(content["typical"])}</div>' in page
+    assert f'<div class="value">{percent(content["vcf"]["flips"]["value"])}</div>' in page
+    assert f'<div class="value">{percent(content["scores"]["accuracy"])}</div>' in page
+
+
+def test_candidates_of_the_page_are_those_of_the_json(make_report):
+    report = make_report()
+    content = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    rows = tables_of(report.to_html())["candidates"][1:]
+    assert len(rows) == len(content["candidates"]) == 4
+    for row, one in zip(rows, content["candidates"], strict=True):
+        assert row[0][0].removesuffix(" (chosen)") == one["name"]
+        assert row[0][0].endswith("(chosen)") == one["chosen"]
+        assert row[1][0] == report.unit.amount(math.sqrt(2 * one["vcf"]))
+        assert [row[2][0], row[3][0]] == [short(one["vcf"]), short(one["loss"])]
+
+
+def test_individuals_of_the_page_are_those_of_the_json(both):
+    content, page, *_ = both
+    rows = [row for row in tables_of(page)["individuals"] if len(row) == 3 and row[0]]
+    answers = [answer for one in content["individuals"] for answer in one["answers"]]
+    assert len(rows) == len(answers)
+    for row, answer in zip(rows, answers, strict=True):
+        wanted = [answer["world"], percent(answer["with the penalty"]), percent(answer["without a penalty"])]
+        assert [cell[0] for cell in row] == wanted
+
+
+def test_same_quantity_is_the_same_number_on_the_model_card(both):
+    content, page, _, card = both
+    for said in (POINTS.amount(content["typical"]), percent(content["scores"]["accuracy"])):
+        assert said in page
+        assert said in card
