@@ -116,6 +116,19 @@ def test_rows_can_be_asked_for_and_profiles_written(known, capsys):
     assert "--individuals must be numbers" in capsys.readouterr().err
 
 
+def test_line_is_compared_with_the_predictor_at_its_end(place, tmp_path, capsys):
+    table, out = str(place / "people.csv"), str(tmp_path / "line")
+    fitted = ["fit", table, "--graph", str(place / "graph.txt"), "--route=line", "--tolerance=0.9", "--epochs=6"]
+    assert _run([*fitted, "--out", out]) == 0
+    capsys.readouterr()
+    effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--json"]
+    assert _run(["audit", out, table, "--out", str(tmp_path / "r.html"), *effort]) == 0
+    pairs = json.loads(capsys.readouterr().out)["effects"]["pairs"]
+    effects = {pair["model"]: abs(pair["effect"]) for pair in pairs}
+    assert effects["this model"] < effects["unconstrained"]
+    assert "lies on the straight line" in (tmp_path / "r.html").read_text()
+
+
 def test_formulas_are_the_model(known):
     graph = first_synthetic().graph
     read, truth = read_scm(known / "scm.yaml", graph, run_code=False), first_synthetic()

@@ -188,7 +188,13 @@ def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):
     assert kept["comparison"] == said
     effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--json"]
     assert _run(["audit", str(out), str(place / "people.csv"), "--out", str(tmp_path / "r.html"), *effort]) == 0
-    assert json.loads(capsys.readouterr().out)["vcf"]["value"] >= 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["vcf"]["value"] >= 0
+    shown = {one["name"]: (one["loss"], one["vcf"]) for one in answer["candidates"]}
+    assert shown == {one["name"]: (one["loss"], one["vcf"]) for one in said["candidates"]}
+    assert [one["name"] for one in answer["candidates"] if one["chosen"]] == [said["chosen"]]
+    assert {"CF1", "CF2", "protected columns left out"} <= set(shown)
+    assert {pair["model"] for pair in answer["effects"]["pairs"]} == {"this model", "unconstrained"}
 
 
 @pytest.mark.parametrize("more", [["--gamma", "1"], ["--penalty", "circe"], ["--refit"]])

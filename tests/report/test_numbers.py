@@ -58,8 +58,8 @@ def test_paired_effects_of_the_page_are_those_of_the_json(both):
     rows = [row for row in tables_of(page)["effects"] if row[0][0] not in ("race: from", "sex: from")]
     shown = {(row[0][0], row[1][0]): row for row in rows if len(row) == 7 and "=" in row[0][0]}
     pairs = content["effects"]["pairs"]
-    now = [pair for pair in pairs if pair["model"] == "with the penalty"]
-    before = {(pair["first"], pair["second"]): pair for pair in pairs if pair["model"] == "without a penalty"}
+    now = [pair for pair in pairs if pair["model"] == "this model"]
+    before = {(pair["first"], pair["second"]): pair for pair in pairs if pair["model"] == "unconstrained"}
     assert len(shown) == len(now) == len(before)
     for pair in now:
         key = pair["first"], pair["second"]
@@ -81,7 +81,7 @@ def test_paired_effects_of_the_page_are_those_of_the_json(both):
 def test_groups_of_the_page_are_those_of_the_json_and_ratios_are_rates_over_the_highest(both):
     content, page, *_ = both
     rows = [row for row in tables_of(page)["groups"] if len(row) == 10 and row[2] and "%" in row[2][0]]
-    now = [group for group in content["groups"] if group["model"] == "with the penalty"]
+    now = [group for group in content["groups"] if group["model"] == "this model"]
     assert len(rows) == len(now)
     for row, group in zip(rows, now, strict=True):
         highest = max(one["positive_rate"] for one in now if one["columns"] == group["columns"])
@@ -97,7 +97,7 @@ def test_groups_of_the_page_are_those_of_the_json_and_ratios_are_rates_over_the_
 def test_conclusion_follows_from_the_json(both):
     content, page, *_ = both
     largest = max(
-        (pair for pair in content["effects"]["pairs"] if pair["model"] == "with the penalty"),
+        (pair for pair in content["effects"]["pairs"] if pair["model"] == "this model"),
         key=lambda pair: abs(pair["effect"]),
     )
     holds = {check["name"]: check["holds"] for check in content["conclusion"]["checks"]}
@@ -128,7 +128,7 @@ def test_individuals_of_the_page_are_those_of_the_json(both):
     answers = [answer for one in content["individuals"] for answer in one["answers"]]
     assert len(rows) == len(answers)
     for row, answer in zip(rows, answers, strict=True):
-        wanted = [answer["world"], percent(answer["with the penalty"]), percent(answer["without a penalty"])]
+        wanted = [answer["world"], percent(answer["this model"]), percent(answer["unconstrained"])]
         assert [cell[0] for cell in row] == wanted
 
 

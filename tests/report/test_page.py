@@ -115,7 +115,7 @@ def test_support_by_the_graph_is_no_certificate_of_the_model(make_report):
 def test_summary_says_what_is_on_the_band_and_what_was_before(make_report):
     said = make_report().summary()
     assert said[0].startswith("Fails: ")
-    assert any(sentence.startswith("Without a penalty the largest effect is") for sentence in said)
+    assert any(sentence.startswith("Trained for accuracy alone, its largest effect is") for sentence in said)
     assert len(make_report(free=None).summary()) == len(said) - 1
 
 
@@ -129,10 +129,13 @@ def test_page_with_a_comparison_shows_its_recommendation(make_report):
             "relative": [0.5, 0.1, 0.05, 0.05, 0.2],
         }
     )
-    chosen = SimpleNamespace(table=table, chosen="CF2", reason="No other loses less at its VCF.")
+    unknown = "CF1 is not offered: it needs <rows>."
+    chosen = SimpleNamespace(table=table, chosen="CF2", reason="Taken: CF2.", notes=(unknown,))
     report = make_report(comparison=chosen)
     page = report.to_html()
-    assert "Recommended: <b>CF2</b>. No other loses less at its VCF." in page
+    assert '<p class="big">Taken: CF2.</p>' in page
+    assert "<li>CF1 is not offered: it needs &lt;rows&gt;.</li>" in page
+    assert "Measured when the" in page
     assert page.count('class="line p') == 2
     assert page.count('class="ring" cx') == 3, "on the frontier, and in both charts of the trainings"
     assert report.candidates["chosen"].tolist() == [False, False, True, False, False]

@@ -191,6 +191,7 @@ def _report(
     import torch
 
     from ciplearn._core.random import as_generator
+    from ciplearn.estimators.preparation import LINE
     from ciplearn.evaluation import audit as measure
     from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
     from ciplearn.report import Report
@@ -224,19 +225,21 @@ def _report(
         )
         bar.update()
         bar.set_description_str("gammas tried")
-        models = folder.trials() | {folder.training["gamma"]: folder.model}
-        trace = _on_audited_rows(folder, models, found, judge, effort, seed)
+        trials, comparison = folder.trials(), folder.comparison
+        # Routes were judged by fit, and baselines are not kept.
+        trace = None if comparison is not None else _on_audited_rows(folder, trials, found, judge, effort, seed)
         bar.update()
     training = folder.training
     return Report(
         audit=found,
         model=folder.model,
         rows=judge,
-        free=models.get(0.0) if training["gamma"] else None,
+        free=None if folder.is_unconstrained else trials.get(0.0),
+        comparison=comparison,
         title=f"Predicting {folder.outcome}, and {as_list(found.verdict.protected)}",
         frontier=trace,
-        chosen=training["gamma"],
-        rule=_rule(training),
+        chosen=None if folder.model.route_ == LINE else training["gamma"],
+        rule=_how_trained(folder),
         penalty=_penalty_name(folder.model),
         groups=groups,
         unknown=unknown,
@@ -254,7 +257,7 @@ def _labelled(folder: ModelFolder, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _on_audited_rows(
     folder: ModelFolder,
-    models: Mapping[float, CIPEstimator],
+    trials: Mapping[float, CIPEstimator],
     found: Audit,
     rows: pd.DataFrame,
     effort: Effort,
@@ -270,6 +273,8 @@ def _on_audited_rows(
     points = folder.trace.points
     if not points:
         return None
+    # What was trained once more is measured, not the trial that it came from.
+    models = {**trials, folder.training["gamma"]: folder.model}
     vcf = variance_of_counterfactuals(
         {str(gamma): model for gamma, model in models.items()},
         found.scm,
@@ -320,12 +325,27 @@ def _of_profile(report: Report, profile: str) -> dict[str, Any]:
     return {"bias_audit": BiasAudit.of(report).to_dict()} if profile == "bias-audit" else {}
 
 
-def _rule(training: Mapping[str, Any]) -> str:
+def _how_trained(folder: ModelFolder) -> str:
+    from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE
+
+    training, model = folder.training, folder.model
+    gamma, route = f"here gamma = {training['gamma']:.3g}.", model.route_
+    if route == LINE:
+        how = (
+            "The model lies on the straight line from a predictor on inputs that nothing protected acts on to one "
+            "without a constraint."
+        )
+    elif route == COUNTERFACTUAL:
+        how = f"Training adds gamma times the variance of predictions over imagined rows to the loss; {gamma}"
+    else:
+        how = f"Training adds gamma times a measure of the contrary ({_penalty_name(model)}) to the loss; {gamma}"
     if training["tolerance"] is None:
-        return "Gamma was fixed by hand."
+        return f"{how} Gamma was fixed by hand."
+    if "comparison" in training:
+        return f"{how} {training['remark']}"
     return (
-        f"It is the largest gamma tried that loses at most {training['tolerance']:.3g} of what a predictor without a "
-        f"penalty explains, measured by its {training['measure']} on rows that training does not see. "
+        f"{how} It is the largest gamma tried that loses at most {training['tolerance']:.3g} of what a predictor "
+        f"without a penalty explains, measured by its {training['measure']} on rows that training does not see. "
         f"{training['remark']}".strip()
     )
 

@@ -19,8 +19,10 @@ from ciplearn.cli.tables import READING, TableFile, in_kinds
 from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators import load_model, save_model
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.preparation import LINE
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
+from ciplearn.routes import Comparison
 
 _MODEL, _TRAINING, _HELD_OUT = "model.json", "training.json", "held_out.csv"
 _FORMAT = 2
@@ -103,6 +105,19 @@ class ModelFolder:
     def trace(self) -> Frontier:
         """The gammas that were tried, with what was measured."""
         return Frontier(tuple(Point(trial["gamma"], 0, trial["measures"]) for trial in self.training["trials"]))
+
+    @property
+    def is_unconstrained(self) -> bool:
+        """Whether the model was trained for accuracy alone."""
+        return not self.training["gamma"] and self.model.route_ != LINE
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The routes and baselines that were compared, without their models; None where none were."""
+        said = self.training.get("comparison")
+        if said is None:
+            return None
+        return Comparison(pd.DataFrame(said["candidates"]), {}, said["chosen"], said["reason"], tuple(said["notes"]))
 
     def trials(self) -> dict[float, CIPEstimator]:
         """Load the models of the trials."""
@@ -223,9 +238,21 @@ def _check(training: Mapping[str, Any], model: CIPEstimator) -> None:
         all(trial["folder"] == _ITSELF or re.fullmatch(r"trials/\d+", trial["folder"]) for trial in trials),
         all(_is_number(trial["gamma"]) and all(map(_is_number, trial["measures"].values())) for trial in trials),
         all({"loss", "score"} <= set(trial["measures"]) for trial in trials),
+        "comparison" not in training or _is_comparison(training["comparison"]),
     ]
     if not all(right):
         raise ValueError(_TRAINING)
+
+
+def _is_comparison(said: Any) -> bool:
+    listed = said["candidates"]
+    return (
+        isinstance(said["reason"], str)
+        and all(isinstance(note, str) for note in said["notes"])
+        and all(isinstance(one["name"], str) and isinstance(one["kind"], str) for one in listed)
+        and all(_is_number(one["loss"]) and (one["vcf"] is None or _is_number(one["vcf"])) for one in listed)
+        and said["chosen"] in [one["name"] for one in listed]
+    )
 
 
 def _is_number(value: Any) -> bool:

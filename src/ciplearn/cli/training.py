@@ -227,7 +227,8 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
                 base, X, y, plan.allowed, plan.measure, routes=routes, random_state=rows.request.seed, verbose=bar
             )
             model, remark = comparison.model, comparison.reason
-            models = {0.0: comparison.models[FREE], model.gamma_: model}
+            # A line has no gamma, and the predictor without a penalty keeps its place.
+            models = {model.gamma_: model, 0.0: comparison.models[FREE]}
             trace = _trace(comparison, models)
         elif plan.allowed is not None:
             search = GammaSearch(

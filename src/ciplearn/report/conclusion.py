@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ciplearn._core.wording import as_list
-from ciplearn.report.wording import decimal, percent, short
+from ciplearn.report.wording import MODEL, decimal, percent, short
 
 if TYPE_CHECKING:
     from ciplearn.report.content import Report
@@ -107,7 +107,7 @@ def _effect(report: Report) -> Check | None:
     effects, unit = report.effects, report.unit
     if effects is None:
         return None
-    row = effects.largest(report.name)
+    row = effects.largest(MODEL)
     end = max(abs(row["effect_low"]), abs(row["effect_high"]))
     return Check(
         "Largest effect:",
@@ -124,7 +124,7 @@ def _rows(report: Report) -> Check | None:
     if report.effects is None:
         return None
     table = report.effects.table
-    own = table[table["model"] == report.name]
+    own = table[table["model"] == MODEL]
     row = own.loc[own["moved"].idxmax()]
     return Check(
         "Single rows:",

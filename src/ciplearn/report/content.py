@@ -21,10 +21,7 @@ from ciplearn.report.charts import Dot
 from ciplearn.report.conclusion import Conclusion, conclude, scores_in_words
 from ciplearn.report.groups import scores_by_group
 from ciplearn.report.individuals import Individual, asked_about
-from ciplearn.report.wording import Unit, percent, short
-
-# Names of the models that are compared.
-MODEL, WITH, WITHOUT = "the model", "with the penalty", "without a penalty"
+from ciplearn.report.wording import FREE, MODEL, Unit, percent, short
 
 # By default a probability may move by so much, and another prediction by this part of the outcome's deviation.
 _LIMIT_OF_PROBABILITIES = 0.05
@@ -48,15 +45,15 @@ class Report:
         The rows that it was audited on, outcome included.
     title : str
     free : optional
-        The same predictor trained without a penalty, to compare with.
+        The same predictor trained for accuracy alone, to compare with.
     max_effect : float, optional
         How much the predictions may move between two protected values: on average, and for 95 % of rows. 0.05 for
         probabilities by default, else a tenth of the outcome's standard deviation.
     max_vcf : float, optional
         What VCF may be.
     comparison : optional
-        Candidates on one frontier: a frame ``table`` with ``name``, ``kind``, ``loss``, ``vcf`` and ``relative``, the
-        name that was ``chosen``, and a ``reason``.
+        What `compare_routes` found: a frame ``table`` with ``name``, ``kind``, ``loss`` and ``vcf``, the name that was
+        ``chosen``, a ``reason`` and ``notes``. It was measured on the rows that judged, before the audit.
     frontier : Frontier, optional
         The gammas that were tried: ``loss``, ``score``, ``penalty``, and ``vcf`` where it was measured.
     chosen : float, optional
@@ -64,7 +61,7 @@ class Report:
     baselines : mapping of name to (vcf, loss), optional
         Predictors to compare with, where there is no ``comparison``.
     rule : str
-        How gamma was chosen, in a sentence.
+        How the model was trained and chosen, in a few sentences.
     penalty : str
         The name of the penalty.
     groups : sequence of str, optional
@@ -189,14 +186,9 @@ class Report:
         return math.sqrt(2 * max(0.0, self.audit.vcf.value))
 
     @property
-    def name(self) -> str:
-        """What the audited model is called in comparisons."""
-        return MODEL if self.free is None else WITH
-
-    @property
     def models(self) -> dict[str, Any]:
-        """The audited model, and the one without a penalty where there is one."""
-        return {self.name: self.model} | ({} if self.free is None else {WITHOUT: self.free})
+        """The audited model, and the unconstrained one where there is one."""
+        return {MODEL: self.model} | ({} if self.free is None else {FREE: self.free})
 
     @cached_property
     def conclusion(self) -> Conclusion:
@@ -245,7 +237,7 @@ class Report:
             rows = [] if trials is None or "vcf" not in trials else trials.to_dict(orient="records")
             nearest = min((row["gamma"] for row in rows), key=self._distance, default=None)
             listed = [
-                {"name": f"gamma = {short(row['gamma'])}" if row["gamma"] else WITHOUT, "kind": "penalty"}
+                {"name": f"gamma = {short(row['gamma'])}" if row["gamma"] else FREE, "kind": "penalty"}
                 | {"loss": row["loss"], "vcf": row["vcf"], "gamma": row["gamma"], "chosen": row["gamma"] == nearest}
                 for row in rows
             ]
@@ -253,8 +245,9 @@ class Report:
                 {"name": name, "kind": _kind(name), "loss": loss, "vcf": vcf, "gamma": math.nan, "chosen": False}
                 for name, (vcf, loss) in self.baselines.items()
             ]
-            found = pd.DataFrame(listed, columns=[name for name in _CANDIDATE if name != "relative"] + ["chosen"])
-        return found.assign(typical=np.sqrt(2 * found["vcf"].clip(lower=0.0).to_numpy(dtype=np.float64)))
+            found = pd.DataFrame(listed, columns=["name", "kind", "loss", "vcf", "gamma", "chosen"])
+        vcf = found["vcf"].astype(np.float64)
+        return found.assign(vcf=vcf, typical=np.sqrt(2 * vcf.clip(lower=0.0)))
 
     def _distance(self, gamma: float) -> float:
         return math.inf if self.chosen is None else abs(gamma - self.chosen)
@@ -284,10 +277,10 @@ class Report:
         """What the penalty buys, and what it costs, on the audited rows."""
         if self.effects is None or self.free is None:
             return ""
-        before = self.effects.largest(WITHOUT)
+        before = self.effects.largest(FREE)
         return (
-            f"Without a penalty the largest effect is {self.unit.amount(before['effect'], signed=True)} (from "
-            f"{before['first']} to {before['second']})."
+            f"Trained for accuracy alone, its largest effect is {self.unit.amount(before['effect'], signed=True)} "
+            f"(from {before['first']} to {before['second']})."
         )
 
     @property
@@ -354,7 +347,7 @@ class Report:
         return [column for column in self.audit.scm.columns(tuple(nodes)) if column in self.rows.columns]
 
 
-_CANDIDATE = ("name", "kind", "loss", "vcf", "relative", "gamma")
+_CANDIDATE = ("name", "kind", "loss", "vcf", "gamma", "rests_on", "allowed")
 
 
 def _kind(name: str) -> str:

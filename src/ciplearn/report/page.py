@@ -15,12 +15,12 @@ import ciplearn
 from ciplearn._core.wording import as_list
 from ciplearn.report.bias_audit import BiasAudit
 from ciplearn.report.charts import SHAPES, Dot, agreement, over_gamma, trade_off
-from ciplearn.report.content import WITHOUT, Report
+from ciplearn.report.content import Report
 from ciplearn.report.doubts import doubts
 from ciplearn.report.groups import FEW_ROWS
 from ciplearn.report.individuals import Individual
 from ciplearn.report.marks import Mark, Strip
-from ciplearn.report.wording import UNKNOWN, decimal, percent, short
+from ciplearn.report.wording import FREE, MODEL, UNKNOWN, decimal, percent, short
 
 if TYPE_CHECKING:
     from ciplearn.causal import Verdict
@@ -61,7 +61,8 @@ def render(report: Report, profile: str) -> str:
         "unit": report.unit,
         "few_rows": FEW_ROWS,
         "unknown": UNKNOWN,
-        "without": WITHOUT,
+        "model_name": MODEL,
+        "free_name": FREE,
         "style": Markup(environment.get_template("style.css").render()),
         "version": ciplearn.__version__,
     }
@@ -148,11 +149,9 @@ def _groups(report: Report) -> list[dict[str, Any]]:
 
 
 def _paired(table: pd.DataFrame, keys: list[str], report: Report) -> list[dict[str, Any]]:
-    """The audited model's rows, each with that of the model without a penalty, if there is one."""
-    now = table[table["model"] == report.name].to_dict(orient="records")
-    before = {
-        tuple(row[key] for key in keys): row for row in table[table["model"] == WITHOUT].to_dict(orient="records")
-    }
+    """The audited model's rows, each with that of the unconstrained one, if there is one."""
+    now = table[table["model"] == MODEL].to_dict(orient="records")
+    before = {tuple(row[key] for key in keys): row for row in table[table["model"] == FREE].to_dict(orient="records")}
     return [{"now": row, "before": before.get(tuple(row[key] for key in keys))} for row in now]
 
 
@@ -168,7 +167,7 @@ def _marks(row: Mapping[str, Any], measure: str, write: Any) -> list[Mark]:
 
 def _strip_of(one: Individual, report: Report) -> Markup:
     """Where the predictions for one row lie: as it is, and in the other worlds."""
-    values = [answer.predictions[report.name] for answer in one.answers]
+    values = [answer.predictions[MODEL] for answer in one.answers]
     strip = Strip(0.0, 1.0) if report.is_classifier else Strip.of(_predictions(report))
     marks = [
         Mark(value, value, value, "now" if place else "as-is", f"{answer.world}: {report.unit.level(value)}")
@@ -198,7 +197,7 @@ def _charts(report: Report) -> dict[str, Markup]:
 
 
 def _trade(report: Report) -> Markup:
-    table = report.candidates
+    table = report.candidates.dropna(subset=["vcf"])
     if len(table) < 2:
         return Markup("")
     times = 100 if report.is_classifier else 1

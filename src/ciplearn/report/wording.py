@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 UNKNOWN = "–"
 
+# Names of the models that are compared.
+MODEL, FREE = "this model", "unconstrained"
+
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # Beyond these, the unit of an outcome is written with a power of ten.
