@@ -53,7 +53,7 @@ def main(b=16_384, columns=256):
         y_hat = torch.rand(b, outputs, device="cuda", requires_grad=True)
 
         def step(y_hat=y_hat, storage=stored[held]):
-            value = inner_product(Gaussian(0.1), y_hat, storage, None, 1.0, 1.0, spread=1.0)
+            value = inner_product(Gaussian(0.1), y_hat, storage, None, 1.0, 1.0, (0.0, 1.0))
             torch.autograd.grad(value, y_hat)
 
         line = f"b = {b}, {outputs} output(s), {held}: value and gradient {milliseconds(step):.3f} ms"

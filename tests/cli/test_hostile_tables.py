@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from ciplearn.cli.app import _run
-from ciplearn.cli.tables import TableFile
+from ciplearn.sources.table_file import TableFile
 from tests.cli.installed import ciplearn, command
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"

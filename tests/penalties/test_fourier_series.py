@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from ciplearn._core.workers import ALONE
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, ResidualHSCIC
 from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
@@ -16,11 +17,11 @@ def both(y_hat, factor, lengthscale, off=1.7, on=1.2):
     """Value and gradient by the series, and by the block."""
     kernel = Gaussian(lengthscale)
     scale = kernel.scale(1)
-    spread = (y_hat.max() - y_hat.min()).item()
-    series = series_for(y_hat, spread * scale, factor.shape[1])
+    low, high = y_hat.min().item(), y_hat.max().item()
+    series = series_for(y_hat, B, (high - low) * scale, factor.shape[1])
     assert series is not None
-    fast = FourierInnerProduct.apply(y_hat, factor, scale, series, off, on)
-    slow = inner_product(kernel, y_hat, DenseMatrix(factor @ factor.T), None, off, on, spread)
+    fast = FourierInnerProduct.apply(y_hat, factor, scale, series, off, on, low, ALONE)
+    slow = inner_product(kernel, y_hat, DenseMatrix(factor @ factor.T), None, off, on, (low, high))
     return [(value, torch.autograd.grad(value, y_hat)[0]) for value in (fast, slow)]
 
 
@@ -44,14 +45,17 @@ def test_series_equal_the_block_in_single_precision():
 def test_gradient_passes_gradcheck():
     y_hat = torch.rand(12, 1, dtype=torch.float64, requires_grad=True)
     factor = torch.randn(12, 3, dtype=torch.float64)
-    series = series_for(y_hat, 5.0, 3)
-    assert torch.autograd.gradcheck(lambda y: FourierInnerProduct.apply(y, factor, 5.0, series, 1.7, 1.2), y_hat)
+    series = series_for(y_hat, 12, 5.0, 3)
+    assert torch.autograd.gradcheck(
+        lambda y: FourierInnerProduct.apply(y, factor, 5.0, series, 1.7, 1.2, 0.5, ALONE), y_hat
+    )
 
 
 def test_second_derivative_is_refused_not_wrong():
     y_hat = torch.rand(12, 1, dtype=torch.float64, requires_grad=True)
     factor = torch.randn(12, 3, dtype=torch.float64)
-    value = FourierInnerProduct.apply(y_hat, factor, 5.0, series_for(y_hat, 5.0, 3), 1.0, 1.0)
+    series = series_for(y_hat, 12, 5.0, 3)
+    value = FourierInnerProduct.apply(y_hat, factor, 5.0, series, 1.0, 1.0, 0.5, ALONE)
     (gradient,) = torch.autograd.grad(value, y_hat, create_graph=True)
     with pytest.raises(RuntimeError, match="does not require grad"):
         gradient.sum().backward()
@@ -59,9 +63,9 @@ def test_second_derivative_is_refused_not_wrong():
 
 def test_block_takes_over_where_series_would_be_many():
     spread = torch.linspace(0, 1e5, B)[:, None]
-    assert series_for(spread, 5e5, M) is None
+    assert series_for(spread, B, 5e5, M) is None
     factor = torch.randn(B, M)
-    value = inner_product(Gaussian(0.2), spread, Factor(factor), None, 1.0, 1.0, spread=1e5)
+    value = inner_product(Gaussian(0.2), spread, Factor(factor), None, 1.0, 1.0, (0.0, 1e5))
     # Predictions this far apart see only themselves.
     torch.testing.assert_close(value, factor.square().sum())
 
@@ -80,7 +84,7 @@ def test_prepared_operator_is_held_as_a_factor_with_the_same_values(penalty, dty
     fast = operator(y_hat, rows=rows)
     n, b = 400, 150
     slow = inner_product(
-        penalty.kernel, y_hat, DenseMatrix(operator.matrix()), rows, n * (n - 1) / (b * (b - 1)), n / b, 2.0
+        penalty.kernel, y_hat, DenseMatrix(operator.matrix()), rows, n * (n - 1) / (b * (b - 1)), n / b, (-1.0, 1.0)
     )
     tolerance = {"rtol": 1e-4, "atol": 1e-7} if dtype == torch.float32 else {"rtol": 1e-8, "atol": 1e-12}
     torch.testing.assert_close(fast, slow, **tolerance)

@@ -29,7 +29,7 @@ _NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
 _TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
 
 # A column with more levels is no category that a model could learn from.
-_MOST_LEVELS = 1000
+MOST_LEVELS = 1000
 
 # A number with more values than this has distances that matter.
 _FEW_VALUES = 10
@@ -121,12 +121,16 @@ class NumberColumn:
         known = values[~np.isnan(values)]
         if not len(known):
             raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
-        if np.isinf(known).any():
-            raise InputError(f"Column {column.name!r} holds infinity; replace or drop those rows.")
-        low, high = float(known.min()), float(known.max())
+        return cls.spanning(str(column.name), float(known.min()), float(known.max()), float(np.median(known)))
+
+    @classmethod
+    def spanning(cls, name: str, low: float, high: float, median: float) -> Self:
+        """Take range and median as they were found, or refuse them."""
+        if math.isinf(low) or math.isinf(high):
+            raise InputError(f"Column {name!r} holds infinity; replace or drop those rows.")
         if math.isinf(high - low):
-            raise InputError(f"Column {column.name!r} spans {low:g} to {high:g}, too far to be scaled; rescale it.")
-        return cls(str(column.name), low, high, float(np.median(known)))
+            raise InputError(f"Column {name!r} spans {low:g} to {high:g}, too far to be scaled; rescale it.")
+        return cls(name, low, high, median)
 
     @property
     def width(self) -> int:
@@ -177,13 +181,18 @@ class CategoryColumn:
         """Read the levels off training rows; missing is a level where it occurs."""
         if column.isna().all():
             raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
-        levels = tuple(sorted(set(_distinct_labels(column)[0])))
-        if len(levels) > _MOST_LEVELS:
+        return cls.with_levels(str(column.name), distinct_labels(column)[0])
+
+    @classmethod
+    def with_levels(cls, name: str, labels: Iterable[str], *, missing: bool = False) -> Self:
+        """Take the labels that occur, or refuse them where they are too many."""
+        levels = tuple(sorted({*labels, *([MISSING] if missing else [])}))
+        if len(levels) > MOST_LEVELS:
             raise InputError(
-                f"Column {column.name!r} has {len(levels)} different values, more than {_MOST_LEVELS}: it looks like "
+                f"Column {name!r} has {len(levels)} different values, more than {MOST_LEVELS}: it looks like "
                 f"free text or an identifier; leave it out, or group its values."
             )
-        return cls(str(column.name), levels)
+        return cls(name, levels)
 
     @property
     def width(self) -> int:
@@ -197,7 +206,7 @@ class CategoryColumn:
                 f"Column {self.name!r} held categories such as {self.levels[0]!r} in training, got {column.dtype}; "
                 f"convert it to these categories."
             )
-        labels, places = _distinct_labels(column)
+        labels, places = distinct_labels(column)
         return np.array(self._codes(labels), dtype=np.int64)[places]
 
     def decode(self, codes: Array) -> Array:  # (n,)
@@ -207,7 +216,7 @@ class CategoryColumn:
 
     def unseen(self, column: pd.Series) -> dict[str, int]:
         """Count the rows of each label that training never saw."""
-        labels, places = _distinct_labels(column)
+        labels, places = distinct_labels(column)
         counts = np.bincount(places, minlength=len(labels))
         found: dict[str, int] = {}
         for label, code, count in zip(labels, self._codes(labels), counts, strict=True):
@@ -307,7 +316,7 @@ class TableEncoding:
         return [slice(end - column.width, end) for column, end in zip(self.columns, ends, strict=True)]
 
 
-def _distinct_labels(column: pd.Series) -> tuple[list[str], Array]:  # (n,)
+def distinct_labels(column: pd.Series) -> tuple[list[str], Array]:  # (n,)
     """Labels that occur, perhaps twice, and for each row the place of its label among them."""
     values = _distinct_values(column)
     if values is None:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ciplearn.cli.model_folder import ModelFolder
-    from ciplearn.cli.tables import TableFile
     from ciplearn.estimators.base import CIPEstimator
     from ciplearn.evaluation import Audit
     from ciplearn.learning import Frontier
     from ciplearn.report import Report
     from ciplearn.scm import StructuralCausalModel
+    from ciplearn.sources.table_file import TableFile
 
 
 @dataclass(frozen=True)

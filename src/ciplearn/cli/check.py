@@ -74,7 +74,7 @@ def _show(verdict: Verdict) -> None:
 def _tested(graph: CausalGraph, data: Path, budget: float, seed: int) -> Falsification:
     from ciplearn._core.columns import holds_numbers, text_as_numbers
     from ciplearn.causal.vector_columns import node_of
-    from ciplearn.cli.tables import TableFile
+    from ciplearn.sources.table_file import TableFile
 
     with TableFile(data).opened() as opened:
         table = opened.read([name for name in opened.names if node_of(name, graph.nodes) in graph.observed])

@@ -279,7 +279,7 @@ def _widths(hidden: str) -> tuple[int, ...]:
 
 
 def _describe(rows: TrainingTable) -> None:
-    from ciplearn.cli.tables import shortened
+    from ciplearn.sources.table_file import shortened
 
     said = rows.description()
     say(

@@ -15,7 +15,6 @@ import pandas as pd
 from ciplearn._core.columns import CATEGORY, NUMBER
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import finish_folder, read_listed
-from ciplearn.cli.tables import READING, TableFile, in_kinds
 from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators import load_model, save_model
 from ciplearn.estimators.base import CIPEstimator
@@ -23,6 +22,7 @@ from ciplearn.estimators.preparation import LINE
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.routes import Comparison
+from ciplearn.sources.table_file import READING, TableFile, in_kinds
 
 _MODEL, _TRAINING, _HELD_OUT = "model.json", "training.json", "held_out.csv"
 _FORMAT = 2

@@ -17,7 +17,7 @@ from ciplearn._core.mapping_files import read_mapping
 
 if TYPE_CHECKING:
     from ciplearn.causal import CausalGraph
-    from ciplearn.cli.tables import TableFile
+    from ciplearn.sources.table_file import TableFile
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -137,7 +137,7 @@ def table_file(
     path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None, only_missing: bool
 ) -> TableFile:
     """Return the table that the options describe."""
-    from ciplearn.cli.tables import TableFile
+    from ciplearn.sources.table_file import TableFile
 
     if separator is not None:
         separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)

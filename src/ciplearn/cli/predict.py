@@ -63,7 +63,7 @@ def predict(
     import torch
 
     from ciplearn.cli.model_folder import ModelFolder
-    from ciplearn.cli.tables import COPIED
+    from ciplearn.sources.table_file import COPIED
 
     torch.set_num_threads(1)
     if as_json and out is None:
@@ -141,7 +141,7 @@ def _about_unseen(unseen: Counter[tuple[str, str]]) -> str:
 
 
 def _few(names: list[str]) -> str:
-    from ciplearn.cli.tables import shortened
+    from ciplearn.sources.table_file import shortened
 
     return shortened(names)
 

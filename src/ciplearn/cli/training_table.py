@@ -13,9 +13,9 @@ from ciplearn._core.columns import CATEGORY, CLASSIFICATION, NUMBER, REGRESSION,
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
-from ciplearn.cli.tables import TableFile, shortened
 from ciplearn.estimators.roles import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
+from ciplearn.sources.table_file import TableFile, shortened
 
 TASKS = (CLASSIFICATION, REGRESSION)
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from ciplearn._core.errors import InputTypeError
+from ciplearn._core.engine import Engine
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.tensors import as_rows, same_device, same_rows
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
-from ciplearn.penalties.operator import Operator
-from ciplearn.penalties.rows import PenaltyRows, with_codes
+from ciplearn.penalties.low_rank import RowMap
+from ciplearn.penalties.operator import Operator, Setting
+from ciplearn.penalties.rows import PenaltyRows, RowPart, with_codes
+from ciplearn.penalties.streamed_operator import StreamedOperator
 
 # Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
 EXACT_ROWS = 2048
@@ -96,6 +99,28 @@ class Penalty(ABC):
         """
         right_codes, given_codes = self._takes_codes()
         return self._prepared(PenaltyRows.from_chunks(chunks, right_codes=right_codes, given_codes=given_codes))
+
+    def prepare_parts(self, parts: Sequence[RowPart], engine: Engine | None = None) -> StreamedOperator:
+        """Return the operator Q of rows in parts that are never all in memory: a batch brings its own rows.
+
+        The same operator as `prepare` gives beyond ``exact_rows``, up to rounding, whoever goes through the parts.
+
+        Parameters
+        ----------
+        parts : sequence of RowPart
+            Each has a ``start``, the number of its first row, and ``pairs()``, which opens it anew.
+        engine : Engine, optional
+            Who goes through the parts; by default this process.
+        """
+        rows = PenaltyRows(parts, engine)
+        self._check_given(rows.has_given)
+        with torch.no_grad():
+            row_map, setting, error = self._mapped(rows)
+        return StreamedOperator(self.kernel, row_map, rows.n, setting, error)
+
+    def _mapped(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
+        """Return what takes rows to their part of the operator, what was settled, and the error."""
+        raise InputError(f"{type(self).__name__} is prepared on rows in memory; use HSIC or ResidualHSCIC here.")
 
     def _rows(self, right: Any, given: Any) -> PenaltyRows:
         right_codes, given_codes = self._takes_codes()

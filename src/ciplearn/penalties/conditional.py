@@ -22,8 +22,8 @@ from ciplearn.penalties.base import (
     check_kernels,
     is_exact,
 )
-from ciplearn.penalties.low_rank import VectorsOf, stored_rows
-from ciplearn.penalties.operator import Operator
+from ciplearn.penalties.low_rank import CentredFactor, FactorMean, RowMap, VectorsOf, shortest_map, stored
+from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import DenseMatrix, Storage
@@ -90,14 +90,22 @@ class ConditionalPenalty(Penalty, ABC):
             storage, error = DenseMatrix(self._exact_matrix(problem)), 0.0
         else:
             regression = problem.regression()
-            storage, error = self._approximation(regression)
-            problem = regression.problem
+            row_map, error = self._approximation(regression)
+            storage, problem = stored(rows, row_map), regression.problem
         if self.center:
             storage = storage.centred()
         return Operator(self.kernel, storage, problem.setting, exact, error)
 
-    def _approximation(self, regression: FeatureRegression) -> tuple[Storage, float]:
-        """Q from features, and its error.
+    def _mapped(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
+        problem = RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
+        regression = problem.regression()
+        row_map, error = self._approximation(regression)
+        if self.center:
+            row_map = CentredFactor(row_map, rows.summed(FactorMean(row_map)).to(rows.dtype))
+        return row_map, regression.problem.setting, error
+
+    def _approximation(self, regression: FeatureRegression) -> tuple[RowMap, float]:
+        """What gives Q from features, and its error.
 
         What features lose shows on a sample, where Gram matrices can be had; what a factor loses, on the vectors of
         rows. The two errors have nothing to do with each other, so their squares add.
@@ -107,8 +115,8 @@ class ConditionalPenalty(Penalty, ABC):
         predictions = smooth_predictions(right_gram, given_gram)
         of_features = self._vectors(sample)(*sample.problem.rows.whole()).block(None)
         lost = gradient_error(of_features, self._exact_matrix(sample.problem), predictions)
-        storage, also_lost = stored_rows(regression.problem.rows, self._vectors(regression), self.rank, predictions)
-        return storage, math.hypot(lost, also_lost)
+        row_map, also_lost = shortest_map(regression.problem.rows, self._vectors(regression), self.rank, predictions)
+        return row_map, math.hypot(lost, also_lost)
 
     @abstractmethod
     def _exact_matrix(self, problem: RegressionProblem) -> Tensor:  # (n, n)

@@ -20,6 +20,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ciplearn._core.workers import Workers
+
 # Beyond this many frequencies times columns per row of the batch, a pass over the block is faster.
 _WORTH = 50
 
@@ -33,42 +35,60 @@ class FourierSeries(NamedTuple):
     slopes: Tensor  # as a row: ω for cosines, −ω for sines
 
 
-def series_for(y_hat: Tensor, spread: float, n_columns: int) -> FourierSeries | None:  # (b, 1)
-    """Return the series that serves scaled predictions of this spread, or None if it would cost more than the block."""
+def series_for(y_hat: Tensor, size: int, spread: float, n_columns: int) -> FourierSeries | None:  # (b, 1)
+    """Return the series that serves scaled predictions of this spread, or None if it would cost more than the block.
+
+    The size of the batch is that of all workers together: they must choose alike.
+    """
     reach = _reach(y_hat.dtype)
     # The neighbouring periods are at rounding error if T ≥ r + reach, the terms left out if ω ≥ 2 reach.
     period = spread + reach
     n_frequencies = math.ceil(reach * period / math.pi)
-    if n_frequencies * n_columns > _WORTH * y_hat.shape[0]:
+    if n_frequencies * n_columns > _WORTH * size:
         return None
     return _series(n_frequencies, y_hat.dtype, y_hat.device)
 
 
 class FourierInnerProduct(torch.autograd.Function):
-    """Value ‖Vᵀ Φ‖², gradient 2 ⟨V Vᵀ Φ, ∂Φ/∂s⟩."""
+    """Value ‖Vᵀ Φ‖², gradient 2 ⟨V Vᵀ Φ, ∂Φ/∂s⟩.
+
+    Vᵀ Φ is a sum over rows, a small matrix: workers add theirs, and each has the gradient in its own rows.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, y_hat: Tensor, factor: Tensor, scale: float, series: FourierSeries, off: float, on: float
+        ctx: Any,
+        y_hat: Tensor,
+        factor: Tensor,
+        scale: float,
+        series: FourierSeries,
+        off: float,
+        on: float,
+        shift: float,
+        workers: Workers,
     ) -> Tensor:
         """Weigh pairs by ``off`` and the diagonal by ``on``; ``y_hat`` has shape (b, 1), ``factor`` (b, m)."""
-        # Any shift will do: one inside the predictions' range keeps phases, and so their rounding errors, small.
-        shifted = (y_hat - y_hat[0]).T
+        # Any shift will do that all workers share: one inside the predictions' range keeps phases, and so their
+        # rounding errors, small.
+        shifted = (y_hat - shift).T
         # Frequencies first: the faster layout for thin products.
         phases = torch.addmm(series.turns, series.frequencies, shifted, alpha=scale)  # (2f + 2, b)
         phi = phases.cos_().mul_(series.roots)
-        seen = phi @ factor  # (2f + 2, m)
+        seen, diagonal = phi @ factor, _squares(factor)  # (2f + 2, m), ()
+        if workers.size > 1:
+            sums = workers.total(torch.cat([seen.flatten(), diagonal[None]]))
+            seen, diagonal = sums[:-1].view_as(seen), sums[-1]
         pull = (seen.roll(seen.shape[0] // 2, 0) @ factor.T).mul_(phi)  # (2f + 2, b): sines meet cosines
         ctx.save_for_backward((series.slopes @ pull).T.mul_(2.0 * scale * off))
         # k_ii = 1 and is constant: the diagonal enters the value, never the gradient.
-        return torch.add(_squares(factor) * (on - off), _squares(seen), alpha=off)
+        return torch.add(diagonal * (on - off), _squares(seen), alpha=off)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         """Rescale the gradient that the forward pass has left."""
         (gradient,) = ctx.saved_tensors
-        return upstream * gradient, None, None, None, None, None
+        return upstream * gradient, None, None, None, None, None, None, None
 
 
 def _reach(dtype: torch.dtype) -> float:

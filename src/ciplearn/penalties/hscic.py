@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from ciplearn.kernels import Gaussian
+from ciplearn.kernels import Features, Gaussian
 from ciplearn.penalties.conditional import ConditionalPenalty
 from ciplearn.penalties.low_rank import VectorsOf
 from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
@@ -50,14 +50,22 @@ class HSCIC(ConditionalPenalty):
 
     def _vectors(self, regression: FeatureRegression) -> VectorsOf:
         sums = regression.problem.rows.summed(_SmoothedSums(regression))
-        n = regression.problem.rows.n
+        return _SmoothedVectors(regression.right, sums, regression.problem.rows.n)
 
-        def vectors(right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
-            rho = regression.right(right_rows)
-            z = regression.given(given_rows) @ sums.scores
-            return ElementwiseProduct(z * sums.left, rho, (sums.correction(z, rho) / n, z))
 
-        return vectors
+@dataclass(frozen=True)
+class _SmoothedVectors:
+    """Vectors of rows that give the entries of Q, see `_SmoothedSums`."""
+
+    right: Features
+    sums: _SmoothedSums
+    n: int
+
+    def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
+        """The vectors of some rows."""
+        rho = self.right(right_rows)
+        z = self.sums.given(given_rows) @ self.sums.scores
+        return ElementwiseProduct(z * self.sums.left, rho, (self.sums.correction(z, rho) / self.n, z))
 
 
 class _SmoothedSums:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
@@ -19,6 +18,7 @@ from ciplearn.penalties.base import (
     check_kernels,
     is_exact,
 )
+from ciplearn.penalties.low_rank import CentredFactor, FactorMean, RowMap, stored
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import DenseMatrix, Factor
@@ -65,32 +65,31 @@ class HSIC(Penalty):
             right, _ = rows.whole()
             storage = DenseMatrix(kernel.gram(right, right) / rows.n**2).centred()
             return Operator(self.kernel, storage, Setting(kernel), exact=True)
-        features = self.features.fit(kernel, sample)
-        mean = rows.summed(_FeatureMean(features))
-        parts = [((features(right) - mean) / rows.n).to(rows.dtype) for right, _ in rows.chunks()]
+        row_map, error = self._approximation(rows, kernel)
+        return Operator(self.kernel, stored(rows, row_map), Setting(kernel), exact=False, relative_error=error)
+
+    def _mapped(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
+        kernel = self.right_kernel.resolve(rows.sample.first(_SAMPLE_ROWS)[0])
+        row_map, error = self._approximation(rows, kernel)
+        return row_map, Setting(kernel), error
+
+    def _approximation(self, rows: PenaltyRows, kernel: Kernel) -> tuple[RowMap, float]:
+        features = self.features.fit(kernel, rows.sample.first(_SAMPLE_ROWS)[0])
+        factor = FeatureRows(features, rows.n)
         error = _features_error(kernel, features, rows.sample.first(CHECKED_ROWS)[0])
-        return Operator(self.kernel, Factor(torch.cat(parts)), Setting(kernel), exact=False, relative_error=error)
+        return CentredFactor(factor, rows.summed(FactorMean(factor))), error
 
 
-class _FeatureMean:
-    """Mean of the features over rows."""
+@dataclass(frozen=True)
+class FeatureRows:
+    """φ_i / n: rows of a factor of K_R / n²."""
 
-    def __init__(self, features: Features) -> None:
-        self.features, self.n, self.total = features, 0, torch.zeros(())
+    features: Features
+    n: int
 
-    def update(self, right: Tensor, _given: Tensor) -> None:
-        """Add a block of rows."""
-        self.n += right.shape[0]
-        self.total = self.total.to(right) + self.features(right).sum(dim=0)
-
-    def merge(self, other: _FeatureMean) -> None:
-        """Add the sum over other rows."""
-        self.n += other.n
-        self.total = self.total.to(other.total) + other.total
-
-    def finalise(self) -> Tensor:  # (size,)
-        """Divide by the number of rows."""
-        return self.total / self.n
+    def __call__(self, right: Tensor, _given: Tensor) -> Factor:
+        """Rows of the factor."""
+        return Factor(self.features(right) / self.n)
 
 
 def _features_error(kernel: Kernel, features: Features, right: Tensor) -> float:  # (m, d)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Gaussian, Kernel, Linear
 from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
 from ciplearn.penalties.fused import GaussianBlockProduct
@@ -29,7 +30,8 @@ def inner_product(
     rows: Tensor | None,
     off: float,
     on: float,
-    spread: float | None,
+    span: tuple[float, float] | None,
+    workers: Workers = ALONE,
 ) -> Tensor:
     """Return off · Σ_{i≠j} Q_ij k_ij + on · Σ_i Q_ii k_ii.
 
@@ -44,17 +46,25 @@ def inner_product(
         The rows of Q that the batch belongs to.
     off, on : float
         Weights of pairs and of the diagonal that make the batch's value an unbiased estimate of the whole.
-    spread : float or None
-        The largest prediction minus the smallest; None where nobody has looked, and the block is used.
+    span : pair of float, or None
+        The smallest and the largest prediction; None where nobody has looked, and the block is used.
+    workers : Workers
+        Who else has rows of this batch. A series needs their sums; all else needs their predictions.
     """
     if isinstance(kernel, Gaussian):
         y_hat = kernel.select(y_hat)
         scale = kernel.scale(y_hat.shape[1])
-        if y_hat.shape[1] == 1 and spread is not None:
-            factor = storage.factor_of(rows)
-            series = None if factor is None else series_for(y_hat, spread * scale, factor.shape[1])
-            if factor is not None and series is not None:
-                return FourierInnerProduct.apply(y_hat, factor.to(y_hat.dtype), scale, series, off, on)
+        factor = storage.factor_of(rows) if y_hat.shape[1] == 1 and span is not None else None
+        if factor is not None and span is not None:
+            size = workers.counted(len(y_hat))
+            series = series_for(y_hat, size, (span[1] - span[0]) * scale, factor.shape[1])
+            if series is not None:
+                held = factor.to(y_hat.dtype)
+                return FourierInnerProduct.apply(y_hat, held, scale, series, off, on, span[0], workers)
+    if workers.size > 1:
+        y_hat = workers.gathered(y_hat)
+        storage, rows = (storage, workers.gathered(rows)) if rows is not None else (storage.gathered(workers), None)
+    if isinstance(kernel, Gaussian):
         return GaussianBlockProduct.apply(y_hat, storage.block(rows).to(y_hat.dtype), scale, off, on)
     if isinstance(kernel, Linear):
         y_hat = kernel.select(y_hat)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from ciplearn._core.errors import InputError
 from ciplearn.penalties.approximation_error import gradient_error
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, Storage
@@ -24,11 +26,75 @@ _TOLERANCE = 1e-6
 # Takes rows (right, given) to the vectors that give entries of Q.
 VectorsOf = Callable[[Tensor, Tensor], ElementwiseProduct]
 
+# The same, or to rows of a factor: all that a batch needs, from its own rows alone.
+RowMap = Callable[[Tensor, Tensor], Factor | ElementwiseProduct]
 
-def stored_rows(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, predictions: Tensor) -> tuple[Storage, float]:
-    """Store Q as a factor V, or the vectors of rows as they are where no short factor will do.
 
-    V = Q_·Z U Λ^(−1/2) for landmark rows Z and the leading eigenvectors U and eigenvalues Λ of Q_ZZ.
+@dataclass(frozen=True)
+class FactorRows:
+    """V = Q_·Z U Λ^(−1/2) for landmark rows Z and the leading eigenvectors U and eigenvalues Λ of Q_ZZ.
+
+    Attributes
+    ----------
+    vectors_of : callable
+        What gives entries of Q.
+    landmarks : ElementwiseProduct
+        The vectors of Z.
+    directions : Tensor, shape (m, k)
+        U Λ^(−1/2), in the precision of V.
+    """
+
+    vectors_of: VectorsOf
+    landmarks: ElementwiseProduct
+    directions: Tensor
+
+    def __call__(self, right: Tensor, given: Tensor) -> Factor:
+        """Rows of V."""
+        vectors = self.vectors_of(right, given).to(None, self.directions.dtype)
+        return Factor(vectors.between(self.landmarks) @ self.directions)
+
+
+@dataclass(frozen=True)
+class CentredFactor:
+    """V − 1 v̄ᵀ, with the mean v̄ over all rows."""
+
+    factor_of: RowMap
+    mean: Tensor  # (k,)
+
+    def __call__(self, right: Tensor, given: Tensor) -> Factor:
+        """Rows of the centred factor."""
+        return Factor(_factor(self.factor_of, right, given) - self.mean)
+
+
+class FactorMean:
+    """Mean of a factor's rows."""
+
+    def __init__(self, factor_of: RowMap) -> None:
+        self.factor_of, self.n = factor_of, 0
+        self.total: Tensor | None = None
+
+    def update(self, right: Tensor, given: Tensor) -> None:
+        """Add a block of rows."""
+        self._add(right.shape[0], _factor(self.factor_of, right, given).double().sum(dim=0))
+
+    def merge(self, other: FactorMean) -> None:
+        """Add the sum over other rows."""
+        if other.total is not None:
+            self._add(other.n, other.total)
+
+    def finalise(self) -> Tensor:  # (k,)
+        """Divide by the number of rows."""
+        if self.total is None:
+            raise InputError("There are no rows to average, got no block; call update first.")
+        return self.total / self.n
+
+    def _add(self, n: int, total: Tensor) -> None:
+        self.n += n
+        self.total = total if self.total is None else self.total + total
+
+
+def shortest_map(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, predictions: Tensor) -> tuple[RowMap, float]:
+    """Return what takes rows to a factor V, or to their vectors as they are where no short factor will do.
 
     Parameters
     ----------
@@ -41,7 +107,7 @@ def stored_rows(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, predictions
 
     Returns
     -------
-    Storage
+    RowMap
     float
         How far gradients of the factor are from those of the product form; 0 for the latter.
     """
@@ -53,20 +119,36 @@ def stored_rows(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, predictions
         factor = similar @ directions[:, :columns]
         error = gradient_error(factor @ factor.T, exact, predictions)
         if error <= MOST_FACTOR_ERROR:
-            return _factor(rows, vectors_of, landmarks, directions[:, :columns]), error
-    pieces = [vectors_of(right, given).to(None, rows.dtype) for right, given in rows.chunks()]
-    return ElementwiseProduct.joined(pieces), 0.0
+            kept = directions[:, :columns].to(rows.dtype)
+            return FactorRows(vectors_of, landmarks.to(None, rows.dtype), kept), error
+    return vectors_of, 0.0
 
 
-def _factor(rows: PenaltyRows, vectors_of: VectorsOf, landmarks: ElementwiseProduct, directions: Tensor) -> Factor:
-    landmarks, directions = landmarks.to(None, rows.dtype), directions.to(rows.dtype)
-    factor = torch.empty(rows.n, directions.shape[1], dtype=rows.dtype, device=rows.device)
+def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
+    """Keep what a map gives for every row."""
+    factor: Tensor | None = None
+    pieces: list[ElementwiseProduct] = []
     start = 0
     for right, given in rows.chunks():
-        stop = start + right.shape[0]
-        factor[start:stop] = vectors_of(right, given).to(None, rows.dtype).between(landmarks) @ directions
+        own, stop = row_map(right, given), start + right.shape[0]
+        if isinstance(own, ElementwiseProduct):
+            pieces.append(own.to(None, rows.dtype))
+        else:
+            if factor is None:
+                # Filled in place: pieces and whole together would need twice the memory.
+                factor = torch.empty(rows.n, own.width, dtype=rows.dtype, device=rows.device)
+            factor[start:stop] = own.factor
         start = stop
-    return Factor(factor)
+    return ElementwiseProduct.joined(pieces) if factor is None else Factor(factor)
+
+
+def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k)
+    own = factor_of(right, given)
+    if not isinstance(own, Factor):
+        raise InputError(
+            "Rows of a product of two factors cannot be centred as they come; pass center=False, or prepare in memory."
+        )
+    return own.factor
 
 
 def _leading_directions(matrix: Tensor, rank: int) -> Tensor:  # (m, m) -> (m, k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows, extremes, same_device
+from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Kernel
 from ciplearn.penalties.inner_product import inner_product, stacked_inner_products
 from ciplearn.penalties.storage import DenseMatrix, Storage
@@ -54,7 +56,7 @@ class Operator:
     exact: bool
     relative_error: float = 0.0
 
-    def __call__(self, y_hat: Any, rows: Any = None) -> Tensor:
+    def __call__(self, y_hat: Any, rows: Any = None, workers: Workers = ALONE) -> Tensor:
         """Return the penalty of predictions, differentiable in them.
 
         Parameters
@@ -63,6 +65,8 @@ class Operator:
             Predictions, or class probabilities.
         rows : sequence of int, shape (b,), optional
             Which of the n prepared rows the predictions belong to, each at most once; all, in order, by default.
+        workers : Workers
+            Who else has rows of this batch, and the same operator.
 
         Returns
         -------
@@ -78,22 +82,20 @@ class Operator:
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         same_device(y_hat.device, "y_hat", self.storage.device, "the operator")
-        index = self._checked_rows(rows, y_hat)
-        _refuse_open(self.kernel)
+        index = self._checked_rows(rows, y_hat, shared=workers.size > 1)
+        refuse_open(self.kernel)
         if y_hat.dtype in (torch.float16, torch.bfloat16):
             y_hat = y_hat.float()
-        n, b = self.n_rows, y_hat.shape[0]
-        off, on = n * (n - 1) / (b * (b - 1)), n / b
-        return inner_product(self.kernel, y_hat, self.storage, index, off, on, spread=_spread(y_hat))
+        off, on = batch_weights(self.n_rows, workers.counted(y_hat.shape[0]))
+        return inner_product(self.kernel, y_hat, self.storage, index, off, on, value_range(y_hat, workers), workers)
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
         """Return the penalty of k models' predictions for the same batch, one value per model.
 
         For training loops that have checked their rows: nothing is checked here, so nothing waits for the device.
         """
-        _refuse_open(self.kernel)
-        n, b = self.n_rows, y_hat.shape[1]
-        off, on = n * (n - 1) / (b * (b - 1)), n / b
+        refuse_open(self.kernel)
+        off, on = batch_weights(self.n_rows, y_hat.shape[1])
         block = self.storage.block(rows).to(y_hat.dtype)
         return stacked_inner_products(self.kernel, y_hat, block, off, on)
 
@@ -129,7 +131,7 @@ class Operator:
         ridge = "" if self.setting.ridge is None else f", ridge {self.setting.ridge:.1e}"
         return f"Operator({self.n_rows} rows, {size}{ridge}, kernel={self.kernel})"
 
-    def _checked_rows(self, rows: Any, y_hat: Tensor) -> Tensor | None:
+    def _checked_rows(self, rows: Any, y_hat: Tensor, *, shared: bool) -> Tensor | None:
         b = y_hat.shape[0]
         if rows is None:
             if b != self.n_rows:
@@ -152,9 +154,9 @@ class Operator:
                 f"rows must have shape ({b},), one index per prediction, got {tuple(index.shape)}; "
                 f"pass the index of each prediction's row."
             )
-        if b < 2:
+        if b < 2 and not shared:
             raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
-        low, high = (int(end) for end in torch.aminmax(index))
+        low, high = (int(end) for end in torch.aminmax(index)) if b else (0, 0)
         if low < 0 or high >= self.n_rows:
             raise InputError(
                 f"rows must lie between 0 and {self.n_rows - 1}, got {low} to {high}; "
@@ -169,7 +171,7 @@ class Operator:
         return index.to(self.storage.device)
 
 
-def _refuse_open(kernel: Kernel) -> None:
+def refuse_open(kernel: Kernel) -> None:
     """Refuse a kernel on predictions whose length scale nobody has settled."""
     if kernel.is_open:
         raise InputError(
@@ -178,9 +180,15 @@ def _refuse_open(kernel: Kernel) -> None:
         )
 
 
-def _spread(y_hat: Tensor) -> float | None:
-    """Largest minus smallest prediction, after a check that all are finite; None where looking would cost too much."""
-    if y_hat.is_cuda and y_hat.shape[0] <= LARGEST_BATCH_WITHOUT_WAITING:
+def batch_weights(n: int, b: int) -> tuple[float, float]:
+    """Weights of pairs and of the diagonal that make the value of b rows an unbiased estimate of that of n."""
+    if b < 2:
+        raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
+    return n * (n - 1) / (b * (b - 1)), n / b
+
+
+def value_range(y_hat: Tensor, workers: Workers = ALONE) -> tuple[float, float] | None:
+    """Smallest and largest prediction, after a check that all are finite; None where looking would cost too much."""
+    if workers.size == 1 and y_hat.is_cuda and y_hat.shape[0] <= LARGEST_BATCH_WITHOUT_WAITING:
         return None
-    low, high = extremes(y_hat, "y_hat")
-    return high - low
+    return workers.span(*(extremes(y_hat, "y_hat") if len(y_hat) else (math.inf, -math.inf)))

@@ -193,12 +193,7 @@ class FeatureRegression:
     def residual_vectors(self, left: Tensor) -> VectorsOf:  # (r, p)
         """Return what takes rows to the vectors of (Φ M)(Φ M)ᵀ ∘ K̃_R, with M = ``left`` and K̃_R of the residuals."""
         rotation, explained = self._residual_maps()
-
-        def vectors(right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
-            phi = self.given(given_rows)
-            return ElementwiseProduct(phi @ left, self.right(right_rows) @ rotation - phi @ explained)
-
-        return vectors
+        return ResidualVectors(self.right, self.given, left, rotation, explained)
 
     def _residual_maps(self) -> tuple[Tensor, Tensor]:  # (q, s), (r, s)
         """P and B, so that ρ P − φ B are the residuals in the fewest directions that hold all their variance."""
@@ -210,6 +205,22 @@ class FeatureRegression:
         kept = values > _NEGLIGIBLE * values[-1].clamp_min(0)
         kept[-1] = True  # a right-hand side that is explained in full still has one, vanishing, direction
         return rotation[:, kept], coefficients @ rotation[:, kept]
+
+
+@dataclass(frozen=True)
+class ResidualVectors:
+    """Vectors l_i = φ_i M and r_i = ρ_i P − φ_i B of rows, see `FeatureRegression.residual_vectors`."""
+
+    right: Features
+    given: Features
+    left: Tensor
+    rotation: Tensor
+    explained: Tensor
+
+    def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
+        """The vectors of some rows."""
+        phi = self.given(given_rows)
+        return ElementwiseProduct(phi @ self.left, self.right(right_rows) @ self.rotation - phi @ self.explained)
 
 
 def _spectrum(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -11,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.columns import holds_numbers
+from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
 from ciplearn.penalties.row_sample import Pair, RowSample, joined
@@ -37,28 +41,48 @@ class Sums(Protocol[Result]):
         """Return what follows from the sums."""
 
 
+class RowPart(Protocol):
+    """Rows that one worker goes through.
+
+    Attributes
+    ----------
+    start : int
+        The number of its first row among all rows.
+    """
+
+    @property
+    def start(self) -> int:
+        """The number of its first row among all rows."""
+
+    def pairs(self) -> Iterator[Pair]:
+        """Go through the rows, block by block: checked pairs (right, given)."""
+
+
 class PenaltyRows:
     """Right-hand side and conditioning variables of n rows, in double precision.
 
     Parameters
     ----------
-    chunks : callable
-        Returns a fresh iterator over checked pairs (right, given) each time it is called.
+    parts : sequence of RowPart
+        Each can be read several times.
+    engine : Engine
+        Who goes through the parts.
 
     Attributes
     ----------
     n : int
         How many rows there are.
     sample : SampledRows
-        Some of them, drawn over all chunks.
+        Some of them, drawn over all parts.
     """
 
-    def __init__(self, chunks: Callable[[], Iterator[Pair]]) -> None:
-        self._chunks = chunks
-        drawn, first = RowSample(SAMPLE_ROWS), None
-        for right, given in chunks():
-            first = first or (right, given)
-            drawn.update(right, given)
+    def __init__(self, parts: Sequence[RowPart], engine: Engine | None = None) -> None:
+        self.parts, self.engine = parts, engine or OneProcess()
+        drawn = RowSample(SAMPLE_ROWS)
+        first: Pair | None = None
+        for seen, sample in self.engine.each(_looked_at, parts):
+            first = first or seen
+            drawn.merge(sample)
         self.n = drawn.next
         if first is None or self.n < 2:
             raise InputError(f"A penalty needs at least 2 rows, got {self.n}; pass a larger batch.")
@@ -74,19 +98,12 @@ class PenaltyRows:
         right, given = (
             with_codes(value) if codes else value for value, codes in ((right, right_codes), (given, given_codes))
         )
-        whole = _checked(right, given, right_codes=right_codes, given_codes=given_codes)
-
-        def chunks() -> Iterator[Pair]:
-            for start in range(0, whole[0].shape[0], CHUNK_ROWS):
-                stop = start + CHUNK_ROWS
-                yield whole[0][start:stop], whole[1][start:stop]
-
-        return cls(chunks)
+        return cls([_Arrays(checked(right, given, right_codes=right_codes, given_codes=given_codes), CHUNK_ROWS)])
 
     @classmethod
     def of_pair(cls, pair: Pair) -> Self:
-        """Rows that have been checked before."""
-        return cls(lambda: iter([pair]))
+        """Rows that have been checked before, as one block."""
+        return cls([_Arrays(pair, max(1, len(pair[0])))])
 
     @classmethod
     def from_chunks(cls, pairs: Iterable[Any], *, right_codes: bool, given_codes: bool) -> Self:
@@ -96,28 +113,71 @@ class PenaltyRows:
                 f"chunks are read several times, got a one-way {type(pairs).__name__}; pass a list, or an object whose "
                 f"__iter__ opens the files anew."
             )
-
-        def chunks() -> Iterator[Pair]:
-            for pair in pairs:
-                right, given = pair if isinstance(pair, tuple | list) and len(pair) == 2 else (pair, None)
-                yield _checked(right, given, right_codes=right_codes, given_codes=given_codes)
-
-        return cls(chunks)
+        return cls([_Chunks(pairs, right_codes, given_codes)])
 
     def chunks(self) -> Iterator[Pair]:
         """Iterate over the rows, a chunk at a time."""
-        for right, given in self._chunks():
-            yield right.double(), given.double()
+        for part in self.parts:
+            for right, given in part.pairs():
+                yield right.double(), given.double()
 
     def whole(self) -> Pair:
         """All rows at once."""
         return joined(list(self.chunks()))
 
     def summed(self, sums: Sums[Result]) -> Result:
-        """What follows from sums over all rows."""
-        for right, given in self.chunks():
-            sums.update(right, given)
-        return sums.finalise()
+        """What follows from sums over all rows.
+
+        Parameters
+        ----------
+        sums : Sums
+            That have seen nothing yet: each part begins with a copy.
+        """
+        total = copy.deepcopy(sums)
+        for part in self.engine.each(partial(_summed, sums), self.parts):
+            total.merge(part)
+        return total.finalise()
+
+
+def _looked_at(part: RowPart) -> tuple[Pair | None, RowSample]:
+    """An empty pair that shows what the rows are like, and a sample of them."""
+    drawn, first = RowSample(SAMPLE_ROWS, start=part.start), None
+    for right, given in part.pairs():
+        first = first or (right[:0], given[:0])
+        drawn.update(right, given)
+    return first, drawn
+
+
+def _summed(empty: Sums[Result], part: RowPart) -> Sums[Result]:
+    sums = copy.deepcopy(empty)
+    for right, given in part.pairs():
+        for rows, also in zip(right.split(CHUNK_ROWS), given.split(CHUNK_ROWS), strict=True):
+            sums.update(rows.double(), also.double())
+    return sums
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    whole: Pair
+    rows: int
+    start: int = 0
+
+    def pairs(self) -> Iterator[Pair]:
+        right, given = self.whole
+        yield from zip(right.split(self.rows), given.split(self.rows), strict=True)
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    content: Iterable[Any]
+    right_codes: bool
+    given_codes: bool
+    start: int = 0
+
+    def pairs(self) -> Iterator[Pair]:
+        for pair in self.content:
+            right, given = pair if isinstance(pair, tuple | list) and len(pair) == 2 else (pair, None)
+            yield checked(right, given, right_codes=self.right_codes, given_codes=self.given_codes)
 
 
 def with_codes(value: Any) -> Any:
@@ -141,7 +201,8 @@ def _codes(column: pd.Series) -> np.ndarray:  # (n,)
     return codes
 
 
-def _checked(right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Pair:
+def checked(right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Pair:
+    """Return both sides as tensors of as many rows, or refuse them."""
     right = constant(as_rows(right, "right", integers=right_codes), "right")
     if given is None:
         return right, right.new_zeros(right.shape[0], 0)

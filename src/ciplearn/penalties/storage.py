@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ciplearn._core.workers import Workers
 from ciplearn.kernels.cholesky import fewest_columns, pivoted_cholesky
 
 
@@ -44,6 +45,9 @@ class Storage(Protocol):
 
     def centred(self) -> Storage:
         """C Q C with C = I − 11ᵀ/n."""
+
+    def gathered(self, workers: Workers) -> Storage:
+        """Of all workers' rows, where each worker has its own."""
 
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Storage:
         """The same matrix elsewhere or in another precision."""
@@ -94,6 +98,10 @@ class DenseMatrix:
         """C Q C."""
         means = self.matrix.mean(dim=1)
         return type(self)(self.matrix - means[:, None] - means[None, :] + means.mean())
+
+    def gathered(self, workers: Workers) -> Self:
+        """A matrix is that of all rows in every worker."""
+        return self
 
     def factorised(self, precision: torch.dtype) -> Self:
         """Add V, if at most a third as many columns as rows hold Q to the given precision."""
@@ -150,6 +158,10 @@ class Factor:
     def centred(self) -> Self:
         """C Q C."""
         return type(self)(self.factor - self.factor.mean(dim=0))
+
+    def gathered(self, workers: Workers) -> Self:
+        """The vectors of all workers' rows."""
+        return type(self)(workers.gathered(self.factor))
 
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
         """The same factor elsewhere or in another precision."""
@@ -219,6 +231,10 @@ class ElementwiseProduct:
             g, f = self.correction
             shift, ones = torch.cat([g, shift], dim=1), torch.cat([f, ones], dim=1)
         return replace(self, correction=(shift, ones))
+
+    def gathered(self, workers: Workers) -> Self:
+        """The vectors of all workers' rows."""
+        return self._each(workers.gathered)
 
     def at(self, rows: Tensor) -> Self:
         """The vectors of some rows."""

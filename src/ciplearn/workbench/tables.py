@@ -12,7 +12,7 @@ import pandas as pd
 
 from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
-from ciplearn.cli.tables import TableFile
+from ciplearn.sources.table_file import TableFile
 from ciplearn.workbench.document import Document
 
 # A column of so few different numbers may be one of codes; the page points it out.

@@ -58,6 +58,8 @@ class TableFile:
         Further cells that stand for a missing value, beside empty ones.
     only_missing : bool
         Whether these are all: the usual ones, such as NA and None, are then values like others.
+    row_groups : tuple of int, optional
+        Of a Parquet file, the only ones to read.
     kept : stream, optional
         What came out of a pipe.
     """
@@ -68,6 +70,7 @@ class TableFile:
     skip: int = 0
     missing: tuple[str, ...] = ()
     only_missing: bool = False
+    row_groups: tuple[int, ...] | None = None
     kept: IO[bytes] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -291,10 +294,21 @@ class _ParquetTable(OpenTable):
     def close(self) -> None:
         self._content.close()
 
+    def row_group_sizes(self) -> list[int]:
+        """Rows of each row group."""
+        about = self._content.metadata
+        return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
+
+    def numeric_columns(self) -> dict[str, bool]:
+        """Whether each column holds numbers, as the file itself says."""
+        return {field.name: _is_numeric(field.type) for field in self._content.schema_arrow}
+
     def _next(self, rows: int, columns: list[str]) -> dict[str, pd.Series] | None:
         if self._batches is None:
             read = dict.fromkeys([*columns, *([] if self.copied is None else [self.copied])])
-            self._batches = self._content.iter_batches(batch_size=rows, columns=list(read))
+            self._batches = self._content.iter_batches(
+                batch_size=rows, columns=list(read), row_groups=self.file.row_groups
+            )
         batch = next(self._batches, None)
         if batch is None:
             return None
@@ -306,17 +320,30 @@ class _ParquetTable(OpenTable):
         return cells
 
     def _cells(self, name: str, array: Any) -> pd.Series:
-        from pyarrow import string, types
+        return arrow_cells(name, array, str(self.file.path), self.labels, self.file.missing)
 
-        if types.is_nested(array.type):
-            raise InputError(
-                f"Column {name!r} of {self.file.path} holds {array.type}, not one value per row; spread it over "
-                "columns of numbers or text."
-            )
-        if name not in self.labels and (types.is_floating(array.type) or types.is_integer(array.type)):
-            return array.to_pandas()
-        text = array.cast(string()).to_pandas()
-        return text.mask(text.isin(list(self.file.missing))) if self.file.missing else text
+
+def arrow_cells(
+    name: str, array: Any, where: str, labels: Collection[str] = (), missing: Sequence[str] = ()
+) -> pd.Series:
+    """Return a column of Arrow's: numbers as they are, all else and what is asked for as labels as text."""
+    from pyarrow import string, types
+
+    if types.is_nested(array.type):
+        raise InputError(
+            f"Column {name!r} of {where} holds {array.type}, not one value per row; spread it over columns of numbers "
+            "or text."
+        )
+    if name not in labels and _is_numeric(array.type):
+        return array.to_pandas()
+    text = array.cast(string()).to_pandas()
+    return text.mask(text.isin(list(missing))) if missing else text
+
+
+def _is_numeric(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_floating(kind) or types.is_integer(kind)
 
 
 def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_row: int = 1) -> pd.DataFrame:

@@ -1,0 +1,187 @@
+"""What the columns of a table hold, from one pass over its blocks: kinds, ranges, levels, as sums that add up.
+
+The same rules as in `columns.py`, for a table that is never in memory as a whole. Text reads as numbers where every
+block of it does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import (
+    CATEGORY,
+    MOST_LEVELS,
+    NUMBER,
+    Array,
+    CategoryColumn,
+    Column,
+    NumberColumn,
+    as_numbers,
+    distinct_labels,
+    holds_numbers,
+)
+from ciplearn._core.errors import InputError
+
+# Of a block, for its quantiles: the median of all rows is that of the blocks' distributions, mixed.
+_LEVELS = np.linspace(0, 1, 257)
+
+# Different numbers that are kept, to tell groups from amounts.
+_FEW = 11
+
+
+class TableSums:
+    """What each of some columns holds.
+
+    Parameters
+    ----------
+    names : iterable of str
+    categories : iterable of str
+        Columns that hold labels, whatever they look like.
+    medians : bool
+        Whether medians are wanted, for which each block is sorted.
+    """
+
+    def __init__(self, names: Iterable[str], categories: Iterable[str] = (), *, medians: bool = False) -> None:
+        self.categories, self.rows = frozenset(categories), 0
+        self.columns = {name: ColumnSum(name, name in self.categories, medians) for name in names}
+
+    def update(self, block: pd.DataFrame, where: str = "") -> None:
+        """Look at a block of rows; ``where`` says which file they are from."""
+        self.rows += len(block)
+        for name, column in self.columns.items():
+            column.update(block[name], where)
+
+    def merge(self, other: TableSums) -> None:
+        """Add what was found in other rows."""
+        self.rows += other.rows
+        for name, column in self.columns.items():
+            column.merge(other.columns[name])
+
+    def finalise(self) -> Mapping[str, ColumnSum]:
+        """Return what was found, by column."""
+        if not self.rows:
+            raise InputError("The table has no rows; pass a table with at least one.")
+        return self.columns
+
+
+@dataclass
+class ColumnSum:
+    """One column.
+
+    Attributes
+    ----------
+    name : str
+    is_category : bool
+        Whether somebody has said so.
+    medians : bool
+    known : int
+        Rows that have a value.
+    low, high : float
+        Of what reads as a number.
+    values : set of float
+        Different numbers, up to a few.
+    labels : dict of str to int
+        Rows of each label, up to one more than a category may have.
+    stray : pair of str, or None
+        A cell that does not read as a number, and where it is.
+    """
+
+    name: str
+    is_category: bool = False
+    medians: bool = False
+    known: int = 0
+    numbers: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    values: set[float] = field(default_factory=set)
+    labels: dict[str, int] = field(default_factory=dict)
+    stray: tuple[str, str] | None = None
+    quantiles: list[tuple[int, Array]] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """Number or category."""
+        return CATEGORY if self.is_category or self.stray is not None else NUMBER
+
+    def update(self, column: pd.Series, where: str = "") -> None:
+        """Look at a block."""
+        present = column[column.notna()]
+        self.known += len(present)
+        if not len(present):
+            return
+        if not self.is_category and holds_numbers(present):
+            self._add_numbers(as_numbers(present).to_numpy())
+            return
+        if not self.is_category:
+            numbers = pd.to_numeric(present, errors="coerce")
+            text = numbers.isna()
+            if text.any() and self.stray is None:
+                self.stray = str(present[text].iloc[0]), where
+            self._add_numbers(numbers[~text].to_numpy(dtype=float))
+        self._add_labels(present)
+
+    def merge(self, other: ColumnSum) -> None:
+        """Add what was found in other rows."""
+        self.known += other.known
+        self.numbers += other.numbers
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.values = _few(self.values | other.values)
+        for label, count in other.labels.items():
+            if label in self.labels or len(self.labels) <= MOST_LEVELS:
+                self.labels[label] = self.labels.get(label, 0) + count
+        self.stray = self.stray or other.stray
+        self.quantiles += other.quantiles
+
+    def encoding(self, *, with_missing: bool = False) -> Column:
+        """Return how the column becomes numbers, as `column_of` would on all rows at once.
+
+        Parameters
+        ----------
+        with_missing : bool
+            Whether rows without a value are kept, so that missing is a level of its own where it occurs.
+        """
+        if not self.known:
+            raise InputError(f"Column {self.name!r} has no values at all; drop it from the roles.")
+        if self.kind == CATEGORY:
+            return CategoryColumn.with_levels(self.name, self.labels, missing=with_missing)
+        return NumberColumn.spanning(self.name, self.low, self.high, self.median())
+
+    def median(self) -> float:
+        """The value that half of the rows are below, to within a quarter of a percent of them."""
+        if not self.quantiles:
+            return (self.low + self.high) / 2
+        points = np.concatenate([values for _, values in self.quantiles])
+        weights = np.concatenate([np.full(len(values), count) for count, values in self.quantiles])
+        order = np.argsort(points)
+        share = np.cumsum(weights[order])
+        return float(points[order][np.searchsorted(share, share[-1] / 2)])
+
+    def _add_numbers(self, numbers: Array) -> None:
+        if not len(numbers):
+            return
+        self.numbers += len(numbers)
+        self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
+        if len(self.values) < _FEW:
+            self.values = _few(self.values | set(np.unique(numbers[:1024]).tolist()))
+        if len(self.values) < _FEW:
+            self.values = _few(self.values | set(np.unique(numbers).tolist()))
+        if self.medians:
+            self.quantiles.append((len(numbers), np.quantile(numbers, _LEVELS)))
+
+    def _add_labels(self, present: pd.Series) -> None:
+        if len(self.labels) > MOST_LEVELS:
+            return
+        labels, places = distinct_labels(present)
+        for label, count in zip(labels, np.bincount(places, minlength=len(labels)).tolist(), strict=True):
+            self.labels[label] = self.labels.get(label, 0) + count
+        if len(self.labels) > MOST_LEVELS:
+            self.labels = dict(list(self.labels.items())[: MOST_LEVELS + 1])
+
+
+def _few(values: set[float]) -> set[float]:
+    return set(sorted(values)[:_FEW])

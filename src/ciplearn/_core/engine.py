@@ -1,0 +1,49 @@
+"""Where work is done: in this process, or by workers elsewhere that may be lost and replaced."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from ciplearn._core.workers import ALONE, Workers
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Engine(ABC):
+    """Does independent pieces of work, and trainings on several workers.
+
+    Attributes
+    ----------
+    workers : int
+        How many pieces are worked on at a time.
+    """
+
+    workers: int
+
+    @abstractmethod
+    def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Return the result of each item, in the order of the items; what a lost worker had is done again."""
+
+    @abstractmethod
+    def train(self, task: Callable[[Workers], Result]) -> Result:
+        """Run a task on every worker at once and return what the first one returns.
+
+        A task that is started again after a loss finds its own checkpoint.
+        """
+
+
+class OneProcess(Engine):
+    """Everything here, one after the other."""
+
+    workers = 1
+
+    def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Go through the items."""
+        return map(work, items)
+
+    def train(self, task: Callable[[Workers], Result]) -> Result:
+        """Run it alone."""
+        return task(ALONE)

@@ -1,0 +1,140 @@
+"""Processes that train one network together, each on its own rows of every batch.
+
+The objective is that of the union of their rows, and every worker knows its value. A worker differentiates it in its
+own rows only: in a total, its own part counts one to one. Gradients of the weights are then added over the workers,
+which gives the gradient that one process would have found on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+import torch.distributed as distributed
+from torch import Tensor, nn
+
+from ciplearn._core.errors import InputError
+
+
+class Workers:
+    """A single process: everything is its own.
+
+    Attributes
+    ----------
+    rank, size : int
+        The number of this worker, from 0, and how many there are.
+    """
+
+    rank, size = 0, 1
+
+    def total(self, part: Tensor) -> Tensor:
+        """Σ of all workers' parts, differentiable in one's own."""
+        return part
+
+    def gathered(self, part: Tensor) -> Tensor:  # (n, ...) -> (n of all, ...)
+        """All workers' rows, one below the other, differentiable in one's own."""
+        return part
+
+    def counted(self, n: int) -> int:
+        """Σ of all workers' numbers."""
+        return n
+
+    def span(self, low: float, high: float) -> tuple[float, float]:
+        """The smallest and the largest of all workers' numbers."""
+        return low, high
+
+    def own(self, index: Tensor) -> Tensor:
+        """One's own share of the rows of a batch that all workers know."""
+        return index
+
+    def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Add up the gradients of all workers."""
+
+    def agreed(self, value: Any) -> Any:
+        """The first worker's value."""
+        return value
+
+
+ALONE = Workers()
+
+
+class ProcessGroup(Workers):
+    """The processes of ``torch.distributed``, as torchrun, Ray Train or `ciplearn.scale` start them.
+
+    Every process must come here: each of them waits for the others.
+    """
+
+    def __init__(self) -> None:
+        if not (distributed.is_available() and distributed.is_initialized()):
+            raise InputError(
+                "There is no process group, got a process of its own; start with torchrun and call "
+                "torch.distributed.init_process_group first."
+            )
+        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+        # What NCCL adds up lies on a device, be it a single number.
+        on_device = distributed.get_backend() == "nccl"
+        self.device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
+
+    def total(self, part: Tensor) -> Tensor:
+        """Σ of all workers' parts, differentiable in one's own."""
+        return _Total.apply(part)
+
+    def gathered(self, part: Tensor) -> Tensor:
+        """All workers' rows: each worker's in their place among zeros, added up."""
+        sizes = torch.zeros(self.size, dtype=torch.int64, device=self.device)
+        sizes[self.rank] = len(part)
+        distributed.all_reduce(sizes)
+        before, after = int(sizes[: self.rank].sum()), int(sizes[self.rank + 1 :].sum())
+        zeros = part.new_zeros(1, *part.shape[1:])
+        placed = torch.cat([zeros.expand(before, *zeros.shape[1:]), part, zeros.expand(after, *zeros.shape[1:])])
+        return self.total(placed)
+
+    def counted(self, n: int) -> int:
+        """Σ of all workers' numbers."""
+        number = torch.tensor(n, device=self.device)
+        distributed.all_reduce(number)
+        return int(number)
+
+    def span(self, low: float, high: float) -> tuple[float, float]:
+        """The smallest and the largest of all workers' numbers; NaN where one of them is."""
+        ends = torch.tensor([-low, high], dtype=torch.float64, device=self.device)
+        # The largest of several may not notice NaN.
+        ends = torch.where(ends.isnan(), torch.full_like(ends, torch.inf), ends)
+        distributed.all_reduce(ends, op=distributed.ReduceOp.MAX)
+        return -float(ends[0]), float(ends[1])
+
+    def own(self, index: Tensor) -> Tensor:
+        """One's own share of the rows of a batch that all workers know."""
+        return index.tensor_split(self.size)[self.rank]
+
+    def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Add up the gradients of all workers, all at once."""
+        known = [one for one in parameters if one.requires_grad]
+        for one in known:
+            if one.grad is None:
+                one.grad = torch.zeros_like(one)
+        flat = torch.cat([one.grad.flatten() for one in known if one.grad is not None])
+        distributed.all_reduce(flat)
+        for one, part in zip(known, flat.split([one.numel() for one in known]), strict=True):
+            one.grad = part.view_as(one)
+
+    def agreed(self, value: Any) -> Any:
+        """The first worker's value."""
+        box = [value]
+        distributed.broadcast_object_list(box, src=0, device=self.device)
+        return box[0]
+
+
+class _Total(torch.autograd.Function):
+    """Σ over workers; the gradient in one's own part is that in the total."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor) -> Tensor:
+        total = part.detach().clone().contiguous()
+        distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Tensor:
+        return upstream

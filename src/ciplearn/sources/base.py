@@ -1,0 +1,69 @@
+"""A table that is larger than memory: parts that can be read alone, in any process, again and again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+# Rows that are read at a time.
+CHUNK_ROWS = 1 << 16
+
+# Rows of a part, where the files leave a choice: a second of work, and little to do again where a worker is lost.
+PART_ROWS = 1 << 18
+
+
+class Part(ABC):
+    """Rows of a table that one worker reads.
+
+    Attributes
+    ----------
+    where : str
+        What people call it: the name of a file.
+    n_rows : int or None
+        How many rows it has; None where that is known after reading only.
+    """
+
+    where: str
+    n_rows: int | None
+
+    @abstractmethod
+    def chunks(
+        self, columns: Sequence[str], labels: Collection[str] = (), rows: int = CHUNK_ROWS
+    ) -> Iterator[pd.DataFrame]:
+        """Read some columns, a number of rows at a time, numbered from 0.
+
+        Parameters
+        ----------
+        columns : sequence of str
+        labels : collection of str
+            Columns to return as text, even where they hold numbers.
+        rows : int
+        """
+
+
+class Source(ABC):
+    """A table in parts.
+
+    Attributes
+    ----------
+    shown : str
+        What people call it.
+    """
+
+    shown: str
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+
+    @abstractmethod
+    def parts(self) -> list[Part]:
+        """The parts, in the order of the rows; which they are does not depend on the number of workers."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """Say which table this is, so that it is known again: name, bytes, a digest and how it is read."""

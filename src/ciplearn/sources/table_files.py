@@ -1,0 +1,165 @@
+"""Files of the same columns that are one table, one below the other in the order of their names."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+from ciplearn.sources.base import CHUNK_ROWS, PART_ROWS, Part, Source
+from ciplearn.sources.table_file import READING, TableFile, reading, shortened
+
+_ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".tab", ".txt")
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+# Of each file, at both ends: enough to tell one from another without reading it all.
+_LOOKED_AT = 1 << 16
+
+
+@dataclass(frozen=True)
+class TableFiles(Source):
+    """Files that match a pattern, or that a folder holds.
+
+    Attributes
+    ----------
+    shown : str
+        The pattern or the folder.
+    files : tuple of TableFile
+    """
+
+    shown: str
+    files: tuple[TableFile, ...]
+
+    @classmethod
+    def matching(cls, pattern: str | os.PathLike[str], **described: Any) -> TableFiles:
+        """Take a file, all files of a folder and its folders, or all that match a pattern such as ``rows/*.parquet``.
+
+        Parameters
+        ----------
+        pattern : path
+        **described
+            How text is read, see `TableFile`.
+        """
+        path = Path(pattern)
+        if path.is_dir():
+            inside = sorted(path.rglob("*"))
+            found = [one for one in inside if one.is_file() and _is_table(one) and one.name[0] not in "._"]
+            if not found:
+                raise InputError(f"{path} is a folder without CSV, TSV or Parquet files; pass a folder that has some.")
+        elif path.exists() or not glob.has_magic(str(path)):
+            found = [path]
+        else:
+            found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if Path(name).is_file()]
+            if not found:
+                raise InputError(f"No file matches {str(path)!r}; check the pattern.")
+        return cls(str(pattern), tuple(TableFile(one, **described) for one in found))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Those of the first file."""
+        with self.files[0].opened() as opened:
+            return tuple(opened.names)
+
+    def parts(self) -> list[Part]:
+        """Text file by text file; of Parquet files some row groups each."""
+        first, found = self.files[0], list[Part]()
+        kinds: dict[str, bool] | None = None
+        for file in self.files:
+            if not file.is_parquet:
+                found.append(FilePart(file, str(first.path), None))
+                continue
+            groups, own = _parquet_layout(file)
+            if kinds is None:
+                kinds = own
+            for name, numeric in kinds.items():
+                if own.get(name, numeric) != numeric:
+                    raise InputError(
+                        f"Column {name!r} holds {'numbers' if own[name] else 'text'} in {file.path} and "
+                        f"{'numbers' if numeric else 'text'} in {first.path}; write all files with the same kinds."
+                    )
+            for places, n_rows in _grouped(groups):
+                found.append(FilePart(replace(file, row_groups=places), str(first.path), n_rows))
+        return found
+
+    def identity(self) -> dict[str, Any]:
+        """Name, bytes, digest and reading of all files."""
+        if len(self.files) == 1:
+            return self.files[0].identity()
+        digest, size = hashlib.sha256(), 0
+        for file in self.files:
+            with reading(file.path), file.path.open("rb") as stream:
+                content = stream.read(_LOOKED_AT)
+                stream.seek(-min(_LOOKED_AT, file.size()), os.SEEK_END)
+                digest.update(f"{file.path.name} {file.size()} ".encode() + content + stream.read())
+            size += file.size()
+        described = {entry: getattr(self.files[0], entry) for entry in READING}
+        return {"name": Path(self.shown).name, "bytes": size, "sha256": digest.hexdigest(), "reading": described}
+
+
+@dataclass(frozen=True)
+class FilePart(Part):
+    """A text file, or some row groups of a Parquet file.
+
+    Attributes
+    ----------
+    file : TableFile
+    like : str
+        The file whose columns all others must have.
+    n_rows : int or None
+    """
+
+    file: TableFile
+    like: str
+    n_rows: int | None = None
+
+    @property
+    def where(self) -> str:  # type: ignore[override]
+        """The file's path."""
+        return str(self.file.path)
+
+    def chunks(
+        self, columns: Sequence[str], labels: Collection[str] = (), rows: int = CHUNK_ROWS
+    ) -> Iterator[pd.DataFrame]:
+        """Open the file and read."""
+        with self.file.opened(labels=labels) as opened:
+            for name in columns:
+                if name not in opened.names:
+                    raise InputError(
+                        f"{self.where} lacks the column {name!r}, which {self.like} has; it has "
+                        f"{shortened(opened.names)}."
+                    )
+            yield from opened.chunks(rows, columns)
+
+
+def _is_table(path: Path) -> bool:
+    name = path.name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return name.endswith(_ENDINGS)
+
+
+def _parquet_layout(file: TableFile) -> tuple[list[int], dict[str, bool]]:
+    """Rows of each row group, and whether each column holds numbers."""
+    with file.opened() as opened:
+        return opened.row_group_sizes(), opened.numeric_columns()  # type: ignore[attr-defined]
+
+
+def _grouped(sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Neighbouring row groups, as many as make a part."""
+    places, n_rows = list[int](), 0
+    for place, size in enumerate(sizes):
+        if places and n_rows + size > PART_ROWS:
+            yield tuple(places), n_rows
+            places, n_rows = [], 0
+        places.append(place)
+        n_rows += size
+    if places:
+        yield tuple(places), n_rows
