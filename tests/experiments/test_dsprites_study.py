@@ -20,6 +20,7 @@ TINY = replace(
     seeds=2,
     paper_gammas=(1.0,),
     by_variable_gammas=(1.0,),
+    counterfactual_gammas=(1.0,),
     epochs=1,
     points=5,
     interventions=5,
@@ -32,22 +33,22 @@ def conditions(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def findings(conditions):
-    return study.run(TINY, conditions)
+def tables(conditions):
+    return study.measure(TINY, conditions)
 
 
-def test_every_network_of_every_seed_is_measured(findings):
-    table = findings.tables["trainings"]
-    assert len(table) == 2 * 3
+def test_every_network_of_every_seed_is_measured(tables):
+    table, findings = tables["trainings"], study.judge(tables, TINY)
+    assert len(table) == 2 * 4
     assert set(table["seed"]) == {0, 1}
     assert (table[["mse", "vcf"]] > 0).all(axis=None)
     assert {claim.method for claim in findings.claims} == set(METHODS)
-    assert len(findings.claims) == 6
+    assert len(findings.claims) == 9
     assert findings.figure is not None
 
 
-def test_the_gallery_shows_one_sprite_at_every_place(findings):
-    moved = findings.tables["moved_sideways"]
+def test_the_gallery_shows_one_sprite_at_every_place(tables):
+    moved = tables["moved_sideways"]
     one = moved[(moved["seed"] == 1) & (moved["method"] == BY_VARIABLE)]
     np.testing.assert_array_equal(one["x_pos"], np.arange(32))
     assert one[["shape", "y_pos", "orientation", "factual"]].nunique().tolist() == [1, 1, 1, 1]
@@ -55,17 +56,19 @@ def test_the_gallery_shows_one_sprite_at_every_place(findings):
     assert one["prediction"].nunique() > 1
 
 
-def test_a_finished_seed_is_not_trained_again(findings, conditions, monkeypatch):
+def test_a_finished_seed_is_not_trained_again(tables, conditions, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(study, "one_seed", refuse)
-    again = study.run(TINY, conditions)
-    np.testing.assert_allclose(again.tables["trainings"]["mse"], findings.tables["trainings"]["mse"])
+    again = study.measure(TINY, conditions)
+    np.testing.assert_allclose(again["trainings"]["mse"], tables["trainings"]["mse"])
 
 
 def test_vcf_and_error_are_those_of_the_network(conditions):
-    settings = replace(TINY, paper_gammas=(), by_variable_gammas=(), points=1000, interventions=2000)
+    settings = replace(
+        TINY, paper_gammas=(), by_variable_gammas=(), counterfactual_gammas=(), points=1000, interventions=2000
+    )
     case = ImageCase.draw(settings.rows, 0)
     model = trainings._trained(case, BY_VARIABLE, 0.0, settings, 0, "cpu")
     measures, _ = trainings.one_seed(settings, 0, 0, "cpu")
@@ -97,6 +100,29 @@ def test_a_kernel_for_each_variable_tells_the_outcome_from_its_mean_by_shape_and
     assert contrast(penalty_of(BY_VARIABLE)) > 3 * contrast(ResidualHSCIC(kernel=Gaussian(0.1)))
 
 
+def test_imagined_pictures_show_the_row_with_another_x_and_nothing_else_but_its_effects():
+    case = ImageCase.draw(200, 0)
+    worlds = case.worlds(3, 0)
+    for table, (images,) in worlds:
+        np.testing.assert_array_equal(images, dsprites.pictures(table))
+        same = ["color", "shape", "orientation", "y_pos"]
+        np.testing.assert_array_equal(table[same], case.train[same])
+        # Where x is drawn as it was, the whole row is as it was: its noise is kept.
+        as_it_was = table["x_pos"].to_numpy() == case.train["x_pos"].to_numpy()
+        assert as_it_was.any()
+        np.testing.assert_array_equal(table[as_it_was], case.train[list(table.columns)][as_it_was])
+    assert len({tuple(table["x_pos"]) for table, _ in worlds}) == 3
+
+
+def test_a_strong_counterfactual_route_leaves_less_vcf_than_none():
+    settings = replace(
+        TINY, rows=400, paper_gammas=(), by_variable_gammas=(), counterfactual_gammas=(100.0,), epochs=12
+    )
+    measures, _ = trainings.one_seed(replace(settings, points=40, interventions=20), 0, 0, "cpu")
+    by_gamma = measures.set_index("gamma")["vcf"]
+    assert by_gamma[100.0] < 0.3 * by_gamma[0.0]
+
+
 def test_the_mean_by_shape_and_y_survives_cells_without_training_rows():
     case = ImageCase.draw(60, 0)
     assert np.isfinite(case.cell_means()).all()
@@ -119,4 +145,4 @@ def test_pictures_come_from_the_original_file_where_there_is_one(monkeypatch):
 
 def test_a_file_that_is_not_there_is_one_sentence(conditions):
     with pytest.raises(InputError, match=r"absent\.npz is no file"):
-        study.run(TINY, replace(conditions, options={"data": "absent.npz"}))
+        study.measure(TINY, replace(conditions, options={"data": "absent.npz"}))

@@ -1,7 +1,7 @@
 """The frame that every reproduction runs in, tried with a study that costs nothing."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,11 @@ import ciplearn
 from ciplearn._core.errors import InputError
 from ciplearn.cli import app as application
 from ciplearn.experiments.reproduction import Claim, Comparison, Findings, Study, Unmatched, fingerprints, registry
+from ciplearn.experiments.reproduction.__main__ import main
+from ciplearn.experiments.reproduction.first_case import FIRST
 from ciplearn.experiments.reproduction.page import assemble
-from ciplearn.experiments.reproduction.runner import reproduce
+from ciplearn.experiments.reproduction.runner import _settings, judge, measure, reproduce
+from ciplearn.experiments.reproduction.runtime import RuntimeSettings
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Settings:
 
 
 class Counter:
-    """A study's run that counts how often it is asked, and may be interrupted."""
+    """A study's measurement that counts how often it is asked, and may be interrupted."""
 
     def __init__(self):
         self.calls = 0
@@ -36,20 +39,24 @@ class Counter:
         conditions.file("half", settings).write_text("done")
         if self.interrupted:
             raise KeyboardInterrupt
-        figure = Figure()
-        figure.subplots().plot([0, 1])
-        return Findings(
-            tables={"numbers": pd.DataFrame({"x": np.random.default_rng(conditions.seed).random(settings.rows)})},
-            comparisons=(Comparison("A | B", pd.DataFrame({"γ": ["0.5"], "paper": ["1 ± 1"], "ours": ["2 | 2"]})),),
-            claims=(
-                Claim("x rises", "Spearman 1.00 (at least 0.9)", holds=True, method="default", value=np.float64(1)),
-                Claim("y rises", "Spearman undefined", holds=np.bool_(False), value=float("nan")),
-            ),
-            figure=figure,
-            caption="A line",
-            unmatched=(Unmatched("MSE", "1", "2", "another scale"),),
-            notes=("First.", "Second."),
-        )
+        return {"numbers": pd.DataFrame({"x": np.random.default_rng(conditions.seed).random(settings.rows)})}
+
+
+def judged(tables, settings):
+    """What is said of the numbers: how many there are, and much that never changes."""
+    figure = Figure()
+    figure.subplots().plot([0, 1])
+    return Findings(
+        comparisons=(Comparison("A | B", pd.DataFrame({"γ": ["0.5"], "paper": ["1 ± 1"], "ours": ["2 | 2"]})),),
+        claims=(
+            Claim("x rises", "Spearman 1.00 (at least 0.9)", holds=True, method="default", value=np.float64(1)),
+            Claim("y rises", "Spearman undefined", holds=np.bool_(False), value=float("nan")),
+        ),
+        figure=figure,
+        caption="A line",
+        unmatched=(Unmatched("MSE", "1", "2", "another scale"),),
+        notes=(f"{len(tables['numbers'])} numbers of {settings.rows} asked for.", "Second."),
+    )
 
 
 @pytest.fixture
@@ -60,7 +67,7 @@ def counter():
 @pytest.fixture
 def study(counter):
     presets = {"quick": Settings(), "paper": Settings(rows=5)}
-    return Study("toy", "A toy", presets, counter, paper={"MSE": 1.0})
+    return Study("toy", "A toy", presets, counter, judged, paper={"MSE": 1.0})
 
 
 @pytest.fixture
@@ -86,7 +93,8 @@ def test_everything_is_written_and_says_what_it_is(study, tmp_path):
     result = reproduce(study, "quick", tmp_path, seed=4, device="cpu", jobs=2)
     folder = tmp_path / "toy"
     assert json.loads((folder / "result.json").read_text()) == result
-    assert {path.name for path in folder.iterdir()} == {"result.json", "result.md", "figure.png", "numbers.csv"}
+    written = {"measured.json", "result.json", "result.md", "figure.png", "numbers.csv"}
+    assert {path.name for path in folder.iterdir()} == written
     assert result["settings"] == {"rows": 3}
     assert result["seed"] == 4
     assert {"ciplearn", "python", "torch"} <= set(result["versions"])
@@ -103,7 +111,7 @@ def test_everything_is_written_and_says_what_it_is(study, tmp_path):
     text = (folder / "result.md").read_text()
     assert "| 0.5 | 1 ± 1 | 2 \\| 2 |" in text
     assert "**does not hold**" in text
-    assert "* First.\n* Second.\n" in text
+    assert "* 3 numbers of 3 asked for.\n* Second.\n" in text
 
 
 def test_finished_study_is_not_run_again_unless_something_differs(study, counter, tmp_path):
@@ -156,6 +164,29 @@ def test_same_seed_same_bytes(study, tmp_path):
     assert one == two
 
 
+def test_numbers_measured_elsewhere_are_judged_anew_without_measuring(study, counter, tmp_path):
+    measure(study, "paper", tmp_path, device="cpu")
+    assert {path.name for path in (tmp_path / "toy").iterdir()} == {"measured.json", "numbers.csv"}
+    other = replace(study, judge=lambda tables, settings: replace(judged(tables, settings), figure=None, claims=()))
+    assert judge(study, tmp_path)["notes"][0] == "5 numbers of 5 asked for."
+    again = judge(other, tmp_path)
+    assert again["claims"] == []
+    assert again["settings"] == {"rows": 5}
+    assert counter.calls == 1
+
+
+def test_nothing_measured_is_said(study, tmp_path):
+    with pytest.raises(InputError, match="holds nothing that was measured"):
+        judge(study, tmp_path)
+
+
+def test_settings_come_back_from_json_with_what_was_not_kept_from_the_preset():
+    preset = RuntimeSettings(rows=1, batch_size=2, epochs=3, figure=FIRST["quick"])
+    kept = json.loads(json.dumps(asdict(replace(preset, rows=7, figure=FIRST["paper"]))))
+    del kept["batch_size"]
+    assert _settings(preset, {**kept, "unknown": 1}) == replace(preset, rows=7, figure=FIRST["paper"])
+
+
 def test_page_lists_results_and_links_their_files(registered, tmp_path):
     reproduce(registered, "quick", tmp_path / "docs" / "results", device="cpu")
     page = tmp_path / "docs" / "page.md"
@@ -177,6 +208,19 @@ def test_command_runs_studies_and_prints_claims(registered, counter, tmp_path, c
     assert counter.calls == 1
     assert application._run(["reproduce", "page", "--out", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"] == 1
+
+
+@pytest.mark.usefixtures("registered")
+def test_module_measures_and_the_command_judges(counter, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        "sys.argv", ["reproduction", "toy", "--preset", "paper", "--device", "cpu", "--out", str(tmp_path)]
+    )
+    main()
+    assert not (tmp_path / "toy" / "result.json").exists()
+    assert application._run(["reproduce", "judge", "--out", str(tmp_path)]) == 0
+    assert "1 results" in capsys.readouterr().out
+    assert "5 numbers of 5 asked for." in (tmp_path / "index.md").read_text()
+    assert counter.calls == 1
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,16 @@ import typer
 from ciplearn.cli.output import say, say_json
 from ciplearn.experiments.reproduction.registry import names
 
-_PAGE = "page"
+_PAGE, _JUDGE = "page", "judge"
 
 
 def reproduce(
     what: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(names())}; or page, to assemble the page of a folder.")
+        str,
+        typer.Argument(
+            help=f"One of {', '.join(names())}; or page, to assemble the page of a folder, or judge, to judge what was "
+            "measured there anew."
+        ),
     ],
     preset: Annotated[str, typer.Option(help="quick: minutes on a CPU; paper: the paper's settings.")] = "quick",
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
@@ -37,11 +41,15 @@ def reproduce(
     Example: ciplearn reproduce fig2-left --preset quick
     """
     from ciplearn.experiments.reproduction.page import assemble
-    from ciplearn.experiments.reproduction.registry import find
+    from ciplearn.experiments.reproduction.registry import find, order
+    from ciplearn.experiments.reproduction.runner import has_measured, judge
     from ciplearn.experiments.reproduction.runner import reproduce as run
 
     target = page or out / "index.md"
-    if what == _PAGE:
+    if what in (_PAGE, _JUDGE):
+        for study in (found for name in order() for found in find(name) if what == _JUDGE):
+            if has_measured(study, out):
+                judge(study, out)
         count = assemble(out, target)
         if as_json:
             say_json({"page": str(target), "results": count})

@@ -1,52 +1,38 @@
-"""The figure of the Adult study: accuracy and VCF over gamma, and one against the other."""
+"""The figure of the Adult study: AUC against three measures of how much predictions hang on age and sex."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ciplearn.display.marks import baseline_points
+from ciplearn.estimators.preparation import LINE
 from ciplearn.experiments.reproduction import drawing
-from ciplearn.experiments.reproduction.adult_models import BASELINES
+from ciplearn.experiments.reproduction.adult_models import AUTO, BASELINES, CURVES
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LABELS = {"accuracy": "accuracy on test rows", "vcf": "variance of counterfactuals (VCF)"}
+_LABELS = {
+    "vcf": "variance of counterfactuals (VCF)",
+    "relative": "VCF over the variance of predictions",
+    "flips": "decisions that flip, at an equal rate",
+}
 
-# VCFs below this are drawn as zero: nobody could tell them apart.
-_ZERO = 1e-6
 
-
-def figure(table: pd.DataFrame, methods: Sequence[str]) -> Figure:
+def figure(table: pd.DataFrame) -> Figure:
     """Draw three panels."""
-    drawn, axes = drawing.panels(3, width=4.5, height=3.9)
-    against, accuracy, spread = axes[0]
-    means = table.groupby("method")[["vcf", "accuracy"]].mean()
-    for method in methods:
-        chosen = table[table["method"] == method]
-        drawing.curve(against, chosen, "vcf", "accuracy", method)
-        for ax, measure in ((accuracy, "accuracy"), (spread, "vcf")):
-            drawing.curve(ax, chosen.assign(strength=chosen["gamma"]), "strength", measure, method, labelled=False)
-    baseline_points(against, {name: (means["vcf"][name], means["accuracy"][name]) for name in BASELINES})
-    colours = {str(line.get_label()): line.get_color() for line in against.lines}
-    against.set_xlabel(_LABELS["vcf"])
-    against.set_ylabel(_LABELS["accuracy"])
-    for ax, measure in ((accuracy, "accuracy"), (spread, "vcf")):
-        _over_gamma(ax, table, _LABELS[measure])
-        for name in BASELINES:
-            ax.axhline(means[measure][name], color=colours[name], linestyle="--", linewidth=1.2, zorder=2)
-    spread.set_yscale("symlog", linthresh=_ZERO)
-    spread.set_ylim(bottom=0)
-    drawing.legend_below(drawn, against, 6)
+    drawn, axes = drawing.panels(len(_LABELS), width=4.5, height=4.1)
+    means = table.groupby("method")[[*_LABELS, "auc"]].mean()
+    for ax, (measure, label) in zip(axes[0], _LABELS.items(), strict=True):
+        for method in CURVES:
+            chosen = table[table["method"] == method]
+            steps = chosen.assign(gamma=chosen["share" if method == LINE else "gamma"])
+            drawing.curve(ax, steps, measure, "auc", method, labelled=False)
+        points = (name for name in (*BASELINES, AUTO) if name in means.index)
+        baseline_points(ax, {name: (means.loc[name, measure], means.loc[name, "auc"]) for name in points})
+        ax.set_xlabel(label)
+    axes[0][0].set_ylabel("area under the curve on test rows")
+    drawing.legend_below(drawn, axes[0][0], 5)
     return drawn
-
-
-def _over_gamma(ax: Axes, table: pd.DataFrame, label: str) -> None:
-    ax.set_xscale("symlog", linthresh=float(table.loc[table["gamma"] > 0, "gamma"].min()))
-    ax.set_xlim(left=0)
-    ax.set_xlabel("γ")
-    ax.set_ylabel(label)

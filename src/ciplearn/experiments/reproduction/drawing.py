@@ -9,15 +9,22 @@ import numpy as np
 import pandas as pd
 
 from ciplearn.display.marks import bare, error_curve, label_gammas
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
 from ciplearn.experiments.reproduction.methods import DEFAULT, PAPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, FigureBase
 
-COLOURS = {PAPER: "#c8553d", DEFAULT: "#2f6f9f"}
-LABELS = {PAPER: "paper's penalty and network", DEFAULT: "ciplearn's default"}
-MARKERS = {PAPER: "o", DEFAULT: "s"}
+COLOURS = {PAPER: "#c8553d", DEFAULT: "#2f6f9f", INDEPENDENCE: "#2f6f9f", COUNTERFACTUAL: "#3c8d5a", LINE: "#8a8f98"}
+LABELS = {
+    PAPER: "paper's penalty and network",
+    DEFAULT: "ciplearn's default",
+    INDEPENDENCE: "independence route",
+    COUNTERFACTUAL: "counterfactual route",
+    LINE: "straight line from CF1",
+}
+MARKERS = {PAPER: "o", DEFAULT: "s", INDEPENDENCE: "s", COUNTERFACTUAL: "h", LINE: "."}
 INK = "#3a4250"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from ciplearn.estimators.preparation import COUNTERFACTUAL
 from ciplearn.experiments.reproduction.dsprites_figure import figure
 from ciplearn.experiments.reproduction.dsprites_trainings import (
     BY_VARIABLE,
@@ -25,6 +27,9 @@ from ciplearn.experiments.reproduction.writing import write
 # Drawn before looking: a VCF of at most this share of the unpenalised network's counts as almost full invariance.
 _ALMOST_NOTHING = 0.05
 
+# Processes that share a device.
+_AT_ONCE = 8
+
 # The gamma of the gallery is the largest that explains this share of the outcome's variance.
 _LEAST_SCORE = 0.9
 
@@ -32,8 +37,10 @@ PRESETS = {
     "quick": ImageSettings(
         rows=3000,
         seeds=2,
-        paper_gammas=(1.0, 3.0, 10.0),
-        by_variable_gammas=(0.1, 1.0, 10.0),
+        paper_gammas=(3.0, 10.0),
+        by_variable_gammas=(1.0, 10.0),
+        counterfactual_gammas=(1.0, 10.0),
+        worlds=2,
         epochs=40,
         batch_size=128,
         points=200,
@@ -44,6 +51,8 @@ PRESETS = {
         seeds=8,
         paper_gammas=(0.3, 1.0, 3.0, 10.0, 30.0),
         by_variable_gammas=(0.1, 0.3, 1.0, 3.0, 10.0),
+        counterfactual_gammas=(1.0, 10.0, 100.0),
+        worlds=4,
         epochs=80,
         batch_size=256,
         points=1000,
@@ -52,32 +61,39 @@ PRESETS = {
 }
 
 
-def run(settings: ImageSettings, conditions: Conditions) -> Findings:
-    """Train, measure on rendered counterfactuals, judge and draw."""
+def measure(settings: ImageSettings, conditions: Conditions) -> dict[str, pd.DataFrame]:
+    """Train, and measure on rendered counterfactuals."""
     measures, moved = _all_seeds(settings, conditions)
     case = ImageCase.draw(settings.rows, conditions.seed)
-    reference = case.error(case.cell_means())
     variance = float(case.test["Y"].var(ddof=0)) / case.outcome_range**2
+    reference = {"rows": len(case.test), "cell_means": case.error(case.cell_means()), "variance": variance}
+    return {"trainings": measures, "moved_sideways": moved, "reference": pd.DataFrame([reference])}
+
+
+def judge(tables: Mapping[str, pd.DataFrame], settings: ImageSettings) -> Findings:
+    """Judge and draw."""
+    measures, moved = tables["trainings"], tables["moved_sideways"]
+    rows, reference, variance = tables["reference"].loc[0, ["rows", "cell_means", "variance"]]
     # Without a penalty the methods are one: each of them starts there.
     free = measures[measures["gamma"] == 0]
     by_method = {m: pd.concat([free, measures[(measures["method"] == m) & (measures["gamma"] > 0)]]) for m in METHODS}
-    chosen = _chosen_gamma(by_method[BY_VARIABLE], variance)
+    chosen = _chosen_gamma(by_method[COUNTERFACTUAL], variance)
     caption = (
         "Top: MSE and VCF over γ; boxes are quartiles over seeds, the dashed line is the mean outcome by shape and y. "
-        f"Bottom: one heart moved sideways, and what the networks with γ = 0 and γ = {chosen:g} say of it"
+        f"Bottom: one heart moved sideways, and what the networks with γ = 0 and with γ = {chosen:g} of the "
+        "counterfactual route say of it"
     )
     return Findings(
-        tables={"trainings": measures, "moved_sideways": moved},
         comparisons=(
             Comparison(
-                f"On {len(case.test)} test pictures, × 10³, mean ± standard deviation over {settings.seeds} seeds; the "
+                f"On {rows:.0f} test pictures, × 10³, mean ± standard deviation over {settings.seeds} seeds; the "
                 f"paper shows boxes without numbers. The mean outcome of each shape and y_pos, which never sees x_pos, "
                 f"errs by {reference * 1e3:.2f}; the outcome's variance is {variance * 1e3:.1f}.",
                 _summary(by_method),
             ),
         ),
         claims=tuple(claim for method in METHODS for claim in _claims(by_method[method], method)),
-        figure=figure(measures, moved, reference, chosen, conditions.seed),
+        figure=figure(measures, moved, reference, chosen, int(moved["seed"].min())),
         caption=caption,
         notes=_notes(settings),
     )
@@ -88,7 +104,8 @@ def _all_seeds(settings: ImageSettings, conditions: Conditions) -> tuple[pd.Data
     seeds, data = conditions.seeds(settings.seeds), conditions.options.get("data")
     files = {seed: [conditions.file(f"{name}-{seed}", (settings, seed, data)) for name in names] for seed in seeds}
     missing = [seed for seed, paths in files.items() if not all(path.exists() for path in paths)]
-    jobs = Parallel(n_jobs=conditions.jobs if conditions.device == "cpu" else 1, return_as="generator")(
+    # Also on one device: a network this small leaves most of it idle.
+    jobs = Parallel(n_jobs=min(conditions.jobs, _AT_ONCE), return_as="generator")(
         delayed(one_seed)(settings, conditions.seed, seed, conditions.device, data) for seed in missing
     )
     bar = tqdm(zip(missing, jobs, strict=True), total=len(missing), disable=not conditions.progress, unit="seed")
@@ -139,7 +156,10 @@ def _notes(settings: ImageSettings) -> tuple[str, ...]:
         f"{BY_VARIABLE}: ResidualHSCIC with a kernel for each variable. After the default had done badly in a trial, "
         "the kernels were chosen by the ratio of two penalties, of the outcome and of its mean by shape and y_pos; "
         "the gammas come from trials in which VCF was seen.",
+        f"{COUNTERFACTUAL}: each training picture is also rendered with the x_pos of {settings.worlds} others, its "
+        "other causes and noises kept, and the variance of the answers is penalised. It rests on the renderer and on "
+        "the model of the latents, both known here; gammas are relative.",
     )
 
 
-STUDY = Study(name="dsprites", title="Image experiment: dSprites", presets=PRESETS, run=run)
+STUDY = Study(name="dsprites", title="Image experiment: dSprites", presets=PRESETS, measure=measure, judge=judge)

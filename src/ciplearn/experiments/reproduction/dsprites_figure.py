@@ -9,6 +9,7 @@ import pandas as pd
 
 from ciplearn.datasets.dsprites import pictures
 from ciplearn.display.marks import bare
+from ciplearn.estimators.preparation import COUNTERFACTUAL
 from ciplearn.experiments.reproduction.drawing import COLOURS, INK, boxes, canvas, legend_below
 from ciplearn.experiments.reproduction.dsprites_trainings import BY_VARIABLE, METHODS
 from ciplearn.experiments.reproduction.methods import DEFAULT, PAPER
@@ -18,8 +19,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 _FREE = "no penalty"
-_COLOURS = {_FREE: "#6b7280", PAPER: COLOURS[PAPER], BY_VARIABLE: COLOURS[DEFAULT]}
-_LABELS = {_FREE: "no penalty", PAPER: "the paper's HSCIC", BY_VARIABLE: "ResidualHSCIC, a kernel for each variable"}
+_COLOURS = {
+    _FREE: "#6b7280",
+    PAPER: COLOURS[PAPER],
+    BY_VARIABLE: COLOURS[DEFAULT],
+    COUNTERFACTUAL: COLOURS[COUNTERFACTUAL],
+}
+_LABELS = {
+    _FREE: "no penalty",
+    PAPER: "the paper's HSCIC",
+    BY_VARIABLE: "ResidualHSCIC, a kernel for each variable",
+    COUNTERFACTUAL: "counterfactual route, pictures rendered",
+}
 _FRAME = "#d8dce2"
 
 # Horizontal positions in the gallery, beside the sprite's own.
@@ -54,9 +65,9 @@ def figure(measures: pd.DataFrame, moved: pd.DataFrame, reference: float, chosen
     left.axhline(reference, color=INK, linestyle="--", linewidth=1, label="mean outcome by shape and y, VCF 0")
     left.set_title("Mean squared error on test pictures", loc="left", fontsize=10.5)
     right.set_title("Variance of counterfactuals (VCF)", loc="left", fontsize=10.5)
-    legend_below(top, left, 4, fontsize=9)
+    legend_below(top, left, 3, fontsize=9)
     _gallery(
-        bottom, moved[(moved["seed"] == seed) & ((moved["gamma"] == 0) | (moved["method"] == BY_VARIABLE))], chosen
+        bottom, moved[(moved["seed"] == seed) & ((moved["gamma"] == 0) | (moved["method"] == COUNTERFACTUAL))], chosen
     )
     return drawn
 
@@ -66,7 +77,7 @@ def _gallery(part: SubFigure, moved: pd.DataFrame, chosen: float) -> None:
     factual = float(moved["factual"].iloc[0])
     places = sorted({*map(float, _SHOWN), factual})
     axes = part.subplots(2, 1 + len(places), height_ratios=(3, 1.3), width_ratios=(0.95, *[1] * len(places)))
-    colours = [INK, _COLOURS[_FREE], _COLOURS[BY_VARIABLE]]
+    colours = [INK, _COLOURS[_FREE], _COLOURS[COUNTERFACTUAL]]
     axes[0, 0].set_axis_off()
     _lines(axes[1, 0], ["true outcome", "γ = 0", f"γ = {chosen:g}"], colours, side="right")
     for column, place in enumerate(places, start=1):

@@ -1,8 +1,8 @@
-"""Trainings of the image experiment: one data set, both penalties, all gammas of a seed judged together."""
+"""Trainings of the image experiment: one data set, three penalties, all gammas of a seed judged together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from ciplearn.datasets.dsprites import (
     render,
 )
 from ciplearn.estimators import CIPRegressor
+from ciplearn.estimators.preparation import COUNTERFACTUAL
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.experiments.image_network import ImageNetwork
 from ciplearn.experiments.reproduction.methods import PAPER
@@ -30,7 +31,7 @@ from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 
 BY_VARIABLE = "by variable"
-METHODS = (PAPER, BY_VARIABLE)
+METHODS = (PAPER, BY_VARIABLE, COUNTERFACTUAL)
 
 PROTECTED, OUTCOME = "x_pos", "Y"
 _GIVEN = ["shape", "y_pos"]
@@ -50,7 +51,11 @@ class ImageSettings:
     seeds : int
         Networks at each gamma; the pictures are the same for all.
     paper_gammas, by_variable_gammas : tuple of float
-        The two penalties differ in scale.
+        Plain weights of two penalties that differ in scale.
+    counterfactual_gammas : tuple of float
+        Relative, as they are by default.
+    worlds : int
+        Pictures that are imagined per picture for the counterfactual route.
     epochs, batch_size : int
     learning_rate : float
     dropout : float
@@ -63,6 +68,8 @@ class ImageSettings:
     seeds: int
     paper_gammas: tuple[float, ...]
     by_variable_gammas: tuple[float, ...]
+    counterfactual_gammas: tuple[float, ...]
+    worlds: int
     epochs: int
     batch_size: int
     points: int
@@ -72,7 +79,8 @@ class ImageSettings:
 
     def trainings(self) -> list[tuple[str, float]]:
         """Every method with every one of its gammas; without a penalty the methods are one."""
-        gammas = {PAPER: self.paper_gammas, BY_VARIABLE: self.by_variable_gammas}
+        each = (self.paper_gammas, self.by_variable_gammas, self.counterfactual_gammas)
+        gammas = dict(zip(METHODS, each, strict=True))
         return [(PAPER, 0.0), *((method, gamma) for method in METHODS for gamma in gammas[method])]
 
 
@@ -85,8 +93,9 @@ class ImageCase:
     scm : StructuralCausalModel
     train, test : DataFrame
     train_pictures, test_pictures : array of bytes, shape (n, 64, 64)
-    test_units : Units
-        The test rows with their noise, so that each has one counterfactual a position.
+    train_units, test_units : Units
+        The rows with their noise, so that each has one counterfactual a position.
+    images : callable (latents) -> pictures
     """
 
     scm: StructuralCausalModel
@@ -94,7 +103,9 @@ class ImageCase:
     test: pd.DataFrame
     train_pictures: Array
     test_pictures: Array
+    train_units: Units
     test_units: Units
+    images: Callable[[Array], Array] = render
 
     @classmethod
     def draw(cls, rows: int, seed: int, data: str | None = None) -> ImageCase:
@@ -103,13 +114,25 @@ class ImageCase:
         units, cut = scm.sample_units(rows, random_state=seed), int(_TRAIN_SHARE * rows)
         table, images = scm.frame(units), render if data is None else Archive(data).images
         seen = images(matched_latents(table))
-        held_out = units.take(np.arange(cut, rows))
-        return cls(scm, table.iloc[:cut], table.iloc[cut:], seen[:cut], seen[cut:], held_out)
+        trained, held_out = units.take(np.arange(cut)), units.take(np.arange(cut, rows))
+        return cls(scm, table.iloc[:cut], table.iloc[cut:], seen[:cut], seen[cut:], trained, held_out, images)
 
     @property
     def outcome_range(self) -> float:
         """Width of the outcome on training rows: errors and variances are reported on the scale [0, 1]."""
         return float(np.ptp(self.train[OUTCOME]))
+
+    def worlds(self, count: int, seed: int) -> list[tuple[pd.DataFrame, tuple[Array]]]:
+        """Training rows and pictures as they would have been, had x_pos been that of another row, drawn anew a world.
+
+        The renderer is known, and so is the model of the latents; nothing is estimated.
+        """
+        generator, seen = np.random.default_rng(seed), self.train[PROTECTED].to_numpy()
+        found = []
+        for _ in range(count):
+            rows = self.scm.counterfactual(self.train_units, {PROTECTED: generator.choice(seen, len(seen))})
+            found.append((rows[_INPUTS], (self.images(matched_latents(rows)),)))
+        return found
 
     def cell_means(self) -> Array:
         """Mean outcome of the training rows with a test row's shape and y_pos: invariant, for it never sees x_pos."""
@@ -129,13 +152,15 @@ class ImageCase:
         return self.test_units.take([int(np.argmin(distance))])
 
 
-def penalty_of(method: str) -> Penalty:
-    """Return the paper's HSCIC, or ResidualHSCIC with a kernel for each variable.
+def penalty_of(method: str) -> Penalty | None:
+    """Return the paper's HSCIC, ResidualHSCIC with a kernel for each variable, or None where imagined rows count.
 
     One kernel on all four variables of the right-hand side hardly tells the outcome from its mean given shape and
     y_pos: x_pos keeps within a few steps of their sum, and what moves a common distance is orientation. So each has a
     kernel of its own, on the scale [0, 1] of its column; color never changes. Shapes are equal or not.
     """
+    if method == COUNTERFACTUAL:
+        return None
     if method == PAPER:
         return HSCIC.paper()
     orientation, scale, x_pos = Gaussian(columns=(1,)), Gaussian(0.3, columns=(2,)), Gaussian(0.05, columns=(3,))
@@ -190,7 +215,8 @@ def _trained(
         device=device,
         random_state=seed,
     )
-    return model.fit(case.train[_INPUTS], case.train[OUTCOME], tensors=(case.train_pictures,))
+    imagined = case.worlds(settings.worlds, seed) if method == COUNTERFACTUAL else None
+    return model.fit(case.train[_INPUTS], case.train[OUTCOME], tensors=(case.train_pictures,), imagined=imagined)
 
 
 @dataclass(frozen=True)

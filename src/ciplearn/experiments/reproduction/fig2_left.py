@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def run(settings: FrontierSettings, conditions: Conditions) -> Findings:
+def measure(settings: FrontierSettings, conditions: Conditions) -> dict[str, pd.DataFrame]:
     """Measure MSE and VCF over gammas."""
-    table = first_frontier(settings, conditions)
+    return {"frontier": first_frontier(settings, conditions)}
+
+
+def judge(tables: Mapping[str, pd.DataFrame], settings: FrontierSettings) -> Findings:
+    """Judge the trade-off."""
+    table = tables["frontier"]
     return Findings(
-        tables={"frontier": table},
         comparisons=(Comparison("On test rows, × 10³, mean ± standard deviation over seeds.", beside(table)),),
         claims=claims(table),
         figure=_figure(table),
@@ -69,6 +74,7 @@ STUDY = Study(
     name="fig2-left",
     title="Figure 2, left: MSE against VCF",
     presets=FIRST,
-    run=run,
+    measure=measure,
+    judge=judge,
     paper={"times 1e-3": {f"gamma={gamma:g}": numbers for gamma, numbers in PAPER_PRINTS.items()}},
 )

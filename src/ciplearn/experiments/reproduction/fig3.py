@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ class VectorSettings(FrontierSettings):
     sizes: tuple[int, ...] = (10, 20, 50, 100)
 
 
-def run(settings: VectorSettings, conditions: Conditions) -> Findings:
+def measure(settings: VectorSettings, conditions: Conditions) -> dict[str, pd.DataFrame]:
     """Train over gammas at each size."""
     parts = []
     for size in settings.sizes:
@@ -37,14 +38,18 @@ def run(settings: VectorSettings, conditions: Conditions) -> Findings:
         key = (settings, size)
         table = frontiers(f"vector-{size}", key, case, judge, settings.gammas, seeds, settings.training, conditions)
         parts.append(table.assign(size=size))
-    table = pd.concat(parts, ignore_index=True)
+    return {"vectors": pd.concat(parts, ignore_index=True)}
+
+
+def judge(tables: Mapping[str, pd.DataFrame], settings: VectorSettings) -> Findings:
+    """Judge each dimension."""
+    table = tables["vectors"]
     claims = [
         trend(part[part["method"] == method], "vcf", f"VCF falls with gamma at dimension {size}", method, rises=False)
         for size, part in table.groupby("size")
         for method in METHODS
     ]
     return Findings(
-        tables={"vectors": table},
         comparisons=(Comparison("On test rows, × 10³; the paper shows boxes without numbers.", _summary(table)),),
         claims=tuple(claims),
         figure=_figure(table),
@@ -97,7 +102,8 @@ STUDY = Study(
             rows=10_000, gammas=(0.0, 0.1, 0.3, 1.0, 3.0, 10.0), seeds=15, epochs=800, batch_size=512
         ),
     },
-    run=run,
+    measure=measure,
+    judge=judge,
     remarks=(
         "The mean of d numbers A_i = Z² + ε_i tells Z² up to 1/√d: with 50 or 100 of them the data hardly say whether "
         "a prediction follows Z or A, while interventions move all of A by several units. A penalty on the data's own "

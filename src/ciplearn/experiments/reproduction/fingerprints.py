@@ -22,6 +22,7 @@ _COMPUTATIONS = (
     "kernels",
     "learning",
     "penalties",
+    "routes",
     "scm",
     "experiments/image_network.py",
     "experiments/speed.py",

@@ -8,7 +8,7 @@ from typing import Any
 
 from ciplearn.causal import Independence
 from ciplearn.estimators import CIPRegressor
-from ciplearn.experiments.reproduction.cases import PAPER_HSIC
+from ciplearn.experiments.reproduction.cases import OUTCOME, PAPER_HSIC, PROTECTED, Case
 from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC
 from ciplearn.experiments.speed import paper_network
 from ciplearn.penalties import HSCIC
@@ -20,7 +20,7 @@ METHODS = (PAPER, DEFAULT)
 
 @dataclass(frozen=True)
 class Training:
-    """Adam on batches, as in the paper's appendix."""
+    """Adam on batches, as in the paper's appendix; the default takes its own learning rate and schedule."""
 
     epochs: int
     batch_size: int = 256
@@ -28,27 +28,30 @@ class Training:
 
 
 def predictor(
-    method: str, independence: Independence, inputs: list[str], training: Training, device: str
+    method: str, case: Case, training: Training, device: str, independence: Independence | None = None
 ) -> CIPRegressor:
-    """Return the untrained predictor of a method, for rows with the columns ``inputs``.
+    """Return the untrained predictor of a method, for the rows of a case.
 
-    The paper's: its kernels and ridge, solved anew on every batch, and its network. The default: nothing but the
-    independence and the length of training is said. Gammas are plain weights of the penalty in both.
+    The paper's: its kernels and ridge, solved anew on every batch, its network and its learning rate throughout. The
+    default: nothing but the graph with its roles, or else an independence, and the length of training in batches is
+    said. Gammas are plain weights of the penalty in both.
     """
     common: dict[str, Any] = {
-        "independence": independence,
-        "inputs": inputs,
+        "inputs": case.inputs,
         "epochs": training.epochs,
         "batch_size": training.batch_size,
-        "learning_rate": training.learning_rate,
         "device": device,
     }
     if method == DEFAULT:
-        return CIPRegressor(**common, gamma_scale=1.0)
-    common["schedule"] = "constant"
-    network = partial(paper_network, len(inputs))
-    if not independence.given:
-        return CIPRegressor(**common, module=network, penalty=PAPER_HSIC)
+        roles = {"graph": case.scm.graph, "outcome": OUTCOME, "protected": [PROTECTED]}
+        return CIPRegressor(
+            **common, **(roles if independence is None else {"independence": independence}), gamma_scale=1.0
+        )
+    statement = independence or case.independence()
+    common |= {"independence": statement, "learning_rate": training.learning_rate, "schedule": "constant"}
+    common["module"] = partial(paper_network, len(case.inputs))
+    if not statement.given:
+        return CIPRegressor(**common, penalty=PAPER_HSIC)
     if device == "cuda":
-        return CIPRegressor(**common, module=network, penalty=InBatchHSCIC.paper())
-    return CIPRegressor(**common, module=network, penalty=HSCIC.paper(), prepare_once=False)
+        return CIPRegressor(**common, penalty=InBatchHSCIC.paper())
+    return CIPRegressor(**common, penalty=HSCIC.paper(), prepare_once=False)

@@ -10,6 +10,7 @@ from typing import Any
 from ciplearn._core.errors import InputError
 from ciplearn.experiments.reproduction.markdown import claims_table, section, table
 from ciplearn.experiments.reproduction.registry import find, order
+from ciplearn.experiments.reproduction.statistics import RULE
 from ciplearn.experiments.reproduction.writing import make_folder, write
 
 _INTRODUCTION = """# The paper's tables and figures
@@ -23,7 +24,10 @@ scale; *default* is what ciplearn does when nothing but the length of training i
 penalty in both (`gamma_scale=1.0`; see `docs/training.md`). Times are of the run that wrote the result: trainings that
 another study has left behind are not counted. Every claim is judged by the program, by the statistic shown, with the
 threshold fixed in the code; one that does not hold is reported as such. What is corrected in the paper's equations is
-in `docs/errata.md`."""
+in `docs/errata.md`.
+
+"""
+_INTRODUCTION += RULE
 
 
 def assemble(folder: Path, page: Path) -> int:

@@ -1,4 +1,4 @@
-"""Run a study and write what it found; a study that is done is not run again."""
+"""Measure a study, judge what was measured, and write both; a study that is done is not run again."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import math
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from ciplearn import __version__
 from ciplearn._core.errors import InputError
 from ciplearn.experiments.reproduction import fingerprints
 from ciplearn.experiments.reproduction.markdown import section
-from ciplearn.experiments.reproduction.study import Conditions, Findings, Study
+from ciplearn.experiments.reproduction.study import Conditions, Study
 from ciplearn.experiments.reproduction.writing import make_folder, write
 
 _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
+_MEASURED, _RESULT = "measured.json", "result.json"
 
 # Figures are drawn as finely as this many bytes allow.
 _FIGURE_BYTES = 200_000
@@ -38,7 +41,7 @@ def reproduce(
     progress: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Run a study and return what is in its ``result.json``.
+    """Measure a study, judge it and return what is in its ``result.json``.
 
     Parameters
     ----------
@@ -57,39 +60,76 @@ def reproduce(
     options : mapping, optional
         For one study alone; see `Conditions`.
     """
-    if preset not in study.presets:
-        raise InputError(f"{study.name} has no preset {preset!r}; name one of {', '.join(study.presets)}.")
+    key = fingerprints.of_result(*_run(study, preset, seed, device, options))
+    done = _read(out / study.name / _RESULT)
+    if done is not None and done.get("fingerprint") == key:
+        return done
+    measure(study, preset, out, seed=seed, device=device, jobs=jobs, progress=progress, options=options)
+    return judge(study, out)
+
+
+def measure(
+    study: Study,
+    preset: str,
+    out: Path,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    jobs: int = 1,
+    progress: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Write the tables of a study and ``measured.json``, which says how they came about; see `reproduce`."""
     import torch
 
-    from ciplearn.learning.settings import chosen_device
-
-    settings, kind = study.presets[preset], chosen_device(device).type
+    run = _run(study, preset, seed, device, options)
+    settings, kind = study.presets[preset], run[3]
     folder = out / study.name
-    key = fingerprints.of_result(study.name, settings, seed, kind, dict(options or {}))
-    done = _finished(folder, key)
-    if done is not None:
-        return done
     make_folder(folder)
     if kind == "cpu":
         # Processes do the work there; two threads on two busy cores are many times slower than one.
         torch.set_num_threads(1)
     conditions = Conditions(seed, kind, _work_folder(out), jobs, progress, dict(options or {}))
     start = time.perf_counter()
-    findings = study.run(settings, conditions)
-    result = _plain(
+    tables = study.measure(settings, conditions)
+    took = round(time.perf_counter() - start, 1)
+    for name, frame in tables.items():
+        write(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    measured = {
+        "study": study.name,
+        "preset": preset,
+        "seed": seed,
+        "seconds": took,
+        "reused": sorted(conditions.reused),
+        "device": torch.cuda.get_device_name() if kind == "cuda" else f"CPU, {jobs} processes",
+        "settings": asdict(settings),
+        "versions": _versions(),
+        "fingerprint": fingerprints.of_result(*run),
+        "code": fingerprints.code(),
+        "tables": [f"{name}.csv" for name in tables],
+    }
+    # Last: a folder with this file in it is whole.
+    _write_json(folder / _MEASURED, _plain(measured))
+
+
+def judge(study: Study, out: Path) -> dict[str, Any]:
+    """Judge the tables in a study's folder, write what they say and return what is in ``result.json``."""
+    folder = out / study.name
+    measured = _read(folder / _MEASURED)
+    if measured is None:
+        raise InputError(f"{folder} holds nothing that was measured; run ciplearn reproduce {study.name} first.")
+    settings = _settings(study.presets[measured["preset"]], measured["settings"])
+    tables = {name.removesuffix(".csv"): pd.read_csv(folder / name) for name in measured["tables"]}
+    findings = study.judge(tables, settings)
+    figure = ""
+    if findings.figure is not None:
+        figure = "figure.png"
+        write(folder / figure, _picture(findings.figure))
+    result: dict[str, Any] = _plain(
         {
-            "study": study.name,
+            **measured,
             "title": study.title,
-            "preset": preset,
-            "command": f"ciplearn reproduce {study.name} --preset {preset} --seed {seed}",
-            "seed": seed,
-            "seconds": round(time.perf_counter() - start, 1),
-            "reused": sorted(conditions.reused),
-            "device": torch.cuda.get_device_name() if kind == "cuda" else f"CPU, {jobs} processes",
-            "settings": asdict(settings),
-            "versions": _versions(),
-            "fingerprint": key,
-            "code": fingerprints.code(),
+            "command": f"ciplearn reproduce {study.name} --preset {measured['preset']} --seed {measured['seed']}",
             "claims": [asdict(claim) for claim in findings.claims],
             "paper": dict(study.paper),
             "comparisons": [
@@ -103,21 +143,52 @@ def reproduce(
             "unmatched": [asdict(entry) for entry in findings.unmatched],
             "notes": list(findings.notes),
             "caption": findings.caption,
-            **_write_parts(folder, findings),
+            "figure": figure,
         }
     )
     write(folder / "result.md", section(result, study.remarks))
-    # Last: a folder with this file in it is whole.
-    write(folder / "result.json", json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    _write_json(folder / _RESULT, result)
     return result
 
 
-def _finished(folder: Path, key: str) -> dict[str, Any] | None:
+def has_measured(study: Study, out: Path) -> bool:
+    """Whether a folder holds a study's numbers."""
+    return (out / study.name / _MEASURED).exists()
+
+
+def _run(
+    study: Study, preset: str, seed: int, device: str, options: Mapping[str, str] | None
+) -> tuple[str, Any, int, str, dict[str, str]]:
+    """What tells one run from another, beside the code."""
+    if preset not in study.presets:
+        raise InputError(f"{study.name} has no preset {preset!r}; name one of {', '.join(study.presets)}.")
+    from ciplearn.learning.settings import chosen_device
+
+    return study.name, study.presets[preset], seed, chosen_device(device).type, dict(options or {})
+
+
+def _settings(preset: Any, kept: Mapping[str, Any]) -> Any:
+    """Settings from JSON; what an earlier version did not keep is the preset's."""
+    known = {name: value for name, value in kept.items() if hasattr(preset, name)}
+    for name, value in known.items():
+        own = getattr(preset, name)
+        if is_dataclass(own):
+            known[name] = _settings(own, value)
+        elif isinstance(value, list):
+            known[name] = tuple(value)
+    return replace(preset, **known)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and found.get("fingerprint") == key else None
+    return found if isinstance(found, dict) else None
+
+
+def _write_json(path: Path, content: Any) -> None:
+    write(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _work_folder(out: Path) -> Path:
@@ -125,18 +196,6 @@ def _work_folder(out: Path) -> Path:
     make_folder(folder)
     write(folder / ".gitignore", "*\n")
     return folder
-
-
-def _write_parts(folder: Path, findings: Findings) -> dict[str, Any]:
-    tables = []
-    for name, frame in findings.tables.items():
-        tables.append(f"{name}.csv")
-        write(folder / tables[-1], frame.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
-    figure = ""
-    if findings.figure is not None:
-        figure = "figure.png"
-        write(folder / figure, _picture(findings.figure))
-    return {"tables": tables, "figure": figure}
 
 
 def _picture(figure: Any) -> bytes:

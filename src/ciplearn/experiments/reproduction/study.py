@@ -58,12 +58,10 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What a study found.
+    """What a study says of its numbers.
 
     Attributes
     ----------
-    tables : mapping from name to DataFrame
-        The numbers behind everything, one CSV file each.
     comparisons : tuple of Comparison
     claims : tuple of Claim
     figure : Figure, optional
@@ -74,7 +72,6 @@ class Findings:
         Sentences that a reader needs to judge the rest.
     """
 
-    tables: Mapping[str, pd.DataFrame]
     comparisons: tuple[Comparison, ...]
     claims: tuple[Claim, ...]
     figure: Figure | None = None
@@ -146,8 +143,12 @@ class Study:
     title : str
     presets : mapping from preset to settings
         Frozen dataclasses of plain values.
-    run : callable
-        ``run(settings, conditions) -> Findings``.
+    measure : callable
+        ``measure(settings, conditions) -> tables``, by name: the numbers behind everything, one CSV file each. It takes
+        long.
+    judge : callable
+        ``judge(tables, settings) -> Findings``, from the tables as they are read back. It takes no time, so that kept
+        numbers can be judged anew.
     paper : mapping
         The paper's values, ready for JSON.
     remarks : tuple of str
@@ -157,6 +158,7 @@ class Study:
     name: str
     title: str
     presets: Mapping[str, Any]
-    run: Callable[[Any, Conditions], Findings]
+    measure: Callable[[Any, Conditions], Mapping[str, pd.DataFrame]]
+    judge: Callable[[Mapping[str, pd.DataFrame], Any], Findings]
     paper: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()

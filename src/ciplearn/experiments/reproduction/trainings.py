@@ -56,7 +56,7 @@ def frontiers(
     statement = independence or case.independence()
     tables = []
     for method in METHODS:
-        model = predictor(method, statement, case.inputs, training, conditions.device)
+        model = predictor(method, case, training, conditions.device, independence)
         found = frontier(
             model,
             case.train[case.inputs],
