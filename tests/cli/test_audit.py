@@ -1,5 +1,6 @@
 import json
 import re
+import shlex
 from html import unescape
 
 import numpy as np
@@ -127,6 +128,23 @@ def test_line_is_compared_with_the_predictor_at_its_end(place, tmp_path, capsys)
     effects = {pair["model"]: abs(pair["effect"]) for pair in pairs}
     assert effects["this model"] < effects["unconstrained"]
     assert "lies on the straight line" in (tmp_path / "r.html").read_text()
+
+
+def test_commands_to_run_next_do_run(known, capsys, monkeypatch):
+    monkeypatch.chdir(known)
+    commands = set()
+    for more in ("--max-effect=0", "--max-effect=1e9"):
+        audited(known, capsys, "--scm", str(known / "scm.yaml"), "--points=120", more)
+        page = (known / "r.html").read_text()
+        commands.add(unescape(re.search(r'class="next">Next: <code>([^<]*)', page)[1]))
+    assert commands == {
+        "ciplearn fit t.csv --config m/fit.json --gamma 10 --out stricter",
+        "ciplearn check m/graph.txt --data t.csv",
+    }
+    for command in commands:
+        _, *arguments = shlex.split(command)
+        dry = ["--dry-run"] if arguments[0] == "fit" else ["--budget=1"]
+        assert _run([*arguments, *dry]) in (0, 1)
 
 
 def test_formulas_are_the_model(known):

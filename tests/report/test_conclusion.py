@@ -15,6 +15,15 @@ def test_small_effects_pass_and_large_ones_fail(make_report):
     assert [check.name for check in bad.checks if not check.holds] == ["Largest effect:", "Single rows:"]
 
 
+def test_headline_names_the_largest_paired_effect_however_few_rows_show_its_values(decisions):
+    largest = decisions.effects.largest("this model")
+    amount = decisions.unit.amount(largest["effect"], signed=True)
+    said = f"most from {largest['first']} to {largest['second']}, by {amount}"
+    assert said in decisions.conclusion.headline
+    pair = decisions.effects.table.query("model == 'this model'")
+    assert abs(largest["effect"]) == pair["effect"].abs().max()
+
+
 def test_limits_decide(make_report):
     assert make_report(max_effect=100.0).conclusion.state == "passes"
     assert make_report(max_effect=100.0, max_vcf=1e-9).conclusion.state == "fails"

@@ -66,9 +66,9 @@ def test_paired_effects_of_the_page_are_those_of_the_json(both):
         cells = shown[key]
         assert cells[0][1] == f"{pair['n_first']} rows"
         assert cells[2] == [
-            POINTS.amount(pair["effect"], signed=True),
+            POINTS.bare(pair["effect"]),
             POINTS.between(pair["effect_low"], pair["effect_high"]),
-            f"before {POINTS.amount(before[key]['effect'], signed=True)}",
+            f"before {POINTS.bare(before[key]['effect'])}",
         ]
         for cell, name in zip(cells[4:], ("moved", "flips", "flips_at_equal_rate"), strict=True):
             assert cell == [
@@ -90,7 +90,7 @@ def test_groups_of_the_page_are_those_of_the_json_and_ratios_are_rates_over_the_
         assert row[2][0] == percent(group["positive_rate"])
         assert row[4][0] == decimal(group["positive_rate"] / highest, 2)
         assert [row[place][0] for place in (6, 7)] == [percent(group[name]) for name in ("fpr", "fnr")]
-        assert row[8][0] == POINTS.amount(group["calibration"], signed=True)
+        assert row[8][0] == POINTS.bare(group["calibration"])
         assert row[9][0] == percent(group["error"])
 
 

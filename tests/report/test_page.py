@@ -136,7 +136,7 @@ def test_page_with_a_comparison_shows_its_recommendation(make_report):
     assert '<p class="big">Taken: CF2.</p>' in page
     assert "<li>CF1 is not offered: it needs &lt;rows&gt;.</li>" in page
     assert "Measured when the" in page
-    assert page.count('class="line p') == 2
+    assert page.count('class="line p') == 4, "two paths, and both in the key"
     assert page.count('class="ring" cx') == 3, "on the frontier, and in both charts of the trainings"
     assert report.candidates["chosen"].tolist() == [False, False, True, False, False]
 

@@ -46,9 +46,6 @@ _PRESETS = {
 
 _EFFORT = "Effort"
 
-# A graph that is longer than this stands in a file.
-_SHORT = 200
-
 
 def audit(
     model: Annotated[Path, typer.Argument(help="A folder that ciplearn fit has written.", metavar="MODEL_DIR")],
@@ -145,7 +142,7 @@ def audit(
     }
     names = [printable(Path(path.name)) for path in (model, table, out)]
     settings = {
-        f"ciplearn fit {folder.training['table']['name']} --config fit.yaml --out {names[0]}": folder.training[
+        f"ciplearn fit {folder.training['table']['name']} --config fit.json --out {names[0]}": folder.training[
             "settings"
         ],
         f"ciplearn audit {names[0]} {names[1]} --config audit.yaml --out {names[2]}": {
@@ -299,14 +296,15 @@ def _on_audited_rows(
 
 
 def _next_steps(folder: ModelFolder, names: Sequence[str]) -> dict[str, str]:
-    """What to type next, by the conclusion; fit.yaml stands at the end of the page."""
+    """What to type next, by the conclusion."""
+    from ciplearn.cli.model_folder import GRAPH, OPTIONS
+
     table, training = shlex.quote(names[1]), folder.training
-    again = f"ciplearn fit {table} --config fit.yaml"
-    graph = shlex.quote(training["settings"]["graph"])
+    again = f"ciplearn fit {table} --config {shlex.quote(f'{names[0]}/{OPTIONS}')}"
     tolerance = training["tolerance"]
     stricter = f"--gamma {10 * training['gamma'] or 1:g}" if tolerance is None else f"--tolerance {2 * tolerance:g}"
     return {
-        "passes": f"ciplearn check {graph if len(graph) < _SHORT else 'GRAPH'} --data {table}",
+        "passes": f"ciplearn check {shlex.quote(f'{names[0]}/{GRAPH}')} --data {table}",
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(folder.model.roles_.protected))} --out smaller-context",
     }

@@ -1,4 +1,4 @@
-"""A model folder: the saved model, the trials on the way to it, the rows held out, and how to repeat all that."""
+"""A model folder: the saved model, the trials on the way to it, the rows held out, and what to repeat it with."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from ciplearn.routes import Comparison
 from ciplearn.sources.table_file import READING, TableFile, in_kinds
 
 _MODEL, _TRAINING, _HELD_OUT = "model.json", "training.json", "held_out.csv"
+
+# The options of the training, and the graph, for commands that come after it.
+OPTIONS, GRAPH = "fit.json", "graph.txt"
 _FORMAT = 2
 
 # Where a trial is the model of the folder.
@@ -203,6 +206,9 @@ def write_folder(
     text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
     # A name in the settings may hold bytes that are no text.
     (folder / _TRAINING).write_bytes(text.encode("utf-8", "replace"))
+    repeated = json.dumps(training["settings"], indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / OPTIONS).write_bytes(repeated.encode("utf-8", "replace"))
+    (folder / GRAPH).write_text(training["settings"]["graph"], encoding="utf-8")
     (folder / _HELD_OUT).write_text("row\n" + "".join(f"{row}\n" for row in held_out), encoding="utf-8")
 
 

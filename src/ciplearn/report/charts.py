@@ -48,21 +48,14 @@ class Dot:
         return self.name or f"γ = {short(self.gamma)}"
 
 
-def trade_off(
-    paths: Sequence[Sequence[Dot]], baselines: Sequence[Dot], x_label: str, y_label: str, limit: float | None = None
-) -> Markup:
-    """Draw a cost against a violation: candidates on paths, baselines as points, and the zone that is allowed."""
+def trade_off(paths: Sequence[Sequence[Dot]], baselines: Sequence[Dot], x_label: str, y_label: str) -> Markup:
+    """Draw a cost against a violation: candidates on paths, baselines as points; several paths are named by a key."""
     every = [*(dot for path in paths for dot in path), *baselines]
     frame = _Frame(
         Scale.around([dot.x for dot in every], _LEFT, _WIDTH - _RIGHT, from_zero=True),
         Scale.around([dot.y for dot in every], _HEIGHT - _BOTTOM, _TOP),
     )
     parts = []
-    if limit is not None:
-        width = min(frame.x(limit), _WIDTH - _RIGHT) - _LEFT
-        parts.append(
-            f'<rect class="zone" x="{_LEFT}" y="{_TOP}" width="{width:.1f}" height="{_HEIGHT - _BOTTOM - _TOP}"/>'
-        )
     for number, path in enumerate(paths):
         parts.append(frame.line(path, f"p{number % 3}"))
     for number, dot in enumerate(baselines):
@@ -75,8 +68,8 @@ def trade_off(
         parts.append(frame.dots(path, f"p{number % 3}"))
     ringed = [dot for dot in baselines if dot.chosen]
     parts += [frame.ring(dot) for dot in ringed]
-    named = [dot for path in paths for dot in path]
-    parts.append(frame.labels(named + ringed, taken) if named else "")
+    named = [dot for path in paths for dot in path if dot.chosen or len(paths) == 1] + ringed
+    parts.append(frame.labels(named, taken) if named else "")
     return frame.document("".join(parts), x_label, y_label)
 
 
@@ -155,19 +148,26 @@ class _Frame:
         ends = [max(dots, key=lambda dot: dot.gamma), min(dots, key=lambda dot: dot.gamma)]
         first = [dot for dot in dots if dot.chosen] + ends
         for dot in dict.fromkeys([*first, *dots]):
-            x, y = self.place(dot.x, dot.y)
             width = max(_LABEL_WIDTH, _LETTER * len(dot.label))
-            left = x > _WIDTH - width - 20
-            start = x - 12 - width if left else x + 12
-            box = (start, y - 8 - _LABEL_HEIGHT, start + width, y - 8)
-            if any(_overlap(box, other) for other in used):
+            corners = [self._label_box(dot, width, left, below) for left in (False, True) for below in (False, True)]
+            free = [box for box in corners if _on_paper(box) and not any(_overlap(box, other) for other in used)]
+            if not free:
                 continue
-            used.append(box)
+            used.append(free[0])
+            start, _, end, floor = free[0]
+            at, anchor = (end, "end") if end < self.place(dot.x, dot.y)[0] else (start, "start")
             parts.append(
-                f'<text class="gamma{" chosen" if dot.chosen else ""}" x="{x + (-12 if left else 12):.1f}" '
-                f'y="{y - 8:.1f}" text-anchor="{"end" if left else "start"}">{escape(dot.label)}</text>'
+                f'<text class="gamma{" chosen" if dot.chosen else ""}" x="{at:.1f}" y="{floor:.1f}" '
+                f'text-anchor="{anchor}">{escape(dot.label)}</text>'
             )
         return "".join(parts)
+
+    def _label_box(self, dot: Dot, width: float, left: bool, below: bool) -> _Box:
+        """Where a label would lie: beside its dot, above or below."""
+        x, y = self.place(dot.x, dot.y)
+        start = x - 12 - width if left else x + 12
+        floor = y + 8 + _LABEL_HEIGHT if below else y - 8
+        return start, floor - _LABEL_HEIGHT, start + width, floor
 
     def document(self, body: str, x_label: str, y_label: str) -> Markup:
         floor, side = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
@@ -202,6 +202,10 @@ def _ticks(scale: Scale) -> list[tuple[float, str]]:
     """Places and words; values that stand apart are called "less"."""
     found = [(scale(value), short(value)) for value in scale.ticks()]
     return found if scale.beneath is None else [(scale.beneath, "less"), *found]
+
+
+def _on_paper(box: _Box) -> bool:
+    return box[0] >= _LEFT and box[1] >= 0 and box[2] <= _WIDTH and box[3] <= _HEIGHT - _BOTTOM
 
 
 def _overlap(one: _Box, other: _Box) -> bool:

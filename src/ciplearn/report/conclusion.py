@@ -70,12 +70,25 @@ def conclude(report: Report) -> Conclusion:
     who = as_list(report.audit.vcf.protected)
     use, *kept = _use(report), _effect(report), _rows(report), _spread(report)
     checks = tuple(check for check in (use, *kept) if check is not None)
-    limits = [check for check in kept if check is not None]
+    failing = [check for check in kept if check is not None and not check.holds]
     if use is not None and not use.holds:
         return Conclusion(USELESS, f"Nothing is gained by using this predictor, however little {who} moves it.", checks)
-    if all(check.holds for check in limits):
-        return Conclusion(PASSES, f"Changing {who} hardly moves the predictions for the same rows.", checks)
-    return Conclusion(FAILS, f"Changing {who} moves the predictions for the same rows by more than is allowed.", checks)
+    if not failing:
+        return Conclusion(
+            PASSES, f"Changing {who} hardly moves the prediction for the same row{_most(report)}.", checks
+        )
+    named = f"Changing {who} moves the prediction for the same row by more than is allowed{_most(report)}."
+    return Conclusion(FAILS, named, checks)
+
+
+def _most(report: Report) -> str:
+    """The largest paired effect, however few rows show its values."""
+    if report.effects is None:
+        return ""
+    row = report.effects.largest(MODEL)
+    return (
+        f": most from {row['first']} to {row['second']}, by {report.unit.amount(row['effect'], signed=True)} on average"
+    )
 
 
 def explained(report: Report) -> float:

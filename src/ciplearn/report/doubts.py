@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ciplearn.doubt import Falsification, Sensitivity
+from ciplearn.evaluation.bounds import VCFBounds
 from ciplearn.report.marks import Mark, Strip
 
 if TYPE_CHECKING:
@@ -41,12 +42,27 @@ def doubts(report: Report) -> list[Doubt]:
     """Return what was asked, and what the rows alone say."""
     found = []
     if report.audit.bounds is not None:
-        found.append(Doubt("What the rows say without a causal model", report.audit.bounds.beside(report.audit.vcf)))
+        found.append(Doubt("What the rows say without a causal model", _beside_bounds(report, report.audit.bounds)))
     for question, answer in report.doubts.items():
         changes = _tornado(answer, report) if isinstance(answer, Sensitivity) else ()
         tests = tuple(answer.to_dict()["tests"]) if isinstance(answer, Falsification) else ()
         found.append(Doubt(question, str(answer), changes, tests))
     return found
+
+
+def _beside_bounds(report: Report, bounds: VCFBounds) -> str:
+    """Bounds on VCF as bounds on the typical difference √(2 VCF), beside that of the causal model."""
+    vcf, amount = report.audit.vcf, report.unit.amount
+    low, high = (math.sqrt(2 * max(0.0, end)) for end in bounds.interval)
+    ours = f"the causal model's typical difference of {amount(report.typical)}"
+    if bounds.alarm:
+        return f"{bounds} So the rows can neither confirm nor contradict {ours}."
+    ours = ours.capitalize()
+    between = f"without any causal model, the rows put it between {amount(low)} and {amount(high)}"
+    if bounds.contradicts(vcf):
+        which = "less" if vcf.interval[1] < bounds.interval[0] else "more"
+        return f"{ours} is {which} than the rows allow: {between}. Do not trust the model's counterfactuals."
+    return f"{ours} agrees with the rows: {between}."
 
 
 def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[str, Markup, str, bool, bool], ...]:

@@ -15,7 +15,6 @@ from ciplearn.evaluation.counterfactual_rows import Points
 from ciplearn.evaluation.effects import answers_under, said
 from ciplearn.evaluation.paired_effects import compared_values
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.report.wording import percent
 from ciplearn.scm import StructuralCausalModel
 
 
@@ -115,8 +114,8 @@ def in_words(column: pd.Series, value: Any) -> str:
     if not holds_numbers(column):
         return str(value)
     at = float(value)
-    number = f"{at:.4g}" if abs(at) < 1e4 else f"{at:.0f}"
+    number = (f"{at:.4g}" if abs(at) < 1e4 else f"{at:.0f}").replace("-", "−")
     if column.nunique() < 10:
         return number
-    below = float((column.to_numpy(dtype=np.float64) < at).mean())
-    return f"{number}, above {percent(round(below, 2)).replace('.0 %', ' %')} of rows"
+    below = int(100 * (column.to_numpy(dtype=np.float64) < at).mean())
+    return f"{number}, above {below} % of rows"

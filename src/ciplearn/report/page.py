@@ -78,6 +78,7 @@ def render(report: Report, profile: str) -> str:
         groups=_groups(report),
         charts=_charts(report),
         shapes=SHAPES,
+        paths=_paths(report.candidates)["kind"].unique().tolist(),
         baselines=_baselines(report.candidates)["name"].tolist(),
         people=[(one, _strip_of(one, report)) for one in report.shown_individuals],
         assumptions=[(said, said.check, _evidence(said, report)) for said in verdict.assumptions],
@@ -187,6 +188,10 @@ def _baselines(candidates: pd.DataFrame) -> pd.DataFrame:
     return candidates[alone]
 
 
+def _paths(candidates: pd.DataFrame) -> pd.DataFrame:
+    return candidates.drop(index=_baselines(candidates).index)
+
+
 def _charts(report: Report) -> dict[str, Markup]:
     charts = {
         "trade": _trade(report),
@@ -206,9 +211,8 @@ def _trade(report: Report) -> Markup:
         place: Dot(times * row["typical"], row["loss"], -row["vcf"], bool(row["chosen"]), row["name"])
         for place, row in table.iterrows()
     }
-    on_paths = table.drop(index=alone.index)
-    paths = [[dots[place] for place in part.index] for _, part in on_paths.groupby("kind", sort=False)]
+    paths = [[dots[place] for place in part.index] for _, part in _paths(table).groupby("kind", sort=False)]
     unit = " (points)" if report.is_classifier else ""
     loss = "log loss" if report.is_classifier else "mean squared error"
     label = f"typical difference between two values{unit}"
-    return trade_off(paths, [dots[place] for place in alone.index], label, loss, times * report.limit)
+    return trade_off(paths, [dots[place] for place in alone.index], label, loss)

@@ -74,6 +74,15 @@ class Unit:
             return f"{_signed(decimal(100 * value, 1), value, signed)} points"
         return _signed(self._in_units(value), value, signed)
 
+    @property
+    def name(self) -> str:
+        """What stands behind amounts, for the head of a column."""
+        return " (points)" if self.probability else ""
+
+    def bare(self, value: float | None) -> str:
+        """Write how much a prediction changes, without its unit and with its sign."""
+        return self.amount(value, signed=True).removesuffix(" points")
+
     def between(self, low: float | None, high: float | None) -> str:
         """Write an interval of changes."""
         if low is None or high is None or math.isnan(low) or math.isnan(high):
