@@ -1,4 +1,4 @@
-"""What a penalty costs in whole trainings: an epoch with it against one without, and a million rows.
+"""What a penalty costs in whole trainings: an epoch with it, or with imagined rows, against a plain one; many rows.
 
 Run: python benchmarks/training_cost.py [--rows 1000000]
 """
@@ -12,9 +12,11 @@ import pandas as pd
 import torch
 
 from ciplearn import CIPRegressor
+from ciplearn.estimators.networks import Perceptron
 from ciplearn.experiments.speed import paper_network, synthetic
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
+from ciplearn.learning.invariance import CounterfactualVariance, ImaginedTensors
 from ciplearn.penalties import ResidualHSCIC
 
 
@@ -30,6 +32,28 @@ def epoch_ratio(n, batch, rounds=7, epochs=3):
             settings = TrainingSettings(gamma=gamma, epochs=epochs, batch_size=batch)
             start = time.perf_counter()
             train(paper_network(), rows, SquaredError(), settings, operator)
+            seconds.append(time.perf_counter() - start)
+        ratios.append(seconds[1] / seconds[0])
+    return float(np.median(ratios))
+
+
+def imagining_ratio(batch, per_row, n=8000, columns=20, rounds=5, epochs=2):
+    """Median over rounds of an epoch that asks about imagined rows over a plain one, of the default network."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.rand(n, columns, generator=generator)
+    rows = TrainingRows((inputs,), inputs.sum(dim=1, keepdim=True))
+    # Where every world is listed all of them count in each step, else four do.
+    imagined = ImaginedTensors(
+        (torch.rand(n, per_row, columns, generator=generator),), torch.full((per_row,), 1 / per_row)
+    )
+    invariance = CounterfactualVariance(imagined)
+    ratios = []
+    for _ in range(rounds):
+        seconds = []
+        for gamma in (0.0, 1.0):
+            settings = TrainingSettings(gamma=gamma, epochs=epochs, batch_size=batch)
+            start = time.perf_counter()
+            train(Perceptron(columns, (64, 64), 1), rows, SquaredError(), settings, invariance if gamma else None)
             seconds.append(time.perf_counter() - start)
         ratios.append(seconds[1] / seconds[0])
     return float(np.median(ratios))
@@ -65,6 +89,13 @@ def main():
     for n in (1000, 8000):
         for batch in (256, 512):
             print(f"epoch of the paper's network, n = {n}, batch {batch}: {epoch_ratio(n, batch):.2f} ×", flush=True)
+    for batch in (256, 512):
+        for per_row in (2, 4):
+            print(
+                f"epoch of the default network with {per_row} imagined rows per row, batch {batch}: "
+                f"{imagining_ratio(batch, per_row):.2f} × (at most {1.3 * (1 + per_row):.1f})",
+                flush=True,
+            )
     many_rows(options.rows // 10)
     many_rows(options.rows)
 

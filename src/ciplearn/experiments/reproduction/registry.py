@@ -19,8 +19,8 @@ SYNTHETIC: dict[str, str] = {
     "heuristics": "heuristics",
 }
 
-# Studies with pictures or outside data, run by their own name only.
-OTHERS: dict[str, str] = {"dsprites": "dsprites", "adult": "adult"}
+# Studies with pictures, outside data or no figure of the paper's, run by their own name only.
+OTHERS: dict[str, str] = {"dsprites": "dsprites", "adult": "adult", "reasons": "reasons"}
 
 # The paper's other name for the same result.
 _ALIASES = {"table1": "fig2-right"}

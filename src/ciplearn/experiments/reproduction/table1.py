@@ -48,8 +48,12 @@ _MEASURES = ("mse", "hscic", "vcf")
 _NAMES = {"mse": "MSE", "hscic": "HSCIC", "vcf": "VCF"}
 _NOTHING = ("—", "—", "—")
 
-# What is known of numbers that do not come out; `printed` has computed it.
-_REASONS = dict.fromkeys(_MEASURES, "not known")
+# What is known of numbers that do not come out; the study `reasons` computes what was tried.
+_REASONS = {
+    "mse": "not known; for CF1 other samples were tried",
+    "hscic": "not known; the formula as printed was tried",
+    "vcf": "not known; other laws of A were tried",
+}
 
 # A predictor counts as near VCF 0 with at most this share of the VCF at the smallest gamma.
 NEAR_ZERO = 0.05
