@@ -63,7 +63,7 @@ def test_errors_are_all_public_and_nothing_else_is():
 
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the documentation is not beside the tests")
 def test_pages_and_examples_import_public_names():
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.py")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.py")]
     imported = {
         name.strip()
         for page in pages

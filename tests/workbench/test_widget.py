@@ -1,9 +1,11 @@
 """The page in a notebook: state in step with Python."""
 
 import json
+import re
 import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -25,6 +27,14 @@ def sent(page, monkeypatch):
     messages = []
     monkeypatch.setattr(Workbench, "send", lambda self, content, buffers=None: messages.append(content))
     return messages
+
+
+def test_blocks_of_the_page_about_the_workbench_run(sent):
+    page = Path(__file__).parents[2] / "docs" / "workbench.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    names = {}
+    exec(block, names)
+    assert names["w"].graph.to_edges() == "A -> Y, S -> A, S -> Y"
 
 
 def test_graph_roles_and_verdict_are_those_of_the_drawing(sent):

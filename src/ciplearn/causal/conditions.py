@@ -13,7 +13,7 @@ or else, whatever these three say, provided that
 - (inputs) every input lies in A ∪ W ∪ S, and no input in S descends from A.
 
 The last one is a second, shorter way: under overlap Ŷ ⊥ X | S then leaves Ŷ a function of the inputs in S alone, and A
-changes none of them (docs/graphs.md has the proof).
+changes none of them (docs/theory/criterion.md has the proof).
 
 Validity is asked for Ŷ, not for the outcome: Ŷ inherits every cause of its inputs, and a path into an input is as good
 a back door as a path into the outcome.

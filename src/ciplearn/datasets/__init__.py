@@ -1,4 +1,4 @@
-"""Graphs, structural causal models and data of the paper."""
+"""Graphs, structural causal models and data: of the story that the pages tell, and of the paper."""
 
 from importlib import import_module
 from typing import Any
@@ -9,6 +9,7 @@ from ciplearn.datasets import graphs
 _FILE_OF = {
     "Adult": "adult",
     "MinMaxScaling": "scaling",
+    "applicants": "story",
     "first_synthetic": "synthetic",
     "image_latents": "dsprites.causal_model",
     "load_adult": "adult",
