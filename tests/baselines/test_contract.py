@@ -12,6 +12,14 @@ from sklearn.model_selection import GridSearchCV
 from ciplearn import CausalGraph, baselines
 from ciplearn._core.errors import InputError
 
+
+class OnlyItself:
+    """A causal model in which the protected variables move nothing but themselves."""
+
+    def counterfactual(self, rows, values):
+        return rows.assign(**values)
+
+
 QUICK = {
     "NaivePredictor": {},
     "CF1": {},
@@ -19,6 +27,7 @@ QUICK = {
     "Veitch": {"gamma": 1.0},
     "Augmented": {"copies": 2},
     "CausallyAugmented": {"copies": 2},
+    "InvariantDirections": {"counterfactuals": OnlyItself()},
     "PSCF": {"n_draws": 3, "n_latents": 2},
     "StraightLine": {"share": 0.5},
 }

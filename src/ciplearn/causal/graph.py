@@ -22,7 +22,7 @@ from ciplearn.causal.implications import implied_independencies
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_point, in_order, nearest
 from ciplearn.causal.notations import Notations
-from ciplearn.causal.orientations import members
+from ciplearn.causal.orientations import equivalence_class, members, members_by_parents
 from ciplearn.causal.paths import Path
 from ciplearn.causal.question import read_question
 from ciplearn.causal.verdict import Verdict
@@ -319,9 +319,22 @@ class CausalGraph(Notations):
         # An equal graph may have been judged before, drawn in another way.
         return verdict if verdict.graph is self else replace(verdict, graph=self)
 
-    def members(self, limit: int | None = None) -> Iterator[CausalGraph]:
-        """Iterate over the graphs that direct every undirected edge without a cycle and without a new collider."""
-        return members(self, limit)
+    def members(self, limit: int | None = None, *, by_parents_of: Names | None = None) -> Iterator[CausalGraph]:
+        """Iterate over the graphs that direct every undirected edge without a cycle and without a new collider.
+
+        Parameters
+        ----------
+        limit : int, optional
+            List at most so many.
+        by_parents_of : names, optional
+            List one member per choice of parents that these nodes may have. Where mechanisms are linear, what the nodes
+            cause depends on nothing else [maathuis2009], and a class of thousands shrinks to a few graphs.
+        """
+        return members(self, limit) if by_parents_of is None else members_by_parents(self, by_parents_of, limit)
+
+    def equivalence_class(self) -> CausalGraph:
+        """Return the graph with undirected edges that stands for all graphs with the same independencies."""
+        return equivalence_class(self)
 
     # ---------------------------------------------------------------- notations and looks
 

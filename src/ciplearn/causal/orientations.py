@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
-from ciplearn.causal.names import Edge
+from ciplearn.causal.names import Edge, Names
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -25,6 +25,27 @@ def members(graph: CausalGraph, limit: int | None) -> Iterator[CausalGraph]:
     return islice(_members(graph), limit)
 
 
+def members_by_parents(graph: CausalGraph, nodes: Names, limit: int | None) -> Iterator[CausalGraph]:
+    """Yield one member per choice of parents that the nodes may have, at most `limit` of them."""
+    return islice(_by_parents(graph, set(graph.known(nodes, "by_parents_of"))), limit)
+
+
+def equivalence_class(graph: CausalGraph) -> CausalGraph:
+    """Return the graph in which an edge has a direction only where all graphs with the same independencies agree.
+
+    These are the graphs with the same adjacencies and the same unshielded colliders [verma1990].
+    """
+    if graph.bidirected or graph.latent:
+        raise GraphError(
+            "The graph has hidden causes, got latent nodes or bidirected edges; the class is known for graphs without."
+        )
+    fixed = {edge for a, b, c in _colliders(graph) for edge in ((a, b), (c, b))}
+    loose = {edge for edge in (*graph.directed, *graph.undirected) if edge not in fixed and edge[::-1] not in fixed}
+    # A graph without cycles is a member of its own class, so that no edge is forced both ways.
+    directed, undirected = _closed(_neighbours(graph), (), fixed, loose) or (set(graph.directed), set())
+    return replace(graph, directed=tuple(sorted(directed)), undirected=tuple(sorted(undirected)))
+
+
 def chosen_directions(graph: CausalGraph, member: CausalGraph) -> tuple[Edge, ...]:
     """Return the directions that a member gives to the undirected edges of `graph`."""
     drawn = set(member.directed)
@@ -32,10 +53,7 @@ def chosen_directions(graph: CausalGraph, member: CausalGraph) -> tuple[Edge, ..
 
 
 def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
-    joined: dict[str, set[str]] = {node: set() for node in graph.nodes}
-    for a, b in (*graph.directed, *graph.bidirected, *graph.undirected):
-        joined[a].add(b)
-        joined[b].add(a)
+    joined = _neighbours(graph)
     start = _closed(joined, graph.bidirected, set(graph.directed), set(graph.undirected))
     stack = [start] if start is not None else []
     while stack:
@@ -49,6 +67,37 @@ def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
             closed = _closed(joined, graph.bidirected, directed | {edge}, undirected - {(a, b)})
             if closed is not None:
                 stack.append(closed)
+
+
+def _by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGraph]:
+    open_here = [edge for edge in graph.undirected if nodes & set(edge)]
+    rest = tuple(edge for edge in graph.undirected if not nodes & set(edge))
+    colliders = _colliders(graph)
+    for turned in product((False, True), repeat=len(open_here)):
+        chosen = [(b, a) if turn else (a, b) for (a, b), turn in zip(open_here, turned, strict=True)]
+        try:
+            candidate = replace(graph, directed=(*graph.directed, *chosen), undirected=rest)
+        except GraphError:
+            continue
+        if _colliders(candidate) == colliders:
+            yield from members(candidate, 1)
+
+
+def _neighbours(graph: CausalGraph) -> dict[str, set[str]]:
+    joined: dict[str, set[str]] = {node: set() for node in graph.nodes}
+    for a, b in (*graph.directed, *graph.bidirected, *graph.undirected):
+        joined[a].add(b)
+        joined[b].add(a)
+    return joined
+
+
+def _colliders(graph: CausalGraph) -> set[tuple[str, str, str]]:
+    """Unshielded colliders a → b ← c with a < c."""
+    joined = _neighbours(graph)
+    into: dict[str, set[str]] = {node: set() for node in graph.nodes}
+    for a, b in (*graph.directed, *graph.bidirected, *((b, a) for a, b in graph.bidirected)):
+        into[b].add(a)
+    return {(a, b, c) for b, ends in into.items() for a, c in combinations(sorted(ends), 2) if c not in joined[a]}
 
 
 def _acyclic(graph: CausalGraph, directed: set[Edge]) -> Iterator[CausalGraph]:
