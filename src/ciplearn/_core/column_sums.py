@@ -81,8 +81,10 @@ class ColumnSum:
     medians : bool
     known : int
         Rows that have a value.
-    low, high : float
-        Of what reads as a number.
+    numbers : int
+        Rows that read as a number.
+    mean, scatter, low, high : float
+        Of these: mean, Σ (x − mean)², range.
     values : set of float
         Different numbers, up to a few.
     labels : dict of str to int
@@ -96,6 +98,8 @@ class ColumnSum:
     medians: bool = False
     known: int = 0
     numbers: int = 0
+    mean: float = 0.0
+    scatter: float = 0.0
     low: float = math.inf
     high: float = -math.inf
     values: set[float] = field(default_factory=set)
@@ -107,6 +111,11 @@ class ColumnSum:
     def kind(self) -> str:
         """Number or category."""
         return CATEGORY if self.is_category or self.stray is not None else NUMBER
+
+    @property
+    def has_many_values(self) -> bool:
+        """Whether it holds more different numbers than are kept."""
+        return len(self.values) == _FEW
 
     def update(self, column: pd.Series, where: str = "") -> None:
         """Look at a block."""
@@ -128,7 +137,7 @@ class ColumnSum:
     def merge(self, other: ColumnSum) -> None:
         """Add what was found in other rows."""
         self.known += other.known
-        self.numbers += other.numbers
+        self._add_moments(other.numbers, other.mean, other.scatter)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.values = _few(self.values | other.values)
         for label, count in other.labels.items():
@@ -151,6 +160,11 @@ class ColumnSum:
             return CategoryColumn.with_levels(self.name, self.labels, missing=with_missing)
         return NumberColumn.spanning(self.name, self.low, self.high, self.median())
 
+    @property
+    def spread(self) -> float:
+        """Standard deviation."""
+        return math.sqrt(self.scatter / self.numbers) if self.numbers else 0.0
+
     def median(self) -> float:
         """The value that half of the rows are below, to within a quarter of a percent of them."""
         if not self.quantiles:
@@ -164,7 +178,7 @@ class ColumnSum:
     def _add_numbers(self, numbers: Array) -> None:
         if not len(numbers):
             return
-        self.numbers += len(numbers)
+        self._add_moments(len(numbers), float(numbers.mean()), float(numbers.var() * len(numbers)))
         self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
         if len(self.values) < _FEW:
             self.values = _few(self.values | set(np.unique(numbers[:1024]).tolist()))
@@ -172,6 +186,14 @@ class ColumnSum:
             self.values = _few(self.values | set(np.unique(numbers).tolist()))
         if self.medians:
             self.quantiles.append((len(numbers), np.quantile(numbers, _LEVELS)))
+
+    def _add_moments(self, n: int, mean: float, scatter: float) -> None:
+        """Pairwise, which does not cancel far from the origin [chan1983]."""
+        if n:
+            total, apart = self.numbers + n, mean - self.mean
+            self.scatter += scatter + apart**2 * self.numbers * n / total
+            self.mean += apart * n / total
+            self.numbers = total
 
     def _add_labels(self, present: pd.Series) -> None:
         if len(self.labels) > MOST_LEVELS:

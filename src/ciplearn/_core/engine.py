@@ -19,9 +19,12 @@ class Engine(ABC):
     ----------
     workers : int
         How many pieces are worked on at a time.
+    scratch : str or None
+        A folder that all workers see, for what is kept while a job runs; None takes the system's.
     """
 
     workers: int
+    scratch: str | None = None
 
     @abstractmethod
     def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:

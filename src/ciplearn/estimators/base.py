@@ -15,7 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.columns import TableEncoding
+from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
@@ -31,12 +33,14 @@ from ciplearn.estimators.preparation import (
     statement_rows,
 )
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
+from ciplearn.estimators.streaming import fit_stream
 from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, warn_of_unseen
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.mixed import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, Worst
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
+from ciplearn.sources import as_source
 
 # Where something is to be kept and no gamma is named.
 _DEFAULT_GAMMA = 1.0
@@ -114,18 +118,22 @@ class CIPEstimator(BaseEstimator, ABC):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         tensors: Sequence[Any] = (),
         imagined: Sequence[Any] | None = None,
+        engine: Engine | None = None,
     ) -> Self:
         """Train on a table.
 
         Parameters
         ----------
-        X : pandas or polars frame, or array, shape (n, columns)
-            Every observed column but the outcome; the roles say what each is for.
-        y : array, shape (n,) or (n, outputs)
+        X : pandas or polars frame, or array, shape (n, columns); or a table that streams
+            Every observed column but the outcome; the roles say what each is for. A table that streams is a path, a
+            pattern such as ``"rows/*.parquet"``, a pyarrow dataset or a Ray dataset: it holds the outcome too, and is
+            never in memory as a whole.
+        y : array, shape (n,) or (n, outputs); or str
+            Of a table that streams the name of the outcome; by default the one that the estimator or its graph names.
         sample_weight : array, shape (n,), optional
             Weights in the loss; the penalty counts every row alike.
         tensors : sequence of tensors or datasets with n entries each, optional
@@ -134,15 +142,20 @@ class CIPEstimator(BaseEstimator, ABC):
             The rows as they would have been under other values of the protected variables, where no causal model of the
             table can say it: per world a table like X, or a pair (table, tensors). The penalty is then the variance of
             the predictions between worlds.
+        engine : Engine, optional
+            Who does the work, for example ``ciplearn.scale.RayEngine(workers=2)``; by default this process.
         """
         if self.module is None and tensors:
             raise InputError("The default network takes the table alone, got tensors; pass a module that takes them.")
         if self.counterfactuals is not None and self.gamma is not None and non_negative(self.gamma, "gamma") == 0:
             raise InputError("counterfactuals were passed with gamma=0, which ignores them; raise gamma or drop them.")
         penalised = self.gamma is None or non_negative(self.gamma, "gamma") > 0
+        source = as_source(X)
+        if source is not None:
+            return fit_stream(self, source, y, engine or OneProcess(), sample_weight, tensors, imagined)
         prepared = prepare(self, X, y, sample_weight, tensors, imagined, penalised=penalised)
         with naming_inputs(self.encoding_, len(tensors)):
-            prepared.train(self)
+            replace(prepared, engine=engine or OneProcess()).train(self)
         return self
 
     @property
@@ -227,6 +240,10 @@ class CIPEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _learn_target(self, target: np.ndarray) -> None:
         """Learn classes or ranges of the target."""
+
+    @abstractmethod
+    def _learn_summed_target(self, outcome: ColumnSum) -> None:
+        """The same from what was summed over rows that stream."""
 
     @abstractmethod
     def _encode_target(self, target: np.ndarray) -> Tensor:

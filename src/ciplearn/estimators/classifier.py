@@ -13,7 +13,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from ciplearn._core.columns import mixes_kinds
+from ciplearn._core.column_sums import ColumnSum
+from ciplearn._core.columns import CategoryColumn, mixes_kinds
 from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Perceptron
@@ -56,6 +57,19 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
                 f"The target has only one class, got {str(self.classes_[0])!r} in all {len(target)} rows; "
                 f"pass rows of at least two classes."
             )
+
+    def _learn_summed_target(self, outcome: ColumnSum) -> None:
+        column = outcome.encoding()
+        if isinstance(column, CategoryColumn):
+            self._learn_target(np.array(column.levels))
+            return
+        if outcome.has_many_values:
+            raise InputError(
+                f"The target {outcome.name!r} has more than {len(outcome.values) - 1} different numbers; name it among "
+                f"the categories, or use CIPRegressor."
+            )
+        values = np.array(sorted(outcome.values))
+        self._learn_target(values.astype(np.int64) if (values == values.round()).all() else values)
 
     def _encode_target(self, target: np.ndarray) -> Tensor:
         return torch.from_numpy(np.searchsorted(self.classes_, target))

@@ -7,6 +7,7 @@ everywhere: loss / loss of a constant + gamma · penalty / penalty of the outcom
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,7 +18,6 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive
 from ciplearn.learning import Rows
 from ciplearn.learning.invariance import CounterfactualVariance
-from ciplearn.penalties import Operator
 
 OUTCOME, AUTO = "outcome", "auto"
 
@@ -46,7 +46,7 @@ def fixed_scale(scale: Any) -> float:
     return 1.0 if scale == AUTO else positive(scale, "gamma_scale")
 
 
-def outcome_scale(operator: Operator, outcome: Tensor, right: Tensor, constant_loss: float) -> float:
+def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tensor, constant_loss: float) -> float:
     """Return the loss of the best constant prediction over the penalty of the outcome.
 
     An outcome that keeps the independence has a penalty near zero, above or below, and a unit that small would punish
@@ -55,7 +55,7 @@ def outcome_scale(operator: Operator, outcome: Tensor, right: Tensor, constant_l
 
     Parameters
     ----------
-    operator : Operator
+    operator : Operator, or a function of predictions and ``rows=``
         Prepared on the training rows.
     outcome : Tensor, shape (n, d)
         The target as a prediction that is always right.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,15 +19,17 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from ciplearn._core.columns import CATEGORY, TableEncoding
+from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import GraphError, InputError, NumericalError
 from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
+from ciplearn._core.workers import Workers
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
 from ciplearn.estimators.networks import Constant, LineNetwork
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
-from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
+from ciplearn.learning import DatasetRows, Fit, Objective, Rows, TrainingRows, TrainingSettings, Validation, train
 from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.invariance import (
     BatchDependence,
@@ -65,6 +67,8 @@ class Prepared:
         What training is penalised for; None where nothing is to be kept, or gamma is 0 throughout.
     gamma_scale : float
         What a gamma of 1 weighs.
+    engine : Engine
+        Who trains.
     """
 
     estimator: CIPEstimator
@@ -72,6 +76,7 @@ class Prepared:
     validation: Validation | None
     invariance: Invariance | None
     gamma_scale: float
+    engine: Engine = field(default_factory=OneProcess)
 
     @classmethod
     def of(cls, estimator: CIPEstimator, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
@@ -112,20 +117,24 @@ class Prepared:
         validation = self.validation
         if validation is not None and invariance is None:
             validation = Validation(validation.rows)
+        task = _Training(
+            estimator.module_,
+            self.rows,
+            estimator._objective(),
+            settings,
+            invariance,
+            validation,
+            estimator.checkpoint,
+            bool(estimator.verbose),
+        )
         try:
-            fit = train(
-                estimator.module_,
-                self.rows,
-                estimator._objective(),
-                settings,
-                invariance,
-                validation,
-                checkpoint=estimator.checkpoint,
-                progress=bool(estimator.verbose),
-            )
+            fit = self.engine.train(task)
         except NumericalError:
             estimator.module_.eval()
             raise
+        if fit.module is not estimator.module_:
+            # Trained elsewhere, and come back.
+            estimator.module_ = fit.module.to(self.rows.device)
         estimator.history_, estimator.n_iter_ = fit.history, len(fit.history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
         return estimator
@@ -194,6 +203,33 @@ class Prepared:
         return fitted
 
 
+@dataclass(frozen=True)
+class _Training:
+    """A training as it is sent to workers."""
+
+    module: nn.Module
+    rows: Rows
+    objective: Objective
+    settings: TrainingSettings
+    invariance: Invariance | None
+    validation: Validation | None
+    checkpoint: Any
+    progress: bool
+
+    def __call__(self, workers: Workers) -> Fit:
+        return train(
+            self.module,
+            self.rows,
+            self.objective,
+            self.settings,
+            self.invariance,
+            self.validation,
+            checkpoint=self.checkpoint,
+            progress=self.progress,
+            workers=workers,
+        )
+
+
 def prepare(
     estimator: CIPEstimator,
     X: Any,
@@ -225,7 +261,7 @@ def prepare(
     weights = None if sample_weight is None else read_weights(sample_weight, table)
     # Trainings with other seeds share what is prepared, so that it is the same in every process.
     estimator.preparation_seed_ = 0 if estimator.random_state is None else as_seed(estimator.random_state)
-    estimator.roles_ = roles = _certified_roles(estimator, table, imagined)
+    estimator.roles_ = roles = certified_roles(estimator, table, imagined)
     table, kept = without_missing(table, roles.used, estimator.missing)
     if roles.protects_nothing(table):
         # A fold may lack what the whole table has, so this is no error.
@@ -267,10 +303,12 @@ def prepare(
 def _cut(rows: Rows, places: list[int]) -> TrainingRows:
     """Rows with some of the table's inputs alone."""
     known = rows.known if isinstance(rows, DatasetRows) else rows
+    if not isinstance(known, TrainingRows):
+        raise InputError("The straight line is trained on rows in memory, got rows that stream; pass a table.")
     return replace(known, inputs=(known.inputs[0][:, places],))
 
 
-def _certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:
+def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:
     """The roles of the arguments; where dependence in the data is penalised, the graph must certify the statement."""
     roles = estimator._roles_of(table)
     if estimator.on_violation not in ("raise", "warn"):

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 from torch import Tensor
 
+from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Perceptron
@@ -103,21 +104,27 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         return target.reshape(len(target), -1)
 
     def _learn_target(self, target: np.ndarray) -> None:
-        self.target_low_ = target.min(axis=0)
+        moments = (target.min(axis=0), target.max(axis=0), target.mean(axis=0), target.std(axis=0))
+        self._learn_moments(*moments, len(target))
+
+    def _learn_summed_target(self, outcome: ColumnSum) -> None:
+        self.target_is_flat_ = True
+        low, high, mean, spread = (np.array([n]) for n in (outcome.low, outcome.high, outcome.mean, outcome.spread))
+        self._learn_moments(low, high, mean, spread, outcome.known)
+
+    def _learn_moments(self, low: np.ndarray, high: np.ndarray, mean: np.ndarray, spread: np.ndarray, n: int) -> None:
+        self.target_low_ = low
         with np.errstate(over="ignore"):
-            self.target_range_ = target.max(axis=0) - self.target_low_
+            self.target_range_ = high - low
             has_squares = np.isfinite(self.target_range_**2).all()
         if not has_squares:
             raise InputError(
-                f"The target spans {target.min():g} to {target.max():g}, too far for squared errors; rescale it."
+                f"The target spans {low.min():g} to {high.max():g}, too far for squared errors; rescale it."
             )
         if (self.target_range_ == 0).any():
-            constant = target[0, self.target_range_ == 0][0]
-            raise InputError(
-                f"The target is constant, got {constant:g} in all {len(target)} rows; there is nothing to learn."
-            )
-        scaled = (target - self.target_low_) / self.target_range_
-        self.target_centre_, self.target_spread_ = scaled.mean(axis=0), scaled.std(axis=0)
+            constant = low[self.target_range_ == 0][0]
+            raise InputError(f"The target is constant, got {constant:g} in all {n} rows; there is nothing to learn.")
+        self.target_centre_, self.target_spread_ = (mean - low) / self.target_range_, spread / self.target_range_
 
     def _encode_target(self, target: np.ndarray) -> Tensor:
         return torch.from_numpy((target - self.target_low_) / self.target_range_).float()

@@ -6,6 +6,7 @@ from ciplearn.learning.loop import Fit, Validation, train
 from ciplearn.learning.objectives import BinaryCrossEntropy, CrossEntropy, Objective, SquaredError
 from ciplearn.learning.rows import TrainingRows
 from ciplearn.learning.settings import TrainingSettings
+from ciplearn.learning.streamed_rows import StreamedRows
 
 __all__ = [
     "BinaryCrossEntropy",
@@ -16,6 +17,7 @@ __all__ = [
     "Objective",
     "Rows",
     "SquaredError",
+    "StreamedRows",
     "TrainingRows",
     "TrainingSettings",
     "Validation",

@@ -14,8 +14,10 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
-from ciplearn.learning.rows import TrainingRows
+from ciplearn._core.workers import ALONE, Workers
+from ciplearn.learning.rows import TrainingRows, shuffled
 from ciplearn.learning.settings import chosen_device
+from ciplearn.learning.streamed_rows import StreamedRows
 
 _ROWS_READ_AT_ONCE = 1024
 
@@ -118,6 +120,10 @@ class DatasetRows:
         """What a penalty is prepared on."""
         return self.known.given
 
+    def plan(self, batch_size: int, generator: torch.Generator, workers: Workers = ALONE) -> tuple[Tensor, ...]:
+        """Draw the batches of an epoch: the positions of one's own rows of each."""
+        return shuffled(len(self), batch_size, generator, workers)
+
     def batches(self, plan: Iterable[Tensor]) -> Iterator[tuple[Tensor, TrainingRows]]:
         """Go through the rows as planned: the positions of a batch, and its rows."""
         plan = list(plan)
@@ -139,7 +145,7 @@ class DatasetRows:
         return self.known.fingerprint()
 
 
-Rows = TrainingRows | DatasetRows
+Rows = TrainingRows | DatasetRows | StreamedRows
 
 
 def checked_length(dataset: Any) -> int:

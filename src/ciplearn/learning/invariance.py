@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.dataset_rows import Rows
-from ciplearn.penalties import Operator, Penalty
+from ciplearn.penalties import Operator, Penalty, StreamedOperator
 
 # Imagined rows per row and step: enough to know a variance, few enough that a step costs five plain ones.
 PER_STEP = 4
@@ -48,7 +49,9 @@ class Invariance(ABC):
         return None
 
     @abstractmethod
-    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+    def penalty(
+        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
+    ) -> Tensor:
         """Return what the predictions cost, differentiable in them.
 
         Parameters
@@ -59,7 +62,9 @@ class Invariance(ABC):
             Of the imagined rows; empty where there are none.
         index : Tensor, shape (b,)
         batch : TrainingRows, optional
-            For criteria that are prepared on each batch.
+            For criteria that are prepared on each batch, or whose rows come with it.
+        workers : Workers
+            Who else has rows of this batch; what is returned is the cost of all of them.
         """
 
     @property
@@ -79,13 +84,42 @@ class Dependence(Invariance):
         """The operator's."""
         return self.operator.n_rows
 
-    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+    def penalty(
+        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
+    ) -> Tensor:
         """Evaluate the operator on the batch."""
         if predictions.dim() == 3:
             return self.operator.stacked(predictions, index)
-        if index.is_cuda:
+        if index.is_cuda and workers.size == 1:
             return self.operator.stacked(predictions[None], index)[0]
-        return self.operator(predictions, rows=index)
+        return self.operator(predictions, rows=index, workers=workers)
+
+    @property
+    def identity(self) -> str:
+        """The kernels and the ridge behind the operator."""
+        return f"{self.operator.kernel} {self.operator.setting}"
+
+
+@dataclass(frozen=True)
+class StreamedDependence(Invariance):
+    """⟨K_Ŷ, Q⟩ with Q prepared once on rows that are never all in memory; a batch brings its own."""
+
+    operator: StreamedOperator
+
+    can_be_recorded = False
+
+    @property
+    def n_rows(self) -> int:
+        """The operator's."""
+        return self.operator.n_rows
+
+    def penalty(
+        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
+    ) -> Tensor:
+        """Ask the batch's rows what Q is between them."""
+        if batch is None:
+            raise InputError("An operator of rows that stream needs the batch's rows; pass them.")
+        return self.operator(predictions, batch.right, batch.given, workers)
 
     @property
     def identity(self) -> str:
@@ -102,11 +136,14 @@ class BatchDependence(Invariance):
     n_rows = None
     can_be_recorded = False
 
-    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+    def penalty(
+        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
+    ) -> Tensor:
         """Prepare on the batch and evaluate."""
         if batch is None:
             raise InputError("A criterion that is prepared on each batch needs its rows; pass them.")
-        return self.criterion(predictions, batch.right, batch.given)
+        right, given = (None if side is None else workers.gathered(side) for side in (batch.right, batch.given))
+        return self.criterion(workers.gathered(predictions), right, given)
 
     @property
     def identity(self) -> str:
@@ -227,16 +264,18 @@ class CounterfactualVariance(Invariance):
         """Return the rows of the batch in each of these worlds, row by row."""
         return tuple(part.flatten(0, 1) for part in self.rows.read(index, self._worlds))
 
-    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+    def penalty(
+        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
+    ) -> Tensor:
         """Return the mean variance between worlds."""
         answers = imagined.unflatten(-2, (-1, self.imagined_per_row))  # (..., b, m, d)
         weights = self.rows.weights
         if weights is None:
-            return answers.var(dim=-2).sum(dim=-1).mean(dim=-1)
+            return _mean_over_rows(answers.var(dim=-2).sum(dim=-1), workers)
         shares = weights.to(answers)[:, None]
         # Around the mean, not as a difference of squares: predictions in nearly equal worlds would cancel.
         mean = (shares * answers).sum(dim=-2, keepdim=True)
-        return (shares * (answers - mean).square()).sum(dim=(-1, -2)).mean(dim=-1)
+        return _mean_over_rows((shares * (answers - mean).square()).sum(dim=(-1, -2)), workers)
 
     @property
     def identity(self) -> str:
@@ -283,13 +322,15 @@ class Worst(Invariance):
         asked = [more for part in self.parts if (more := part.imagined_inputs(index)) is not None]
         return tuple(torch.cat(parts) for parts in zip(*asked, strict=True)) if asked else None
 
-    def penalty(self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None) -> Tensor:
+    def penalty(
+        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
+    ) -> Tensor:
         """Return the largest penalty."""
         found, start = [], 0
         for part, unit in zip(self.parts, self.units, strict=True):
             count = len(index) * part.imagined_per_row
             own = imagined[..., start : start + count, :]
-            found.append(part.penalty(predictions, own, index, batch) / unit)
+            found.append(part.penalty(predictions, own, index, batch, workers) / unit)
             start += count
         return torch.stack(found).amax(dim=0)
 
@@ -299,8 +340,16 @@ class Worst(Invariance):
         return " ".join(f"{part.identity} in {unit}" for part, unit in zip(self.parts, self.units, strict=True))
 
 
+def _mean_over_rows(values: Tensor, workers: Workers) -> Tensor:  # (..., b) -> (...)
+    if workers.size == 1:
+        return values.mean(dim=-1)
+    return workers.total(values.sum(dim=-1)) / workers.counted(values.shape[-1])
+
+
 def as_invariance(penalty: Any) -> Invariance | None:
     """Read what people pass to `train`: an operator, a criterion, an invariance, or None."""
     if penalty is None or isinstance(penalty, Invariance):
         return penalty
+    if isinstance(penalty, StreamedOperator):
+        return StreamedDependence(penalty)
     return Dependence(penalty) if isinstance(penalty, Operator) else BatchDependence(penalty)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import math
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -16,12 +15,14 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
 from ciplearn._core.torch_generator import may_draw, torch_seeded
+from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.checkpoint import Checkpoint
 from ciplearn.learning.dataset_rows import DatasetRows, Rows
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.settings import TrainingSettings, set_rate
 from ciplearn.learning.stepper import NotFinite, Stepper
+from ciplearn.learning.streamed_rows import StreamedRows
 from ciplearn.penalties import Operator, Penalty
 
 _VALIDATION_ROWS_AT_ONCE = 8192
@@ -62,6 +63,7 @@ def train(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = False,
+    workers: Workers = ALONE,
 ) -> Fit:
     """Train ``module`` in place.
 
@@ -87,6 +89,9 @@ def train(
         weights.
     progress : bool
         Show a bar with loss, penalty and gamma.
+    workers : Workers
+        Who trains this network together, each on its own rows of every batch: all call this function alike, and all
+        end with the same weights. The first one keeps the checkpoint and shows the bar.
 
     Raises
     ------
@@ -97,12 +102,16 @@ def train(
     _check(module, rows, settings, invariance)
     # A dataset may draw when it is asked for an item.
     draws = may_draw(module) or isinstance(rows, DatasetRows)
-    with torch_seeded(settings.seed, rows.device) if draws else nullcontext():
-        run = _Run(module, rows, objective, settings, invariance, validation, draws=draws)
-        keeper = None if checkpoint is None else Checkpoint(checkpoint, _identity(run))
-        if keeper is not None and (state := keeper.load()) is not None:
+    first = workers.rank == 0
+    # Rows of several workers must not share a dropout.
+    with torch_seeded(settings.seed + workers.rank, rows.device) if draws else nullcontext():
+        run = _Run(module, rows, objective, settings, invariance, validation, draws=draws, workers=workers)
+        keeper = None if checkpoint is None or not first else Checkpoint(checkpoint, _identity(run))
+        state = workers.agreed(None if keeper is None else keeper.load())
+        if state is not None:
             run.load_state(state)
-        with tqdm(total=settings.epochs, initial=run.epoch, disable=not progress, unit="epoch") as bar:
+        shown = progress and first
+        with tqdm(total=settings.epochs, initial=run.epoch, disable=not shown, unit="epoch") as bar:
             while run.epoch < settings.epochs and not run.is_stale:
                 last = run.one_epoch()
                 bar.update()
@@ -119,7 +128,11 @@ def _check(module: Any, rows: Any, settings: TrainingSettings, invariance: Invar
     if not isinstance(module, nn.Module):
         raise InputTypeError(f"module must be a torch.nn.Module, got {type(module).__name__}; pass a network.")
     if not isinstance(rows, Rows):
-        raise InputTypeError(f"rows must be TrainingRows or DatasetRows, got {type(rows).__name__}; pass one of these.")
+        raise InputTypeError(
+            f"rows must be TrainingRows, DatasetRows or StreamedRows, got {type(rows).__name__}; pass one of these."
+        )
+    if len(rows) < 2:
+        raise InputError(f"Training needs at least 2 rows, got {len(rows)}; pass more rows.")
     if settings.gamma > 0 and invariance is None:
         raise InputError(f"gamma is {settings.gamma:g}, but there is no penalty to weigh; pass one, or gamma 0.")
     if invariance is not None and invariance.n_rows not in (None, len(rows)):
@@ -141,10 +154,12 @@ class _Run:
         validation: Validation | None,
         *,
         draws: bool,
+        workers: Workers,
     ) -> None:
-        self.module, self.rows, self.settings, self.draws = module, rows, settings, draws
+        self.module, self.rows, self.settings, self.draws, self.workers = module, rows, settings, draws, workers
         self.validation = validation if settings.patience is not None else None
-        self.stepper = Stepper(module, rows, objective, settings, invariance if settings.gamma > 0 else None)
+        kept = invariance if settings.gamma > 0 else None
+        self.stepper = Stepper(module, rows, objective, settings, kept, workers)
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.epoch = 0
         self.history: list[dict[str, float]] = []
@@ -154,12 +169,12 @@ class _Run:
         """Go through all rows once; return the means."""
         self.module.train()
         good = copy.deepcopy(self.module.state_dict())
-        plan = self._plan()
+        plan = self.rows.plan(self.settings.batch_size, self.generator, self.workers)
         if self.stepper.invariance is not None:
             self.stepper.invariance.begin_epoch(self.generator)
         set_rate(self.stepper.optimiser, self.settings.rate_in(self.epoch))
         try:
-            seen = self.stepper.epoch(plan)
+            loss, penalty = self.stepper.epoch(plan).tolist()
         except NotFinite as where:
             self.module.load_state_dict(good)
             raise NumericalError(
@@ -167,12 +182,11 @@ class _Run:
                 f"(loss {where.loss:.3g}, penalty {where.penalty:.3g}); the weights from before that epoch are kept, "
                 f"lower the learning rate {self.settings.learning_rate:g} or gamma {self.settings.gamma:g}."
             ) from None
-        sizes = torch.tensor([len(index) for index in plan], dtype=torch.float64)
-        loss, penalty = (sizes @ seen / len(self.rows)).tolist()
         # Without a penalty none was computed, which is not a penalty of zero.
         record = {"loss": loss} if self.stepper.invariance is None else {"loss": loss, "penalty": penalty}
         if self.validation is not None:
-            record["validation"] = self._objective_on(self.validation)
+            # All workers judge all of these rows, and must agree when to stop.
+            record["validation"] = self.workers.agreed(self._objective_on(self.validation))
             if self.best is None or record["validation"] < self.best[1]:
                 self.best = self.epoch, record["validation"], copy.deepcopy(self.module.state_dict())
         self.epoch += 1
@@ -220,14 +234,11 @@ class _Run:
     def _draws_on_device(self) -> bool:
         return self.draws and self.rows.device.type == "cuda"
 
-    def _plan(self) -> tuple[Tensor, ...]:
-        order = torch.randperm(len(self.rows), generator=self.generator)
-        # Batches of nearly equal size: a last batch of one row would have no pairs for the penalty.
-        return order.tensor_split(max(1, math.ceil(len(self.rows) / self.settings.batch_size)))
-
     def _objective_on(self, validation: Validation) -> float:
         self.module.eval()
         rows, invariance = validation.rows, validation.invariance
+        if isinstance(rows, StreamedRows):
+            raise InputError("Rows that say when to stop are held in memory, got rows that stream; pass some of them.")
         outputs, imagined = [], []
         with torch.no_grad():
             for index, batch in rows.batches(torch.arange(len(rows)).split(_VALIDATION_ROWS_AT_ONCE)):

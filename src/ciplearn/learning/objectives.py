@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.workers import ALONE, Workers
 
 
 class Objective(ABC):
@@ -28,9 +29,13 @@ class Objective(ABC):
     def columns(self, target: Tensor) -> int | None:
         """How many columns the output must have; None where any number will do."""
 
-    def loss(self, output: Tensor, target: Tensor, weights: Tensor | None) -> Tensor:
-        """Mean loss, weighted where rows have weights."""
+    def loss(self, output: Tensor, target: Tensor, weights: Tensor | None, workers: Workers = ALONE) -> Tensor:
+        """Mean loss over the rows of all workers, weighted where rows have weights."""
         losses = self.losses(output, target)
+        if workers.size > 1:
+            known = torch.ones_like(losses) if weights is None else weights.to(losses)
+            total, weight = workers.total(torch.stack([(losses * known).sum(), known.sum()]))
+            return total / weight.clamp_min(torch.finfo(weight.dtype).tiny)
         if weights is None:
             return losses.mean()
         # A batch of rows without weight has nothing to say, and no 0/0 either.
@@ -60,7 +65,7 @@ class SquaredError(Objective):
 
     def columns(self, target: Tensor) -> int:
         """One per output."""
-        return target[0].numel()
+        return target.shape[1:].numel()
 
     def prediction(self, output: Tensor) -> Tensor:
         """The output itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.workers import ALONE, Workers
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,6 @@ class TrainingRows:
             raise InputError(
                 f"All parts of the training rows must have the same length, got {sizes}; pass the same rows."
             )
-        if len(self) < 2:
-            raise InputError(f"Training needs at least 2 rows, got {len(self)}; pass more rows.")
 
     def __len__(self) -> int:
         return self.target.shape[0]
@@ -55,6 +55,10 @@ class TrainingRows:
     def device(self) -> torch.device:
         """Where the rows live."""
         return self.target.device
+
+    def plan(self, batch_size: int, generator: torch.Generator, workers: Workers = ALONE) -> tuple[Tensor, ...]:
+        """Draw the batches of an epoch: the positions of one's own rows of each."""
+        return shuffled(len(self), batch_size, generator, workers)
 
     def batches(self, plan: Iterable[Tensor]) -> Iterator[tuple[Tensor, Self]]:
         """Go through the rows as planned: the positions of a batch, and its rows."""
@@ -94,3 +98,10 @@ class TrainingRows:
             given=maybe(self.given),
             weights=maybe(self.weights),
         )
+
+
+def shuffled(n: int, batch_size: int, generator: torch.Generator, workers: Workers) -> tuple[Tensor, ...]:
+    """Cut n rows in a random order, which all workers share, into batches, and each into the workers' own parts."""
+    order = torch.randperm(n, generator=generator)
+    # Batches of nearly equal size: a last batch of one row would have no pairs for the penalty.
+    return tuple(workers.own(index) for index in order.tensor_split(max(1, math.ceil(n / batch_size))))

@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.dataset_rows import Rows
 from ciplearn.learning.invariance import Invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
 from ciplearn.learning.settings import TrainingSettings
+from ciplearn.learning.streamed_rows import StreamPlan
 from ciplearn.penalties.operator import LARGEST_BATCH_WITHOUT_WAITING
 
 # A recording costs about as much as this many steps.
@@ -31,7 +33,7 @@ class NotFinite(Exception):  # noqa: N818 - tells the loop where training stands
 
 
 class Stepper:
-    """Forward, loss plus gamma times penalty, backward, Adam.
+    """Forward, loss plus gamma times penalty, backward, Adam; all of them on the rows of all workers together.
 
     On a CUDA device a step of a small network is all launching and no arithmetic: where rows are tensors there and the
     penalty is prepared, the step is recorded once and replayed.
@@ -44,7 +46,9 @@ class Stepper:
         objective: Objective,
         settings: TrainingSettings,
         invariance: Invariance | None,
+        workers: Workers = ALONE,
     ) -> None:
+        self.workers = workers
         self.module, self.rows, self.objective, self.settings = module, rows, objective, settings
         self.invariance = invariance
         if not any(part.requires_grad for part in module.parameters()):
@@ -57,14 +61,14 @@ class Stepper:
         # Reading a number from a device waits for all work before it. Larger batches keep a device busy by themselves,
         # and their penalty reads the predictions anyway.
         self._reads_each_step = not on_device or settings.batch_size > LARGEST_BATCH_WITHOUT_WAITING
-        recordable = invariance is None or invariance.can_be_recorded
+        recordable = workers.size == 1 and (invariance is None or invariance.can_be_recorded)
         self._may_record = not self._reads_each_step and isinstance(rows, TrainingRows) and recordable
         self._replay: Callable[[], None] | None = None
         self._index = torch.zeros(0, dtype=torch.int64)
         self._reached = torch.zeros(2, device=rows.device)
 
-    def epoch(self, plan: Sequence[Tensor]) -> Tensor:  # -> (steps, 2), float64 on the CPU
-        """Take one step per batch; return loss and penalty of each.
+    def epoch(self, plan: Sequence[Tensor] | StreamPlan) -> Tensor:  # -> (2,), float64 on the CPU
+        """Take one step per batch; return the mean loss and penalty, over rows.
 
         Raises
         ------
@@ -73,19 +77,21 @@ class Stepper:
         """
         if self._reads_each_step:
             return self._checked_each_step(plan)
-        if self._may_record:
+        if self._may_record and not isinstance(plan, StreamPlan):
             self._record(plan)
-        reached = torch.zeros(len(plan), 2, device=self.rows.device)
-        if self._replay is not None and isinstance(self.rows, TrainingRows):
+        reached, sizes = torch.zeros(len(plan), 2, device=self.rows.device), []
+        if self._replay is not None and isinstance(self.rows, TrainingRows) and not isinstance(plan, StreamPlan):
             self._replayed(plan, self.rows, self._replay, reached)
+            sizes = [len(index) for index in plan]
         else:
-            for number, (index, batch) in enumerate(self.rows.batches(plan)):
+            for number, (index, batch) in enumerate(self.rows.batches(plan)):  # type: ignore[arg-type]
                 reached[number] = torch.stack(self._step(index, batch))
+                sizes.append(len(index))
         found = reached.double().cpu()
         bad = (~torch.isfinite(found).all(dim=1)).nonzero()
         if len(bad):
             raise NotFinite(int(bad[0]), *found[int(bad[0])].tolist())
-        return found
+        return _mean(found, sizes)
 
     def output_of(self, inputs: Sequence[Tensor]) -> Tensor:  # (b, k)
         """Run the network, in half precision where that is asked for."""
@@ -95,27 +101,29 @@ class Stepper:
             output: Tensor = self.module(*inputs)
         return output.float() if isinstance(output, Tensor) else output
 
-    def _checked_each_step(self, plan: Sequence[Tensor]) -> Tensor:  # (steps, 2)
-        reached = []
-        for number, (index, batch) in enumerate(self.rows.batches(plan)):
+    def _checked_each_step(self, plan: Sequence[Tensor] | StreamPlan) -> Tensor:  # (2,)
+        reached, sizes = [], []
+        for number, (index, batch) in enumerate(self.rows.batches(plan)):  # type: ignore[arg-type]
             loss, penalty = (float(part) for part in self._step(index, batch))
             if not math.isfinite(loss + penalty):
                 raise NotFinite(number, loss, penalty)
             reached.append((loss, penalty))
-        return torch.tensor(reached, dtype=torch.float64)
+            sizes.append(len(index))
+        return _mean(torch.tensor(reached, dtype=torch.float64), sizes)
 
     def _step(self, index: Tensor, batch: TrainingRows) -> tuple[Tensor, Tensor]:
         output, imagined = self._outputs(index, batch)
         self.objective.check(output, batch.target)
-        loss = self.objective.loss(output, batch.target, batch.weights)
+        loss = self.objective.loss(output, batch.target, batch.weights, self.workers)
         penalty = loss.new_zeros(())
         # A penalty that reads its predictions refuses those that are not finite, in words that are not about training.
         if self.invariance is not None and not (self._reads_each_step and not math.isfinite(loss.detach())):
             predictions = self.objective.prediction(output)
             others = predictions[:0] if imagined is None else self.objective.prediction(imagined)
-            penalty = self.invariance.penalty(predictions, others, index, batch)
+            penalty = self.invariance.penalty(predictions, others, index, batch, self.workers)
         self.optimiser.zero_grad()
         (loss + self.settings.weight * penalty).backward()
+        self.workers.add_gradients(self.module.parameters())
         self.optimiser.step()
         return loss.detach(), penalty.detach()
 
@@ -156,3 +164,8 @@ class Stepper:
                 reached[number].copy_(self._reached)
             else:
                 reached[number] = torch.stack(self._step(index, rows.take(index)))
+
+
+def _mean(reached: Tensor, sizes: Sequence[int]) -> Tensor:  # (steps, 2) -> (2,)
+    weights = torch.tensor(sizes, dtype=torch.float64)
+    return weights @ reached / weights.sum().clamp_min(1)

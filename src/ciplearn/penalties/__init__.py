@@ -7,5 +7,6 @@ from ciplearn.penalties.hsic import HSIC
 from ciplearn.penalties.mmd import MMD
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.residual_hscic import ResidualHSCIC
+from ciplearn.penalties.streamed_operator import StreamedOperator
 
-__all__ = ["CIRCE", "HSCIC", "HSIC", "MMD", "Operator", "Penalty", "ResidualHSCIC", "Setting"]
+__all__ = ["CIRCE", "HSCIC", "HSIC", "MMD", "Operator", "Penalty", "ResidualHSCIC", "Setting", "StreamedOperator"]

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ciplearn._core.sampled_numbers import keys
+
 # Right-hand side (n, d) and conditioning variables (n, k); without any of the latter, k = 0.
 Pair = tuple[Tensor, Tensor]
 
@@ -38,7 +40,7 @@ class RowSample:
         numbers = np.arange(self.next, stop, dtype=np.uint64)
         self.next = stop
         if len(self._numbers) == self.size:
-            below = np.flatnonzero(_keys(numbers, self.seed) < _keys(self._numbers, self.seed).max())
+            below = np.flatnonzero(keys(numbers, self.seed) < keys(self._numbers, self.seed).max())
             if not len(below):
                 return
             chosen = torch.from_numpy(below).to(right.device)
@@ -55,14 +57,14 @@ class RowSample:
         order = np.argsort(self._numbers)
         right, given = joined(self._pieces)
         place = torch.from_numpy(order).to(right.device)
-        by_key = np.argsort(_keys(self._numbers[order], self.seed))
+        by_key = np.argsort(keys(self._numbers[order], self.seed))
         return SampledRows(right[place].double(), given[place].double(), torch.from_numpy(by_key).to(right.device))
 
     def _add(self, numbers: np.ndarray, pieces: list[Pair]) -> None:
         self._numbers = np.concatenate([self._numbers, numbers])
         self._pieces = [*self._pieces, *pieces]
         if len(self._numbers) > self.size:
-            kept = np.argpartition(_keys(self._numbers, self.seed), self.size)[: self.size]
+            kept = np.argpartition(keys(self._numbers, self.seed), self.size)[: self.size]
             right, given = joined(self._pieces)
             place = torch.from_numpy(kept).to(right.device)
             self._numbers, self._pieces = self._numbers[kept], [(right[place], given[place])]
@@ -99,11 +101,3 @@ class SampledRows:
 def joined(pieces: list[Pair]) -> Pair:
     """One pair of several, one below the other."""
     return torch.cat([right for right, _ in pieces]), torch.cat([given for _, given in pieces])
-
-
-def _keys(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """Scramble whole numbers of 64 bits, no two into the same one: the finaliser of SplitMix64 [steele2014]."""
-    keys = numbers + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))

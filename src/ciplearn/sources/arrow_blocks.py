@@ -47,7 +47,7 @@ class RayDataset(Source):
         import ray
 
         self.dataset, self.shown = dataset, "the Ray dataset"
-        count, blocks = ray.remote(num_cpus=0)(len), dataset.to_arrow_refs()
+        count, blocks = ray.remote(num_cpus=0)(_size), dataset.to_arrow_refs()
         self._blocks = list(zip(ray.get([count.remote(block) for block in blocks]), blocks, strict=True))
 
     @property
@@ -102,6 +102,10 @@ class RayBlock(Part):
         import ray
 
         yield from _numbered(ray.get(self.block).to_batches(rows), columns, labels, self.where)
+
+
+def _size(block: Any) -> int:
+    return len(block)
 
 
 def _numbered(batches: Any, columns: Sequence[str], labels: Collection[str], where: str) -> Iterator[pd.DataFrame]:

@@ -1,0 +1,241 @@
+"""Training rows in files, for tables beyond memory: read in blocks, shuffled within windows of many blocks.
+
+A file holds encoded rows as they are: per row its inputs, target and the variables of the independence, in single
+precision, one row after the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.files import whole_file
+from ciplearn._core.workers import ALONE, Workers
+from ciplearn.learning.rows import TrainingRows
+
+# Rows that are read in one go, from a place that is drawn.
+_BLOCK = 4096
+
+# Blocks that are shuffled together: a quarter of a million rows.
+_WINDOW = 64
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """How a row stands in a file.
+
+    Attributes
+    ----------
+    inputs, right, given : int
+        Numbers of each; 0 where there are none.
+    outputs : int or None
+        Columns of the target; None for a target of one dimension.
+    classes : bool
+        Whether the target holds classes.
+    """
+
+    inputs: int
+    outputs: int | None
+    classes: bool
+    right: int = 0
+    given: int = 0
+
+    @classmethod
+    def of(cls, rows: TrainingRows) -> Self:
+        """Read it off some rows."""
+        width = [0 if part is None else part.shape[1] for part in (rows.right, rows.given)]
+        outputs = None if rows.target.dim() == 1 else rows.target.shape[1]
+        return cls(rows.inputs[0].shape[1], outputs, not rows.target.is_floating_point(), *width)
+
+    @property
+    def widths(self) -> tuple[int, int, int, int]:
+        """Numbers of inputs, target, right and given."""
+        return self.inputs, self.outputs or 1, self.right, self.given
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row."""
+        return sum(self.widths)
+
+    def packed(self, rows: TrainingRows) -> Tensor:  # (n, width)
+        """Put a row's numbers beside each other."""
+        target = rows.target.reshape(len(rows), -1)
+        parts = [rows.inputs[0], target, *(part for part in (rows.right, rows.given) if part is not None)]
+        return torch.cat([part.float() for part in parts], dim=1)
+
+    def unpacked(self, numbers: Tensor) -> TrainingRows:  # (n, width)
+        """Take them apart again."""
+        inputs, target, right, given = numbers.split(self.widths, dim=1)
+        target = target[:, 0] if self.outputs is None else target
+        return TrainingRows(
+            (inputs,),
+            target.round().long() if self.classes else target,
+            right if self.right else None,
+            given if self.given else None,
+        )
+
+
+@dataclass(frozen=True)
+class StoredPart:
+    """Encoded rows in a file.
+
+    Attributes
+    ----------
+    path : str
+    n_rows, start : int
+        How many rows it has, and the number of the first among all rows.
+    layout : RowLayout
+    """
+
+    path: str
+    n_rows: int
+    start: int
+    layout: RowLayout
+
+    def read(self, first: int, count: int) -> Tensor:  # (count, width)
+        """Read some rows."""
+        size = self.layout.width
+        numbers = np.fromfile(self.path, dtype="<f4", count=count * size, offset=first * size * 4)
+        if len(numbers) != count * size:
+            raise InputError(f"{self.path} ends too early; it was cut short, prepare the rows anew.")
+        return torch.from_numpy(numbers.reshape(count, size))
+
+    def pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Right-hand side and conditioning variables, block by block: what a penalty is prepared on."""
+        for first in range(0, self.n_rows, _BLOCK):
+            rows = self.layout.unpacked(self.read(first, min(_BLOCK, self.n_rows - first)))
+            if rows.right is None:
+                raise InputError("Rows without a right-hand side have no penalty; name protected columns.")
+            yield rows.right, rows.right.new_zeros(len(rows), 0) if rows.given is None else rows.given
+
+
+def store(path: Path, pieces: Iterator[TrainingRows], layout: RowLayout) -> int:
+    """Write rows into a file that appears whole; return how many."""
+    n_rows = 0
+    with whole_file(path) as stream:
+        for rows in pieces:
+            stream.write(layout.packed(rows).numpy().astype("<f4", copy=False).tobytes())
+            n_rows += len(rows)
+    return n_rows
+
+
+@dataclass(frozen=True)
+class StreamedRows:
+    """Rows that are read from files while training goes on.
+
+    Attributes
+    ----------
+    parts : tuple of StoredPart
+    layout : RowLayout
+    place : torch.device
+        Where batches go.
+    """
+
+    parts: tuple[StoredPart, ...]
+    layout: RowLayout
+    place: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def __len__(self) -> int:
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches go."""
+        return self.place
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The first rows' inputs, to see how wide they are."""
+        return self._first().inputs
+
+    @property
+    def target(self) -> Tensor:
+        """The first rows' targets."""
+        return self._first().target
+
+    right = given = weights = None
+
+    def plan(self, batch_size: int, generator: torch.Generator, workers: Workers = ALONE) -> StreamPlan:
+        """Draw an epoch: each worker goes through its own blocks, in an order of its own."""
+        seed = int(torch.randint(2**62, (), generator=generator))
+        blocks = [
+            (place, first, min(_BLOCK, part.n_rows - first))
+            for place, part in enumerate(self.parts)
+            for first in range(0, part.n_rows, _BLOCK)
+        ]
+        return StreamPlan(tuple(blocks[workers.rank :: workers.size]), self._steps(batch_size), seed + workers.rank)
+
+    def batches(self, plan: StreamPlan) -> Iterator[tuple[Tensor, TrainingRows]]:
+        """Go through one's own rows: windows of blocks are read, shuffled, and cut into as many batches as planned."""
+        generator = torch.Generator().manual_seed(plan.seed)
+        order = torch.randperm(len(plan.blocks), generator=generator).tolist()
+        own = sum(count for _, _, count in plan.blocks)
+        waiting = torch.empty(0, self.layout.width)
+        start = 0
+        for step in range(plan.steps):
+            end = own * (step + 1) // plan.steps
+            while len(waiting) < end - start:
+                window, order = order[:_WINDOW], order[_WINDOW:]
+                read = [
+                    self.parts[place].read(first, count) for place, first, count in map(plan.blocks.__getitem__, window)
+                ]
+                fresh = torch.cat([waiting, *read])
+                waiting = fresh[torch.randperm(len(fresh), generator=generator)]
+            batch, waiting = waiting[: end - start], waiting[end - start :]
+            rows = self.layout.unpacked(batch.to(self.place))
+            yield torch.arange(start, end), rows
+            start = end
+
+    def take(self, index: Tensor) -> Self:
+        """Rows that stream have no positions."""
+        raise InputError("Rows that stream cannot be taken by position; hold them in memory.")
+
+    def to(self, device: torch.device) -> Self:
+        """Return the same rows with batches on another device."""
+        return replace(self, place=device)
+
+    def fingerprint(self) -> str:
+        """A digest of the layout and of the first rows of each file."""
+        digest = hashlib.sha256(repr(self.layout).encode())
+        for part in self.parts:
+            digest.update(f" {part.n_rows}".encode())
+            digest.update(part.read(0, min(part.n_rows, 16)).numpy().tobytes())
+        return digest.hexdigest()
+
+    def _first(self) -> TrainingRows:
+        part = next(part for part in self.parts if part.n_rows)
+        return self.layout.unpacked(part.read(0, min(part.n_rows, 16)).to(self.place))
+
+    def _steps(self, batch_size: int) -> int:
+        # The same for all workers, whatever share of the rows they have.
+        return max(1, math.ceil(len(self) / batch_size))
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """An epoch of one worker.
+
+    Attributes
+    ----------
+    blocks : tuple of (part, first row, rows)
+    steps : int
+        Batches to cut them into.
+    seed : int
+        Of the order.
+    """
+
+    blocks: tuple[tuple[int, int, int], ...]
+    steps: int
+    seed: int
+
+    def __len__(self) -> int:
+        return self.steps

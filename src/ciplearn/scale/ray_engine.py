@@ -1,0 +1,197 @@
+"""The engine of a Ray cluster, which may be this machine: tasks for independent work, actors for a training.
+
+What a worker had when it was lost is done again: a task as often as needed, a training from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from ciplearn._core.engine import Engine, Item, Result
+from ciplearn._core.errors import CiplearnError, InputError, MissingDependencyError
+from ciplearn._core.numbers import whole
+from ciplearn._core.workers import ProcessGroup, Workers
+
+# Results that wait for an earlier one, per worker: no worker is idle, and results do not pile up.
+_WAITING = 8
+
+# How often a training is begun anew before it is given up: more than that is no accident.
+_MOST_RESTARTS = 20
+
+# How long a worker waits for the others to come.
+_PATIENCE = timedelta(minutes=10)
+
+
+class RayEngine(Engine):
+    """Workers of a Ray cluster.
+
+    Parameters
+    ----------
+    workers : int
+        How many work at a time.
+    address : str, optional
+        Of a cluster that runs; by default the one that this program has started, or a new one on this machine.
+    gpus : float
+        Devices per worker of a training; 0 trains on CPUs.
+    scratch : path, optional
+        A folder that all nodes see: encoded rows and checkpoints are kept there while a job runs. On one machine the
+        system's folder for such files does.
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        address: str | None = None,
+        *,
+        gpus: float = 0.0,
+        scratch: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.scratch = None if scratch is None else os.fspath(scratch)
+        self.workers = whole(workers, "workers", minimum=1)
+        self.address, self.gpus = address, gpus
+        self._ray = _started(self.workers, address)
+        cpus = self._ray.cluster_resources().get("CPU", 0)
+        if cpus < self.workers:
+            raise InputError(
+                f"{self.workers} workers were asked for, but the cluster has {cpus:g} CPUs; ask for fewer, or add "
+                f"nodes."
+            )
+        devices = self._ray.cluster_resources().get("GPU", 0)
+        if devices < gpus * self.workers:
+            raise InputError(
+                f"{self.workers} workers with {gpus:g} GPUs each were asked for, but the cluster's nodes have "
+                f"{devices:g} in all; add nodes with a GPU, or train on CPUs."
+            )
+
+    def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Send items to tasks, a few ahead; results come in the order of the items."""
+        task = self._ray.remote(num_cpus=1, max_retries=-1)(_alone_on_a_core)
+        shared = self._ray.put(work)
+        running: dict[Any, int] = {}
+        done: dict[int, Any] = {}
+        sent = 0
+        for place in range(len(items)):
+            while place not in done:
+                # Results that wait for their turn are few: a slow item holds the others back.
+                while sent < len(items) and len(running) < self.workers and len(done) < _WAITING * self.workers:
+                    running[task.remote(shared, items[sent])] = sent
+                    sent += 1
+                (ready,), _ = self._ray.wait(list(running))
+                done[running.pop(ready)] = self._fetched(ready)
+            yield done.pop(place)
+
+    def train(self, task: Callable[[Workers], Result]) -> Result:
+        """Run a task in as many actors as there are workers; when one is lost, all begin anew."""
+        shared = self._ray.put(task)
+        for _ in range(_MOST_RESTARTS):
+            actor = self._ray.remote(num_cpus=1, num_gpus=self.gpus)(_Trainer)
+            actors = [actor.remote() for _ in range(self.workers)]
+            try:
+                where = self._fetched(actors[0].address.remote())
+                running = [
+                    one.run.remote(shared, rank, self.workers, where, self.gpus > 0) for rank, one in enumerate(actors)
+                ]
+                return self._first_of(running)
+            except (self._ray.exceptions.RayActorError, _OthersLost):
+                continue
+            finally:
+                for one in actors:
+                    self._ray.kill(one)
+        raise InputError(
+            f"The training lost a worker {_MOST_RESTARTS} times; look at the memory of the nodes, then run it again."
+        )
+
+    def _first_of(self, running: list[Any]) -> Any:
+        """The first worker's result, after all have ended; a loss is noticed at once, whoever it is."""
+        left = list(running)
+        while left:
+            done, left = self._ray.wait(left)
+            for one in done:
+                self._fetched(one)
+        return self._fetched(running[0])
+
+    def _fetched(self, reference: Any) -> Any:
+        """The result; an error of ours as it was raised."""
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, CiplearnError):
+                raise cause from None
+            if _is_about_others(cause):
+                raise _OthersLost from error
+            raise
+
+
+class _OthersLost(Exception):  # noqa: N818 - a state of the cluster, told to the engine
+    """A worker cannot reach another one."""
+
+
+class _Trainer:
+    """One worker of a training."""
+
+    def address(self) -> str:
+        """Where the first worker can be met."""
+        import ray
+
+        host = ray.util.get_node_ip_address()
+        with socket.socket() as free:
+            free.bind(("", 0))
+            return f"tcp://{host}:{free.getsockname()[1]}"
+
+    def run(self, task: Callable[[Workers], Any], rank: int, size: int, where: str, on_device: bool) -> Any:
+        """Meet the others and train; only the first one answers."""
+        import torch
+        import torch.distributed as distributed
+
+        torch.set_num_threads(1)
+        backend = "nccl" if on_device else "gloo"
+        distributed.init_process_group(backend, where, rank=rank, world_size=size, timeout=_PATIENCE)
+        try:
+            result = task(ProcessGroup())
+            distributed.barrier()
+        finally:
+            distributed.destroy_process_group()
+        return result if rank == 0 else None
+
+
+def _alone_on_a_core(work: Callable[[Item], Result], item: Item) -> Result:
+    import torch
+
+    # Ray gives a task one core; more threads would fight for it.
+    torch.set_num_threads(1)
+    return work(item)
+
+
+def _is_about_others(error: BaseException) -> bool:
+    """Whether torch.distributed says that another process is gone."""
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and any(
+        sign in text for sign in ("connection closed", "connection reset", "connection refused", "gloo", "nccl", "peer")
+    )
+
+
+def _started(workers: int, address: str | None) -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingDependencyError(
+            "This engine needs Ray, which is not installed; pip install 'ciplearn[ray]'."
+        ) from error
+    if ray.is_initialized():
+        return ray
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is not None:
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise InputError(f"No Ray cluster answers at {address!r}; start one with ray start --head.") from error
+        return ray
+    # Reports of use are never sent.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(num_cpus=max(workers, os.cpu_count() or 1), include_dashboard=False, **quiet)
+    return ray

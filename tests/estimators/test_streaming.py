@@ -1,0 +1,123 @@
+"""A fit on files equals a fit on the same rows in memory, within what shuffles leave open."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ciplearn import CausalGraph, CIPClassifier, CIPRegressor
+from ciplearn._core.engine import OneProcess
+from ciplearn._core.errors import InputError
+from ciplearn.estimators.streaming import prepare_stream
+from ciplearn.sources import TableFiles
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+GRAPH = CausalGraph.from_text("S -> A, A -> L, S -> L, L -> Y, A -> Y, S -> Y")
+SETTINGS = {"graph": GRAPH, "outcome": "Y", "protected": ["A"], "random_state": 0, "device": "cpu"}
+
+
+def table(n=4000, seed=0):
+    generator = np.random.default_rng(seed)
+    s, u = generator.normal(size=(2, n))
+    a = 0.7 * s + generator.normal(size=n)
+    level = a + s + 0.3 * generator.normal(size=n)
+    y = level - 0.5 * a + s + 0.3 * u
+    return pd.DataFrame({"S": s, "A": a, "L": level, "Y": y})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("rows")
+    frame = table()
+    for number, start in enumerate(range(0, len(frame), 1000)):
+        part = frame.iloc[start : start + 1000]
+        part.to_parquet(place / f"{number}.parquet", index=False)
+        part.to_csv(place / f"{number}.csv", index=False)
+    return place
+
+
+def r2(model, frame):
+    return model.score(frame.drop(columns="Y"), frame["Y"])
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_fit_on_files_learns_what_a_fit_in_memory_learns(folder, ending):
+    frame, fresh = table(), table(1000, seed=1)
+    memory = CIPRegressor(**SETTINGS, gamma=1.0, epochs=25).fit(frame.drop(columns="Y"), frame["Y"])
+    streamed = CIPRegressor(**SETTINGS, gamma=1.0, epochs=25).fit(str(folder / f"*.{ending}"))
+    assert streamed.encoding_.names == memory.encoding_.names
+    for own, other in zip(streamed.encoding_.columns, memory.encoding_.columns, strict=True):
+        assert (own.low, own.high) == pytest.approx((other.low, other.high))
+    assert streamed.target_spread_ == pytest.approx(memory.target_spread_)
+    assert streamed.gamma_scale_ == pytest.approx(memory.gamma_scale_, rel=0.1)
+    error, other = 1 - r2(streamed, fresh), 1 - r2(memory, fresh)
+    assert error == pytest.approx(other, rel=0.05)
+    value, same = (model.penalty_value(fresh.drop(columns="Y")) for model in (streamed, memory))
+    assert value == pytest.approx(same, rel=0.3)
+
+
+def test_the_same_files_give_the_same_model(folder):
+    first, second = (
+        CIPRegressor(**SETTINGS, gamma=1.0, epochs=2, early_stopping=True).fit(folder / "*.parquet") for _ in range(2)
+    )
+    fresh = table(50, seed=2).drop(columns="Y")
+    np.testing.assert_array_equal(first.predict(fresh), second.predict(fresh))
+    assert "validation" in first.history_[0]
+
+
+def test_rows_left_out_or_held_out_are_not_stored(folder, tmp_path):
+    model = CIPRegressor(**SETTINGS, early_stopping=True, validation_fraction=0.1)
+    prepared = prepare_stream(
+        model, TableFiles.matching(folder / "*.parquet"), None, OneProcess(), tmp_path, np.arange(3500, 4000)
+    )
+    assert len(prepared.validation.rows) == 400
+    assert len(prepared.rows) == 4000 - 400 - 500
+    assert prepared.invariance.n_rows == len(prepared.rows)
+
+
+def test_classes_are_read_off_all_files(tmp_path):
+    frame = table(1500)
+    labels = pd.cut(frame["Y"], 3, labels=["low", "middle", "high"]).astype(str)
+    frame["L"] = np.where(frame["L"] > 0, "up", "down")
+    for number in range(3):
+        part = frame.assign(Y=labels).iloc[number * 500 : (number + 1) * 500]
+        part.sort_values("Y").to_csv(tmp_path / f"{number}.csv", index=False)
+    model = CIPClassifier(**SETTINGS, gamma=0.0, epochs=20).fit(tmp_path)
+    assert model.classes_.tolist() == ["high", "low", "middle"]
+    assert model.score(frame.drop(columns="Y"), labels) > 0.7
+
+
+def test_gaps_are_dropped_filled_or_named(folder, tmp_path):
+    frame = table(1000)
+    frame.loc[5, "L"] = np.nan
+    frame.iloc[:500].to_csv(tmp_path / "0.csv", index=False)
+    frame.iloc[500:].to_csv(tmp_path / "1.csv", index=False)
+    with pytest.raises(InputError, match=r"0\.csv misses a value of 'L' in row 6"):
+        CIPRegressor(**SETTINGS, epochs=1).fit(tmp_path)
+    for policy, kept in (("drop", 999), ("impute", 1000)):
+        (tmp_path / policy).mkdir()
+        model = CIPRegressor(**SETTINGS, missing=policy)
+        source = TableFiles.matching(tmp_path / "*.csv")
+        prepared = prepare_stream(model, source, None, OneProcess(), tmp_path / policy)
+        assert len(prepared.rows) == kept
+    median = {column.name: column.median for column in model.encoding_.columns}["L"]
+    assert abs((frame["L"] < median).mean() - 0.5) < 0.01
+
+
+REFUSED = {
+    "no outcome": (lambda place: CIPRegressor().fit(place), "y is the name of the outcome"),
+    "unknown outcome": (lambda place: CIPRegressor(**SETTINGS).fit(place, "income"), "no column of the table"),
+    "weights": (lambda place: CIPRegressor(**SETTINGS).fit(place, sample_weight=[1.0]), "without sample_weight"),
+    "each batch": (lambda place: CIPRegressor(**SETTINGS, prepare_once=False).fit(place), "prepared once"),
+    "no such file": (lambda place: CIPRegressor(**SETTINGS).fit(str(place) + "x"), "There is no file"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_stream_is_refused_in_one_sentence(folder, name):
+    call, message = REFUSED[name]
+    if name != "no such file":
+        (only,) = list(folder.glob("0.parquet"))
+        folder = only
+    with pytest.raises(InputError, match=message):
+        call(folder)

@@ -1,0 +1,135 @@
+"""What two Ray workers find is what one process finds, also where a worker is killed."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ciplearn import CIPRegressor, Gaussian, ResidualHSCIC
+from ciplearn._core.engine import OneProcess
+from ciplearn._core.errors import InputError
+from ciplearn.sources import open_source
+from tests.estimators.test_streaming import SETTINGS, table
+from tests.penalties.test_streamed_operator import parts_of, rows, value_and_gradient
+
+pytest.importorskip("ray", reason="Ray is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("rows")
+    frame = table()
+    for number, start in enumerate(range(0, len(frame), 1000)):
+        frame.iloc[start : start + 1000].to_parquet(place / f"{number}.parquet", index=False)
+    return place
+
+
+@dataclass(frozen=True)
+class KilledOnce:
+    """Ends its process with SIGKILL where a file is not there yet, and does its work from then on."""
+
+    flag: Path
+
+    def __call__(self, item):
+        if item == 3 and not self.flag.exists():
+            self.flag.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item**2
+
+
+def test_results_come_in_order_and_a_killed_task_is_done_again(engine, tmp_path):
+    flag = tmp_path / "killed"
+    assert list(engine.each(KilledOnce(flag), range(8))) == [item**2 for item in range(8)]
+    assert flag.exists()
+
+
+def test_operator_of_two_workers_is_that_of_one_process(engine):
+    right, given = rows()
+    parts = parts_of(right, given, (700, 2000, 4000))
+    penalty = ResidualHSCIC(kernel=Gaussian(0.5))
+    alone, shared = penalty.prepare_parts(parts), penalty.prepare_parts(parts, engine)
+    y_hat = (right + given)[:200].double()
+    value, gradient = value_and_gradient(lambda y: alone(y, right[:200], given[:200]), y_hat)
+    again, steps = value_and_gradient(lambda y: shared(y, right[:200], given[:200]), y_hat)
+    assert float(again) == pytest.approx(float(value), rel=1e-6)
+    assert float((steps - gradient).norm() / gradient.norm()) < 1e-6
+
+
+def test_a_ray_dataset_is_a_table_that_streams(engine, folder):
+    import ray.data
+
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    source = open_source(ray.data.read_parquet(str(folder)))
+    parts = source.parts()
+    assert source.names == ("S", "A", "L", "Y")
+    assert sum(part.n_rows for part in parts) == 4000
+    sums = engine.each(_sum_of_outcomes, parts)
+    assert sum(sums) == pytest.approx(table()["Y"].sum())
+
+
+def _sum_of_outcomes(part):
+    return sum(float(chunk["Y"].sum()) for chunk in part.chunks(["Y"]))
+
+
+def test_a_bad_file_is_named_by_the_worker_that_reads_it(engine, tmp_path):
+    frame = table(300)
+    frame.to_csv(tmp_path / "0.csv", index=False)
+    frame.drop(columns="L").to_csv(tmp_path / "1.csv", index=False)
+    with pytest.raises(InputError, match=r"1\.csv lacks the column 'L'") as error:
+        CIPRegressor(**SETTINGS, epochs=1).fit(tmp_path, engine=engine)
+    assert "\n" not in str(error.value)
+
+
+class DiesOnce(torch.nn.Module):
+    """A network whose process is killed once, in the fifth of eight epochs."""
+
+    def __init__(self, flag):
+        super().__init__()
+        self.flag, self.calls = flag, 0
+        torch.manual_seed(0)
+        self.layers = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+
+    def forward(self, inputs):
+        self.calls += self.training
+        if self.training and not Path(self.flag).exists():
+            # Slow enough to leave a checkpoint.
+            time.sleep(0.08)
+            if self.calls == 70:
+                Path(self.flag).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return self.layers(inputs)
+
+
+@pytest.mark.slow
+def test_a_training_that_loses_a_worker_ends_as_one_that_does_not(engine, folder, tmp_path):
+    settings = {**SETTINGS, "gamma": 1.0, "epochs": 8, "batch_size": 256}
+    killed, spared = tmp_path / "killed", tmp_path / "spared"
+    spared.touch()
+    found = [
+        CIPRegressor(**settings, module=DiesOnce(str(flag))).fit(folder, engine=engine) for flag in (killed, spared)
+    ]
+    assert killed.exists()
+    # It went on from its checkpoint, not from the beginning.
+    assert found[0].module_.calls < found[1].module_.calls
+    fresh = table(1000, seed=1)
+    errors = [1 - model.score(fresh.drop(columns="Y"), fresh["Y"]) for model in found]
+    assert errors[0] == pytest.approx(errors[1], rel=1e-5)
+    assert len(found[0].history_) == 8
+    alone = CIPRegressor(**settings, module=DiesOnce(str(spared))).fit(folder, engine=OneProcess())
+    assert errors[0] == pytest.approx(1 - alone.score(fresh.drop(columns="Y"), fresh["Y"]), rel=0.02)
+    assert not any(np.isnan(error) for error in errors)
+
+
+def test_more_workers_than_cores_are_refused(engine):
+    from ciplearn.scale import RayEngine
+
+    with pytest.raises(InputError, match="64 workers were asked for, but the cluster has"):
+        RayEngine(workers=64)
+    with pytest.raises(InputError, match="add nodes with a GPU"):
+        RayEngine(workers=2, gpus=1)
