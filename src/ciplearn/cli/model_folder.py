@@ -200,7 +200,8 @@ def write_folder(
         # The model itself is one of them, unless it was trained once more.
         name = _ITSELF if trials[point.gamma] is model else f"trials/{place:02d}"
         if name != _ITSELF:
-            save_model(trials[point.gamma], folder / name, dict(point.measures))
+            # What imagined their rows is kept once, with the model.
+            save_model(trials[point.gamma], folder / name, dict(point.measures), counterfactuals=False)
         listed.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
     said = {"format": _FORMAT, **training, "trials": listed, "scores": dict(scores)}
     text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)

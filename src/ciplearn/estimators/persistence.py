@@ -32,9 +32,9 @@ from ciplearn._core.files import checksum, finish_folder, listed_folder, read_li
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
-from ciplearn.estimators.imagining import checked_models
+from ciplearn.estimators.kept_models import read_models, write_models
+from ciplearn.estimators.model_card import card
 from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, Perceptron, network_of
-from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE, NO_ROUTE
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.learning.settings import chosen_device
@@ -85,6 +85,8 @@ def save_model(
     folder: str | os.PathLike[str],
     scores: dict[str, float] | None = None,
     overwrite: bool = True,
+    *,
+    counterfactuals: bool = True,
 ) -> Path:
     """Write a fitted model; the folder appears whole or not at all.
 
@@ -98,6 +100,9 @@ def save_model(
         What to say about the model on its card.
     overwrite : bool
         Whether a saved model may be replaced.
+    counterfactuals : bool
+        Whether causal models that imagined the training rows are written too, each by its own ``save``. One that cannot
+        be written as data is named all the same.
     """
     kind = type(model).__name__
     if kind not in _CLASSES or not hasattr(model, "module_"):
@@ -109,16 +114,22 @@ def save_model(
         raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got a {kind}; {advice}.")
     target = _as_path(folder)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
-    description = json.dumps(_described(model, weights, scores or {}), indent=2, ensure_ascii=False, default=_plain)
+    described = _described(model, weights, scores or {})
     with listed_folder(target, overwrite=overwrite) as fresh:
+        described["counterfactuals"] = write_models(model, fresh, files=counterfactuals)
+        description = json.dumps(described, indent=2, ensure_ascii=False, default=_plain)
         (fresh / _WEIGHTS).write_bytes(weights)
         (fresh / _DESCRIPTION).write_text(description, encoding="utf-8")
-        (fresh / _README).write_text(_card(json.loads(description)), encoding="utf-8")
+        (fresh / _README).write_text(card(json.loads(description)), encoding="utf-8")
     return target
 
 
 def load_model(
-    folder: str | os.PathLike[str], module: nn.Module | Callable[[], nn.Module] | None = None, device: str = "cpu"
+    folder: str | os.PathLike[str],
+    module: nn.Module | Callable[[], nn.Module] | None = None,
+    device: str = "cpu",
+    *,
+    counterfactuals: Callable[[Path], Any] | None = None,
 ) -> CIPEstimator:
     """Read a model that `save_model` has written.
 
@@ -128,6 +139,9 @@ def load_model(
     module : torch.nn.Module, or a function that returns one, optional
         A network of the same architecture, for a model that was trained with its own ``module``.
     device : str
+    counterfactuals : callable, optional
+        Reads the causal model that imagined the training rows from its file, such as ``EstimatedModel.load``. A model
+        predicts without it; it is needed to fit again by the same route.
     """
     place = chosen_device(device)
     description, weights = _read(_as_path(folder))
@@ -136,6 +150,8 @@ def load_model(
         model = _restored(description)
         model.module_ = _network(description["network"], own, weights, Path(folder)).to(place).eval()
         _dry_run(model)
+        if counterfactuals is not None:
+            model.counterfactuals = read_models(_as_path(folder), description["counterfactuals"], counterfactuals)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
         if isinstance(error, CiplearnError):
             raise
@@ -191,7 +207,6 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "graph": None if model.graph is None else json.loads(model.graph.to_json()),
         "roles": model.roles_.to_dict(),
         "route": model.route_,
-        "counterfactuals": _said_of_models(model),
         "encoding": to_spec(model.encoding_),
         "statement_encodings": to_spec(model.statement_encodings_),
         "columns": [str(name) for name in getattr(model, "array_names_", getattr(model, "feature_names_in_", ()))],
@@ -205,15 +220,6 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "scores": scores,
         "weights_sha256": checksum(weights),
     }
-
-
-def _said_of_models(model: CIPEstimator) -> list[str]:
-    """What made the imagined rows, in words: a saved model predicts without them."""
-    if model.route_ != COUNTERFACTUAL:
-        return []
-    if model.counterfactuals is None:
-        return ["worlds that were passed to fit"]
-    return [str(one) for one in checked_models(model.counterfactuals)]
 
 
 def _architecture(network: nn.Module) -> dict[str, Any]:
@@ -358,40 +364,3 @@ def from_spec(spec: Any) -> Any:
         raise InputError(
             f"The model file describes {spec['kind']} in a way that does not fit; it was changed."
         ) from error
-
-
-def _card(description: dict[str, Any]) -> str:
-    """A short card that says what a saved model is, as Markdown."""
-    roles, gamma = description["roles"], description["gamma"]
-    lines = [f"# {description['class']}", "", f"Predicts from: {', '.join(roles['inputs'])}.", ""]
-    weight = f"at gamma = {gamma:g} (a plain weight of {gamma * description['gamma_scale']:.3g})"
-    if description["route"] == NO_ROUTE:
-        lines.append("Trained without a penalty: nothing was done for counterfactual invariance.")
-    elif description["route"] == LINE:
-        share = description["network"]["share"]
-        lines += [
-            f"A straight line: the predictor from what {', '.join(roles['protected'])} leaves alone, moved towards an "
-            f"unconstrained one. It keeps {share:.1%} of the latter's variance of counterfactuals, if the graph is "
-            f"right.",
-        ]
-    elif description["route"] == COUNTERFACTUAL:
-        lines += [
-            f"Trained with a penalty on the variance of predictions had {', '.join(roles['protected'])} been "
-            f"different, {weight}, on rows imagined by {'; '.join(description['counterfactuals'])}.",
-            "",
-            "Such a predictor is as invariant as the causal model is right. Audit it before relying on it.",
-        ]
-    else:
-        stated = roles["statements"][0]
-        given = f" given {', '.join(stated['given'])}" if stated["given"] else ""
-        lines += [
-            f"Trained with a penalty on dependence of the prediction on {', '.join(stated['right'])}{given}, {weight}.",
-            "",
-            "A penalty makes dependence small, not zero, and the step from independence to counterfactual invariance "
-            "rests on the causal graph. Audit the model before relying on it.",
-        ]
-    if description["scores"]:
-        lines += ["", "| measure | value |", "|---|---|"]
-        lines += [f"| {name} | {value:.4g} |" for name, value in description["scores"].items()]
-    versions = ", ".join(f"{name} {version}" for name, version in description["versions"].items())
-    return "\n".join([*lines, "", f"Saved with {versions}. Load with `ciplearn.load_model(folder)`.", ""])

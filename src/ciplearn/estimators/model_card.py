@@ -1,0 +1,51 @@
+"""The card of a saved model: what it is, how it came about and what it rests on, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE, NO_ROUTE
+
+
+def card(description: dict[str, Any]) -> str:
+    """A short card that says what a saved model is, as Markdown."""
+    roles, gamma = description["roles"], description["gamma"]
+    lines = [f"# {description['class']}", "", f"Predicts from: {', '.join(roles['inputs'])}.", ""]
+    weight = f"at gamma = {gamma:g} (a plain weight of {gamma * description['gamma_scale']:.3g})"
+    if description["route"] == NO_ROUTE:
+        lines.append("Trained without a penalty: nothing was done for counterfactual invariance.")
+    elif description["route"] == LINE:
+        share = description["network"]["share"]
+        lines += [
+            f"A straight line: the predictor from what {', '.join(roles['protected'])} leaves alone, moved towards an "
+            f"unconstrained one. It keeps {share:.1%} of the latter's variance of counterfactuals, if the graph is "
+            f"right.",
+        ]
+    elif description["route"] == COUNTERFACTUAL:
+        lines += [
+            f"Trained with a penalty on the variance of predictions had {', '.join(roles['protected'])} been "
+            f"different, {weight}, on rows imagined by {_imagined_by(description)}.",
+            "",
+            "Such a predictor is as invariant as the causal model is right. Audit it before relying on it, under a "
+            "model of other rows: the one that it was trained with does not judge it.",
+        ]
+    else:
+        stated = roles["statements"][0]
+        given = f" given {', '.join(stated['given'])}" if stated["given"] else ""
+        lines += [
+            f"Trained with a penalty on dependence of the prediction on {', '.join(stated['right'])}{given}, {weight}.",
+            "",
+            "A penalty makes dependence small, not zero, and the step from independence to counterfactual invariance "
+            "rests on the causal graph. Audit the model before relying on it.",
+        ]
+    if description["scores"]:
+        lines += ["", "| measure | value |", "|---|---|"]
+        lines += [f"| {name} | {value:.4g} |" for name, value in description["scores"].items()]
+    versions = ", ".join(f"{name} {version}" for name, version in description["versions"].items())
+    return "\n".join([*lines, "", f"Saved with {versions}. Load with `ciplearn.load_model(folder)`.", ""])
+
+
+def _imagined_by(description: dict[str, Any]) -> str:
+    return "; ".join(
+        one["said"] + (f" (kept in `{one['file']}`)" if one["file"] else "") for one in description["counterfactuals"]
+    )
