@@ -23,13 +23,12 @@ from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import GraphError, InputError, NumericalError
 from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
-from ciplearn._core.workers import Workers
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
 from ciplearn.estimators.networks import Constant, LineNetwork
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
-from ciplearn.learning import DatasetRows, Fit, Objective, Rows, TrainingRows, TrainingSettings, Validation, train
+from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
 from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.invariance import (
     BatchDependence,
@@ -40,6 +39,7 @@ from ciplearn.learning.invariance import (
     Worst,
 )
 from ciplearn.learning.settings import chosen_device
+from ciplearn.learning.training_task import TrainingTask
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
@@ -117,7 +117,7 @@ class Prepared:
         validation = self.validation
         if validation is not None and invariance is None:
             validation = Validation(validation.rows)
-        task = _Training(
+        task = TrainingTask(
             estimator.module_,
             self.rows,
             estimator._objective(),
@@ -201,33 +201,6 @@ class Prepared:
             one.gamma_, one.gamma_scale_ = own.gamma, self.gamma_scale
             one.history_ = ({"loss": loss},)
         return fitted
-
-
-@dataclass(frozen=True)
-class _Training:
-    """A training as it is sent to workers."""
-
-    module: nn.Module
-    rows: Rows
-    objective: Objective
-    settings: TrainingSettings
-    invariance: Invariance | None
-    validation: Validation | None
-    checkpoint: Any
-    progress: bool
-
-    def __call__(self, workers: Workers) -> Fit:
-        return train(
-            self.module,
-            self.rows,
-            self.objective,
-            self.settings,
-            self.invariance,
-            self.validation,
-            checkpoint=self.checkpoint,
-            progress=self.progress,
-            workers=workers,
-        )
 
 
 def prepare(
