@@ -48,7 +48,7 @@ PAPER_HIDDEN = (20,)
 # Draws of PSCF's own latents that each of its answers averages over.
 PATH_DRAWS = 10
 
-# Where baselines are trained: small networks are quicker on processes than one by one on a device.
+# Where processes train: small networks are quicker there than one by one on a device.
 _BESIDE = "cpu"
 
 # The causes of marital status, education and work that nobody has observed.
@@ -152,7 +152,8 @@ class Trial:
         if method in BASELINES:
             return self._measured([{"method": method, "seed": seed} for seed in self.seeds], self._baseline(method))
         if method == AUTO:
-            return self._auto()
+            chosen, model = self._made[2]
+            return self._measured([{"method": AUTO, "setting": chosen, "seed": self.conditions.seed}], [model])
         return self._line() if method == LINE else self._penalised(method)
 
     @property
@@ -175,16 +176,6 @@ class Trial:
                 names.append({"method": LINE, "setting": f"{share:.0%} kept", "share": share, "seed": seed})
                 models.append(one)
         return self._measured(names, models)
-
-    def _auto(self) -> pd.DataFrame:
-        """Let the library choose, by rows of its own choice among those that train."""
-        rows = _sample(self.split.train, self.settings.auto_rows, self.conditions.seed)
-        found = compare_routes(
-            self._estimator(INDEPENDENCE), self.split.seen(rows), rows[OUTCOME], random_state=self.conditions.seed
-        )
-        found.model.module_ = found.model.module_.cpu()
-        name = {"method": AUTO, "setting": found.chosen, "seed": self.conditions.seed}
-        return self._measured([name], [found.model])
 
     def _stacked(self, method: str, pairs: Sequence[tuple[float, int]]) -> list[Any]:
         # One stack also on a CPU: steps of networks this small are mostly overhead, which they share.
@@ -219,12 +210,12 @@ class Trial:
         return self._made[1]
 
     def _baseline(self, name: str) -> list[Any]:
-        start = 2 + len(self.seeds) * BASELINES.index(name)
+        start = 3 + len(self.seeds) * BASELINES.index(name)
         return self._made[start : start + len(self.seeds)]
 
     @cached_property
     def _made(self) -> list[Any]:
-        """Both causal models, then every baseline with every seed."""
+        """Both causal models, what the library chooses, then every baseline with every seed."""
         return list(self._beside)
 
     @cached_property
@@ -235,6 +226,7 @@ class Trial:
         tasks = [
             delayed(estimated_model)(self.split.train, latent, seed),
             delayed(estimated_model)(self.split.judging, latent, seed + 1),
+            delayed(_chosen)(self._estimator(INDEPENDENCE), _sample(self.split.train, own.auto_rows, seed), seed),
             *(delayed(_fit)(name, own.training, one, self.split.train) for name in BASELINES for one in self.seeds),
         ]
         made: Iterable[Any] = Parallel(n_jobs=self.conditions.jobs, return_as="generator")(tasks)
@@ -275,6 +267,13 @@ def scores(model: Any, split: Split) -> dict[str, float]:
         "balanced_accuracy": float(balanced_accuracy_score(truth, said)),
         "auc": float(roc_auc_score(truth, probability)),
     }
+
+
+def _chosen(estimator: CIPClassifier, rows: pd.DataFrame, seed: int) -> tuple[str, Any]:
+    """Let the library compare routes on some of the rows that train, and return the name and the model it takes."""
+    torch.set_num_threads(1)
+    found = compare_routes(estimator.set_params(device=_BESIDE), Split.seen(rows), rows[OUTCOME], random_state=seed)
+    return found.chosen, found.model
 
 
 def _fit(name: str, training: Training, seed: int, rows: pd.DataFrame) -> Any:
