@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 _GRID = "#d8dce2"
 _BASELINE_COLOURS, _BASELINE_MARKERS = (
-    ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f"),
-    ("^", "D", "v", "P", "X"),
+    ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f", "#2a8c8c"),
+    ("^", "D", "v", "P", "X", "*"),
 )
 
 

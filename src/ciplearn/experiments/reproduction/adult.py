@@ -178,6 +178,11 @@ def _notes(settings: AdultSettings) -> tuple[str, ...]:
         f"The independence route enforces {statement}. An exact optimum is a function of race and native country "
         "alone, and these say little about income: there every predictor is about as accurate as always saying the "
         "commoner class, CF1 included. So accuracy alone says little, and balanced accuracy and AUC stand beside it.",
+        "Sentences of the paper that could not fail are restated. That accuracy is kept at VCF ≈ 0 asks for balanced "
+        "accuracy above that of the commoner class; a better VCF than the naive predictor's asks for an AUC on par; "
+        "that some gamma beats a baseline is judged by a test that counts the gammas.",
+        "Shrinking a predictor leaves AUC alone and lowers VCF, so that AUC against VCF flatters the straight line, "
+        "which shrinks. It lowers neither relative nor flips at an equal rate.",
         "Counterfactuals come from estimated models; nothing in the data confirms them. The one that the "
         "counterfactual route trains with is estimated on training rows, the one that judges on test rows, and the two "
         "share no row. Predictor and autoencoders share no parameters, so that training them jointly, as the paper "
