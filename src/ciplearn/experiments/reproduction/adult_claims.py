@@ -12,7 +12,7 @@ import pandas as pd
 
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
 from ciplearn.experiments.reproduction.adult_models import FIRST_LEVEL, NAIVE, PATHS, PENALISED, THIRD_LEVEL
-from ciplearn.experiments.reproduction.statistics import LEVEL, clearly_below
+from ciplearn.experiments.reproduction.statistics import LEVEL, clearly_below, counted
 from ciplearn.experiments.reproduction.study import Claim
 
 # Drawn before looking: a VCF of at most this share of the unconstrained one is "about zero" ...
@@ -78,7 +78,7 @@ def _beats_naive(own: pd.DataFrame, naive: pd.DataFrame, method: str) -> Claim:
     ratio = float(best["vcf"].mean() / naive["vcf"].mean())
     statistic = (
         f"least VCF at an AUC of at least {least:.4f}: {ratio:.0%} of the naive one at gamma {gamma:g} (below by "
-        f"Welch's test, level {LEVEL:.0%} shared by {len(groups)} gammas)"
+        f"Welch's test, level {LEVEL:.0%} shared by {counted(len(groups))})"
     )
     holds = clearly_below(best["vcf"], naive["vcf"], LEVEL / len(groups))
     return Claim(claim, statistic, holds, method, ratio)
@@ -98,9 +98,9 @@ def _dominates(own: pd.DataFrame, baseline: pd.DataFrame, claim: str, method: st
     best = f"best AUC at no more VCF differs by {gap:+.4f}" if below else "no gamma has as little VCF"
     listed = ", ".join(f"{gamma:g}" for gamma in better) or "none"
     statistic = (
-        f"gammas with a lower VCF and a higher AUC by Welch's test, level {LEVEL:.0%} shared by {len(groups)} gammas: "
-        f"{listed} (at least one; {best}; the baseline has AUC {baseline['auc'].mean():.4f} and VCF "
-        f"{baseline['vcf'].mean():.2e})"
+        f"gammas with a lower VCF and a higher AUC by Welch's test, level {LEVEL:.0%} shared by "
+        f"{counted(len(groups))}: {listed} (at least one; {best}; the baseline has AUC {baseline['auc'].mean():.4f} "
+        f"and VCF {baseline['vcf'].mean():.2e})"
     )
     return Claim(claim, statistic, bool(better), method, gap)
 
@@ -132,7 +132,7 @@ def _against_line(table: pd.DataFrame, method: str) -> Iterator[Claim]:
     free, found = (own.loc[own["gamma"] == gamma, "flips"] for gamma in (0.0, least))
     statistic = (
         f"flips at an equal rate, with at most {ON_PAR} of AUC given up: {found.mean():.3f} at gamma {least:g} against "
-        f"{free.mean():.3f} (below by Welch's test, level {LEVEL:.0%} shared by {len(allowed)} gammas)"
+        f"{free.mean():.3f} (below by Welch's test, level {LEVEL:.0%} shared by {counted(len(allowed))})"
     )
     holds = clearly_below(found, free, LEVEL / len(allowed))
     yield Claim("The route flips fewer decisions than no penalty, with an AUC on par", statistic, holds, method)

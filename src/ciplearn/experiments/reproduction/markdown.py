@@ -33,7 +33,7 @@ def section(result: Result, remarks: Iterable[str] = (), base: str = "", level: 
     if result["unmatched"]:
         rows = ([entry["what"], entry["paper"], entry["ours"], entry["reason"]] for entry in result["unmatched"])
         parts.append("Numbers of the paper that do not come out:")
-        parts.append(table(["number", "paper", "ours", "most likely reason"], rows))
+        parts.append(table(["number", "paper", "ours", "reason"], rows))
     parts += [f"* {note}" for note in (*result["notes"], *remarks)]
     files = [*result["tables"], "result.json"]
     parts.append("Files: " + " · ".join(f"[{name}]({base}{name})" for name in files))

@@ -27,7 +27,7 @@ threshold fixed in the code; one that does not hold is reported as such. What is
 in `docs/errata.md`.
 
 """
-_INTRODUCTION += RULE
+_INTRODUCTION += f"{RULE} What could explain them is computed in the last section."
 
 
 def assemble(folder: Path, page: Path) -> int:
@@ -59,7 +59,8 @@ def _overview(results: list[dict[str, Any]]) -> str:
     for result in results:
         held = sum(claim["holds"] for claim in result["claims"])
         link = f"[{result['title']}](#{_anchor(result['title'])})"
-        share, took = f"{held} of {len(result['claims'])}", f"{result['seconds']:.0f} s"
+        share = f"{held} of {len(result['claims'])}" if result["claims"] else "—"
+        took = f"{result['seconds']:.0f} s"
         if result.get("reused"):
             took += ", resumed"
         rows.append((f"`{result['study']}`", link, result["preset"], share, took))

@@ -92,8 +92,9 @@ def beaten(ours: pd.DataFrame, baseline: pd.DataFrame, name: str, method: str, w
     by_mean = [g for g, part in groups.items() if all(part[m].mean() < baseline[m].mean() for m in measures)]
     mse, vcf = (baseline[m].mean() * 1e3 for m in measures)
     statistic = (
-        f"gammas with both lower by Welch's test, level {LEVEL:.0%} shared by {len(groups)} gammas: {_listed(better)} "
-        f"(at least one; by means alone {_listed(by_mean)}; the baseline has MSE {mse:.3f} and VCF {vcf:.3f}, × 10³)"
+        f"gammas with both lower by Welch's test, level {LEVEL:.0%} shared by {counted(len(groups))}: "
+        f"{_listed(better)} (at least one; by means alone {_listed(by_mean)}; the baseline has MSE {mse:.3f} and VCF "
+        f"{vcf:.3f}, × 10³)"
     )
     claim = f"Some gamma beats {name} in MSE and VCF at once{where}"
     return Claim(claim, statistic, bool(better), method, float(len(better)))
@@ -101,6 +102,11 @@ def beaten(ours: pd.DataFrame, baseline: pd.DataFrame, name: str, method: str, w
 
 def _listed(gammas: Sequence[float]) -> str:
     return ", ".join(f"{gamma:g}" for gamma in gammas) or "none"
+
+
+def counted(number: int) -> str:
+    """How many gammas share a level."""
+    return "1 gamma" if number == 1 else f"{number} gammas"
 
 
 def comes_out(printed: str, ours: Iterable[float]) -> bool:

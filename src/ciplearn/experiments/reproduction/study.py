@@ -40,7 +40,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Unmatched:
-    """A number of the paper that does not come out, and the most likely reason."""
+    """Numbers of the paper that do not come out, and the reason where one is known."""
 
     what: str
     paper: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from ciplearn.experiments.reproduction.methods import METHODS
-from ciplearn.experiments.reproduction.statistics import LEVEL, apart, beaten, clearly_below, plus_minus, trend
+from ciplearn.experiments.reproduction.statistics import LEVEL, apart, beaten, clearly_below, counted, plus_minus, trend
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Unmatched
 
 # gamma or baseline: MSE, HSCIC, VCF, all × 10³ (the paper scales each column in its own way).
@@ -103,7 +103,7 @@ def _below_cf1(own: pd.DataFrame, cf1: pd.Series, scenario: str, method: str) ->
     best = float(errors[at].mean())
     statistic = (
         f"least MSE at a VCF of at most {NEAR_ZERO:.0%} of that at the smallest gamma: {best * 1e3:.3f} at γ = {at:g}, "
-        f"CF1 {cf1.mean() * 1e3:.3f}, × 10³ (below by Welch's test, level {LEVEL:.0%} shared by {len(near)} gammas)"
+        f"CF1 {cf1.mean() * 1e3:.3f}, × 10³ (below by Welch's test, level {LEVEL:.0%} shared by {counted(len(near))})"
     )
     holds = clearly_below(errors[at], cf1, LEVEL / len(near))
     return Claim(claim, statistic, holds, method, best / float(cf1.mean()))
