@@ -47,6 +47,9 @@ _COLOURS = {
 _PAPER = {NONE: 0.003, LITERAL: 1.112}
 _PAPER_RATIO = _PAPER[LITERAL] / _PAPER[NONE]
 
+# Where the lines are drawn.
+_AT_MOST, _FASTER = 2.0, 1000
+
 
 @dataclass(frozen=True)
 class RuntimeSettings:
@@ -189,9 +192,9 @@ def _claims(epochs: pd.DataFrame, figure: pd.DataFrame) -> tuple[Claim, ...]:
     ratio = float(took[ONCE] / took[NONE])
     claims = [
         Claim(
-            "An epoch with the penalty can cost far less than the paper's 371 times one without",
-            f"ratio of times {ratio:.2f} (below {_PAPER_RATIO:.0f})",
-            ratio < _PAPER_RATIO,
+            "An epoch with the penalty costs at most twice one without",
+            f"ratio of times {ratio:.2f} (at most {_AT_MOST:g}; printed {_PAPER_RATIO:.0f})",
+            ratio <= _AT_MOST,
             DEFAULT,
             ratio,
         )
@@ -199,9 +202,17 @@ def _claims(epochs: pd.DataFrame, figure: pd.DataFrame) -> tuple[Claim, ...]:
     total = figure.set_index("method")["seconds"]
     for method in (PAPER, DEFAULT):
         faster = float(total[LITERAL] / total[method])
-        statistic = f"{_duration(total[LITERAL])} against {_duration(total[method])}: {faster:.0f} times (above 1)"
+        statistic = (
+            f"{_duration(total[LITERAL])} against {_duration(total[method])}: {faster:.0f} times (at least {_FASTER})"
+        )
         claims.append(
-            Claim("The whole first figure is faster than with a literal HSCIC", statistic, faster > 1, method, faster)
+            Claim(
+                f"The whole first figure is {_FASTER} times faster than with a literal HSCIC",
+                statistic,
+                faster >= _FASTER,
+                method,
+                faster,
+            )
         )
     return tuple(claims)
 
