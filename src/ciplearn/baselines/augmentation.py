@@ -159,7 +159,7 @@ class _Augmentation(Baseline):
                 self.estimator, shown, take(y, again), weights, encoding.only(self.inputs_), seed=self._seed()
             )
         model: CIPEstimator = self._network(
-            module=lambda: AugmentedNetwork(self._plain_network(model, len(seen)), change, seen),
+            module=lambda: AugmentedNetwork(self._plain_network(model, rows[:, seen]), change, seen),
             # A pass over the rows is one copy of each: nothing is repeated in memory.
             epochs=whole(self.epochs, "epochs", minimum=1) * copies,
             patience=self.patience * copies,
@@ -169,9 +169,9 @@ class _Augmentation(Baseline):
         model.module_ = cast(nn.Module, model.module_.network)
         return model.set_params(module=self.module, epochs=self.epochs, patience=self.patience)
 
-    def _plain_network(self, model: CIPEstimator, n_inputs: int) -> nn.Module:
+    def _plain_network(self, model: CIPEstimator, inputs: Tensor) -> nn.Module:
         if self.module is None:
-            return model._fresh_perceptron(n_inputs, torch.Generator().manual_seed(self._seed()))
+            return model._fresh_perceptron(inputs, torch.Generator().manual_seed(self._seed()))
         return network_of(self.module)
 
     def _drawn(self, rows: Tensor, encoding: TableEncoding, columns: NodeColumns) -> DrawnProtected:

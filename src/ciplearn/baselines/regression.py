@@ -13,7 +13,7 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from ciplearn._core.errors import InputTypeError
-from ciplearn.estimators.networks import Perceptron
+from ciplearn.estimators.networks import Perceptron, Ramps
 from ciplearn.learning import CrossEntropy, Objective, SquaredError, TrainingRows, TrainingSettings, train
 
 
@@ -70,7 +70,8 @@ class NetworkSettings:
         centre, spread = (None, None) if is_category else (target.mean(0).tolist(), target.std(0).tolist())
         settings = replace(self.training, seed=seed)
         generator = torch.Generator().manual_seed(seed)
-        module = Perceptron(inputs.shape[1], self.hidden, target.shape[1], centre, spread, generator).to(self.device)
+        sizes = inputs.shape[1], self.hidden, target.shape[1]
+        module = Perceptron(*sizes, centre, spread, generator, Ramps.of(inputs)).to(self.device)
         rows = TrainingRows(inputs=(inputs,), target=learnt).to(self.device)
         trained = train(module, rows, objective, settings, progress=self.progress).module
         return NetworkRegression(trained.double(), objective)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ciplearn.routes import Comparison
 
 # Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
-_PRESETS = {"quick": (20, 500, 6), "standard": (60, 2000, 9), "thorough": (200, 6000, 12)}
+_PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6000, 12)}
 
 _CHOICE, _NETWORK = "Penalty and gamma", "Network"
 
@@ -189,7 +189,7 @@ def fit(
         refit=refit,
         trials=_PRESETS[preset][2],
         network={
-            "epochs": epochs or _epochs(preset, len(rows.training()[0]), batch_size),
+            "epochs": epochs or epochs_of(preset, len(rows.training()[0]), batch_size),
             "batch_size": batch_size,
             "learning_rate": learning_rate,
             "hidden": _widths(hidden),
@@ -263,7 +263,8 @@ def _settings(call: typer.Context, rows: TrainingTable, plan: Plan) -> dict[str,
     return {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value not in (None, "")}
 
 
-def _epochs(preset: str, rows: int, batch_size: int) -> int:
+def epochs_of(preset: str, rows: int, batch_size: int) -> int:
+    """Return the epochs of a preset for so many rows."""
     epochs, steps, _ = _PRESETS[preset]
     return max(epochs, math.ceil(steps / math.ceil(rows / batch_size)))
 

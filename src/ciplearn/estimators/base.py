@@ -254,8 +254,13 @@ class CIPEstimator(BaseEstimator, ABC):
         """The prediction that is always right, shape (n, d), and the loss of the best constant one."""
 
     @abstractmethod
-    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
-        """The default network, not yet trained; around zero where it is added to another."""
+    def _fresh_perceptron(
+        self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
+    ) -> Perceptron:
+        """The default network for rows of inputs, not yet trained.
+
+        Around zero, not ``centred``, where it is added to another; without ramps where it shall be ``smooth``.
+        """
 
     @abstractmethod
     def _constant_output(self, target: Tensor) -> Tensor:
@@ -321,15 +326,19 @@ class CIPEstimator(BaseEstimator, ABC):
         # With nothing but unchanged inputs the network is that path.
         return places if wanted and len(places) < self.encoding_.width else []
 
-    def _fresh_module(self, rows: Rows, seed: int, *, with_path: bool = True) -> nn.Module:
+    def _fresh_module(self, rows: Rows, seed: int, *, penalised: bool = True) -> nn.Module:
         """The network, not yet trained; where the graph tells what A leaves alone, with a path for it."""
-        places = self._path_places() if with_path else []
+        # Without a penalty there is nothing for an invariant path to be kept from.
+        places = self._path_places() if penalised else []
         generator = torch.Generator().manual_seed(seed)
+        table = rows.inputs[0]
         if self.module is None:
-            rest: nn.Module = self._fresh_perceptron(rows.inputs[0].shape[1], generator, centred=not places)
+            # A network that can swing fast hides from a penalty on the data's own rows what it says of others.
+            smooth = penalised and self.route_ == INDEPENDENCE
+            rest: nn.Module = self._fresh_perceptron(table, generator, centred=not places, smooth=smooth)
         else:
             rest = seeded(lambda: network_of(self.module), seed)
-        return InvariantPath(self._fresh_perceptron(len(places), generator), rest, places) if places else rest
+        return InvariantPath(self._fresh_perceptron(table[:, places], generator), rest, places) if places else rest
 
     def _bound_penalty(self, encodings: tuple[TableEncoding, TableEncoding]) -> Penalty:
         """The penalty, with its kernels fitted to the kinds of a statement's columns."""

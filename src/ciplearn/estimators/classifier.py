@@ -17,7 +17,7 @@ from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.columns import CategoryColumn, mixes_kinds
 from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.networks import Perceptron
+from ciplearn.estimators.networks import Perceptron, Ramps
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
 
@@ -80,9 +80,12 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         certain = torch.nn.functional.one_hot(target, len(self.classes_)).float()
         return certain[:, 1:] if len(self.classes_) == 2 else certain, entropy
 
-    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
+    def _fresh_perceptron(
+        self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
+    ) -> Perceptron:
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-        return Perceptron(n_inputs, self.hidden, n_outputs, generator=generator)
+        ramps = None if smooth else Ramps.of(inputs)
+        return Perceptron(inputs.shape[1], self.hidden, n_outputs, generator=generator, ramps=ramps)
 
     def _constant_output(self, target: Tensor) -> Tensor:
         shares = target.bincount(minlength=len(self.classes_)) / len(target)

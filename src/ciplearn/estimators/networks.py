@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,8 +18,65 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.estimators.tables import FurtherInputs
 
+# Rows per ramp, most pieces of an input, and rows that their ends are read off.
+_ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 100, 64, 50_000
+
 # Rows predicted at a time.
 _ROWS_AT_ONCE, _ROWS_WITH_TENSORS_AT_ONCE = 65_536, 2048
+
+
+class Ramps(nn.Module):
+    """min(max((x − start) / length, 0), 1) for consecutive pieces of each input, beside the inputs themselves.
+
+    A bend, a step or a column of which most rows hold one value is hard to learn from one number in [0, 1], and easy
+    from the pieces of its range (Gorishniy et al. 2022 call this a piecewise linear encoding). There are never so many
+    that few rows decide about one.
+
+    Parameters
+    ----------
+    source : sequence of int
+        The input that each ramp is of.
+    start, length : sequence of float
+    """
+
+    source: Tensor
+    start: Tensor
+    length: Tensor
+
+    def __init__(self, source: Sequence[int], start: Sequence[float], length: Sequence[float]) -> None:
+        super().__init__()
+        self.register_buffer("source", torch.tensor(list(source), dtype=torch.int64))
+        self.register_buffer("start", torch.tensor(list(start), dtype=torch.float32))
+        self.register_buffer("length", torch.tensor(list(length), dtype=torch.float32))
+
+    @classmethod
+    def of(cls, inputs: Tensor) -> Ramps:  # (n, n_inputs)
+        """Read the ends of the pieces off training rows: quantiles of the rows, and of the values that occur.
+
+        The latter tell apart values that few rows hold. Inputs with two values need no pieces.
+        """
+        order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:_ROWS_READ]
+        read = inputs[order.to(inputs.device)].double().cpu().numpy()
+        values = {place: np.unique(column) for place, column in enumerate(read.T)}
+        numbers = {place: found for place, found in values.items() if len(found) > 2}
+        pieces = min(_MOST_PIECES, len(inputs) // _ROWS_PER_RAMP // max(1, len(numbers)))
+        source, start, length = [], [], []
+        for place, ends in numbers.items() if pieces > 1 else ():
+            if len(ends) > pieces + 1:
+                of_rows = np.quantile(read[:, place], np.linspace(0, 1, pieces + 1))
+                of_values = np.quantile(ends, np.linspace(0, 1, pieces // 2 + 1))
+                ends = np.unique(np.concatenate([of_rows, of_values]))
+            source += [place] * (len(ends) - 1)
+            start += ends[:-1].tolist()
+            length += np.diff(ends).tolist()
+        return cls(source, start, length)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def forward(self, inputs: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_inputs + ramps)
+        """Put the ramps beside the inputs."""
+        return torch.cat([inputs, ((inputs[:, self.source] - self.start) / self.length).clamp(0, 1)], dim=1)
 
 
 class Perceptron(nn.Module):
@@ -41,6 +99,8 @@ class Perceptron(nn.Module):
         Mean and standard deviation of each output, where the target has such.
     generator : torch.Generator, optional
         Of the initial weights; torch's own where there is none.
+    ramps : Ramps, optional
+        What the first layer sees beside the inputs.
     """
 
     draws_from_torch = False
@@ -55,9 +115,11 @@ class Perceptron(nn.Module):
         centre: Sequence[float] | None = None,
         spread: Sequence[float] | None = None,
         generator: torch.Generator | None = None,
+        ramps: Ramps | None = None,
     ) -> None:
         super().__init__()
         self.n_inputs = n_inputs
+        self.ramps = ramps if ramps is not None and len(ramps) else None
         if not isinstance(hidden, Iterable):
             raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
         self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in hidden)
@@ -69,10 +131,17 @@ class Perceptron(nn.Module):
             layers += [_linear(n_inputs, width, generator), nn.Tanh()]
             n_inputs = width
         self.layers = nn.Sequential(*layers, _linear(n_inputs, n_outputs, generator))
+        if self.ramps is not None:
+            # They weigh nothing at first: the function that the layers start from stays smooth, and ramps come in where
+            # the rows ask for them.
+            weight: Tensor = self.layers[0].weight  # type: ignore[assignment]
+            none = weight.new_zeros(len(weight), len(self.ramps))
+            self.layers[0].weight = nn.Parameter(torch.cat([weight, none], dim=1))
 
     def forward(self, inputs: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
         """Evaluate the network."""
-        return torch.addcmul(self.centre, self.layers(inputs), self.spread)
+        seen = inputs if self.ramps is None else self.ramps(inputs)
+        return torch.addcmul(self.centre, self.layers(seen), self.spread)
 
 
 class InvariantPath(nn.Module):

@@ -34,7 +34,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
 from ciplearn.estimators.kept_models import read_models, write_models
 from ciplearn.estimators.model_card import card
-from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, Perceptron, network_of
+from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, Perceptron, Ramps, network_of
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.learning.settings import chosen_device
@@ -232,7 +232,8 @@ def _architecture(network: nn.Module) -> dict[str, Any]:
         parts = {"path": _architecture(network.path), "rest": _architecture(network.rest)}
         return {"places": network.places.tolist(), **parts}
     if isinstance(network, Perceptron):
-        return {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs]}
+        ramps = 0 if network.ramps is None else len(network.ramps)
+        return {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs], "ramps": ramps}
     return {"own": type(network).__name__}
 
 
@@ -300,7 +301,9 @@ def _built(said: dict[str, Any], module: nn.Module | None, folder: Path) -> nn.M
             return LineNetwork(path, rest, said["places"], said["share"], said["labels"])
         return InvariantPath(path, rest, said["places"])  # type: ignore[arg-type]
     if "perceptron" in said:
-        return Perceptron(*said["perceptron"])
+        n_inputs, hidden, n_outputs = said["perceptron"]
+        n = said["ramps"]
+        return Perceptron(n_inputs, hidden, n_outputs, ramps=Ramps([0] * n, [0.0] * n, [1.0] * n))
     if "constant" in said:
         return Constant(torch.zeros(1, said["constant"]))
     if module is None:

@@ -109,9 +109,8 @@ class Prepared:
         if settings.gamma > 0 or not is_relative(estimator):
             settings = replace(settings, gamma_scale=self.gamma_scale)
         last = getattr(estimator, "module_", None) if estimator.warm_start else None
-        # Without a penalty there is nothing for an invariant path to be kept from.
-        kept = settings.gamma > 0
-        fresh = estimator._fresh_module(self.rows, settings.seed, with_path=kept) if last is None else last
+        penalised = settings.gamma > 0
+        fresh = estimator._fresh_module(self.rows, settings.seed, penalised=penalised) if last is None else last
         estimator.module_ = fresh.to(self.rows.device)
         invariance = self.invariance if settings.gamma > 0 else None
         validation = self.validation
@@ -157,9 +156,10 @@ class Prepared:
         if places:
             settings = replace(estimator._settings(estimator.preparation_seed_), gamma=0.0)
             generator = torch.Generator().manual_seed(settings.seed)
-            path = estimator._fresh_perceptron(len(places), generator).to(rows.device)
+            cut = _cut(rows, places)
+            path = estimator._fresh_perceptron(cut.inputs[0], generator).to(rows.device)
             judge = None if self.validation is None else Validation(_cut(self.validation.rows, places))
-            train(path, _cut(rows, places), objective, settings, None, judge)
+            train(path, cut, objective, settings, None, judge)
         else:
             path = Constant(estimator._constant_output(known.target))
         found = []

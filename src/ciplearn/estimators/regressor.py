@@ -14,7 +14,7 @@ from torch import Tensor
 from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.networks import Perceptron
+from ciplearn.estimators.networks import Perceptron, Ramps
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import Objective, SquaredError
 
@@ -132,9 +132,13 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _outcome(self, target: Tensor) -> tuple[Tensor, float]:
         return target, float(target.var(dim=0, correction=0).mean())
 
-    def _fresh_perceptron(self, n_inputs: int, generator: torch.Generator, *, centred: bool = True) -> Perceptron:
+    def _fresh_perceptron(
+        self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
+    ) -> Perceptron:
+        sizes = inputs.shape[1], self.hidden, len(self.target_low_)
         centre = self.target_centre_ if centred else None
-        return Perceptron(n_inputs, self.hidden, len(self.target_low_), centre, self.target_spread_, generator)
+        ramps = None if smooth else Ramps.of(inputs)
+        return Perceptron(*sizes, centre, self.target_spread_, generator, ramps)
 
     def _constant_output(self, target: Tensor) -> Tensor:
         return target.mean(dim=0, keepdim=True)
