@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "min_reported_time": 5,
     "abort_on_example_error": True,
+    "image_scrapers": ("matplotlib",),
 }
 
 html_theme = "pydata_sphinx_theme"
