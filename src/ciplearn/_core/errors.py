@@ -11,23 +11,74 @@ from contextlib import contextmanager
 
 
 class CiplearnError(Exception):
-    """Base of every error that ciplearn raises on purpose."""
+    """Base of every error that ciplearn raises on purpose.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> from ciplearn.errors import CiplearnError
+    >>> try:
+    ...     CausalGraph.from_edges("A -> B, B -> A")
+    ... except CiplearnError as refused:
+    ...     print(type(refused).__name__)
+    GraphError
+    """
 
 
 class InputError(CiplearnError, ValueError):
-    """An argument has the wrong shape, value or content."""
+    """An argument has the wrong shape, value or content.
+
+    Examples
+    --------
+    >>> from ciplearn import Gaussian
+    >>> from ciplearn.errors import InputError
+    >>> try:
+    ...     Gaussian(-1.0)
+    ... except InputError as refused:
+    ...     print(isinstance(refused, ValueError))
+    True
+    """
 
 
 class InputTypeError(InputError, TypeError):
-    """An argument has the wrong type."""
+    """An argument has the wrong type.
+
+    Examples
+    --------
+    >>> from ciplearn import FrontierDisplay
+    >>> from ciplearn.errors import InputTypeError
+    >>> try:
+    ...     FrontierDisplay.from_frontier("a curve")
+    ... except InputTypeError as refused:
+    ...     print(isinstance(refused, TypeError))
+    True
+    """
 
 
 class NumericalError(CiplearnError, ArithmeticError):
-    """A factorisation or a solve failed; the message carries the numbers."""
+    """A factorisation or a solve failed; the message carries the numbers.
+
+    Examples
+    --------
+    >>> from ciplearn.errors import CiplearnError, NumericalError
+    >>> issubclass(NumericalError, CiplearnError)
+    True
+    """
 
 
 class GraphError(CiplearnError, ValueError):
-    """A causal graph is malformed, or a name is not in it."""
+    """A causal graph is malformed, or a name is not in it.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> from ciplearn.errors import GraphError
+    >>> try:
+    ...     CausalGraph.from_edges("A -> B, B -> A")
+    ... except GraphError as refused:
+    ...     print("cycle" in str(refused))
+    True
+    """
 
 
 class GraphSyntaxError(GraphError):
@@ -37,6 +88,16 @@ class GraphSyntaxError(GraphError):
     ----------
     line, column : int
         Where reading stopped, counted from 1.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> from ciplearn.errors import GraphSyntaxError
+    >>> try:
+    ...     CausalGraph.from_edges("A => B")
+    ... except GraphSyntaxError as refused:
+    ...     print("line 1" in str(refused))
+    True
     """
 
     def __init__(self, message: str, line: int, column: int) -> None:
@@ -46,11 +107,25 @@ class GraphSyntaxError(GraphError):
 
 
 class MissingDependencyError(CiplearnError, ImportError):
-    """An optional package is needed; the message names the extra that brings it."""
+    """An optional package is needed; the message names the extra that brings it.
+
+    Examples
+    --------
+    >>> from ciplearn.errors import MissingDependencyError
+    >>> issubclass(MissingDependencyError, ImportError)
+    True
+    """
 
 
 class MissingDataError(CiplearnError, FileNotFoundError):
-    """A data set is neither on this machine nor could it be fetched; the message says how to provide it."""
+    """A data set is neither on this machine nor could it be fetched; the message says how to provide it.
+
+    Examples
+    --------
+    >>> from ciplearn.errors import CiplearnError, MissingDataError
+    >>> issubclass(MissingDataError, CiplearnError)
+    True
+    """
 
 
 @contextmanager

@@ -191,6 +191,15 @@ class Augmented(_Augmentation):
         How often an epoch shows each row; how often an ``estimator`` meets it.
 
     Other parameters and attributes: see `Baseline`.
+
+    Examples
+    --------
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = baselines.Augmented(graph=world.graph, outcome="Y", protected=["A"], copies=2, epochs=2, random_state=0)
+    >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
+    (100,)
     """
 
     def _taking_part(self, known: Iterable[str], columns: NodeColumns) -> tuple[str, ...]:
@@ -222,6 +231,17 @@ class CausallyAugmented(_Augmentation):
         ``False`` leaves the residuals out, as the paper describes it.
 
     Other parameters and attributes: see `Baseline`; the graph is needed.
+
+    Examples
+    --------
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = baselines.CausallyAugmented(
+    ...     graph=world.graph, outcome="Y", protected=["A"], copies=2, epochs=2, random_state=0
+    ... )
+    >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
+    (100,)
     """
 
     keep_residuals: bool = True

@@ -39,6 +39,18 @@ class CF2(Baseline):
         left out; where A acts through it, A stands in for it.
 
     Other parameters and attributes: see `Baseline`; the graph is needed.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = baselines.CF2(
+    ...     graph=world.graph, outcome="Y", protected=["A"], regressor=LinearRegression(), epochs=2, random_state=0
+    ... )
+    >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
+    (100,)
     """
 
     regressor: Any = None

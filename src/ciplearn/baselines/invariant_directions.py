@@ -46,6 +46,18 @@ class InvariantDirections(Baseline):
         Columns that no model moves.
     directions_ : array, shape (width, k)
         The weights w of the directions, on the encoded columns that some model moves.
+
+    Examples
+    --------
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)
+    >>> model = baselines.InvariantDirections(
+    ...     graph=world.graph, outcome="income", protected=["sex"], counterfactuals=world, epochs=2, random_state=0
+    ... )
+    >>> model = model.fit(people.drop(columns="income"), people["income"])
+    >>> model.unchanged_
+    ('age', 'region')
     """
 
     counterfactuals: Any = None

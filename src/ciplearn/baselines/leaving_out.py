@@ -26,6 +26,15 @@ class NaivePredictor(_LeavingOut):
     """Ŷ = f(inputs without A): not looking at the protected variables, only at everything they have changed.
 
     Needs no graph. Parameters and attributes: see `Baseline`.
+
+    Examples
+    --------
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = baselines.NaivePredictor(graph=world.graph, outcome="Y", protected=["A"], epochs=2, random_state=0)
+    >>> model.fit(table.drop(columns="Y"), table["Y"]).inputs_
+    ('L', 'Z')
     """
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
@@ -44,6 +53,15 @@ class CF1(_LeavingOut):
 
     Counterfactually invariant whatever the data look like, if the graph is right. Parameters and attributes: see
     `Baseline`; the graph is needed.
+
+    Examples
+    --------
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = baselines.CF1(graph=world.graph, outcome="Y", protected=["A"], epochs=2, random_state=0)
+    >>> model.fit(table.drop(columns="Y"), table["Y"]).inputs_
+    ('Z',)
     """
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:

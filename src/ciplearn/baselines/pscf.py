@@ -57,6 +57,15 @@ class PSCF(Baseline):
         Draws of the latents that a prediction averages over, the same for every row.
 
     Other parameters and attributes: see `Baseline`; the graph is needed.
+
+    Examples
+    --------
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = baselines.PSCF(graph=world.graph, outcome="Y", protected=["A"], n_draws=2, epochs=2, random_state=0)
+    >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
+    (100,)
     """
 
     unfair_edges: Sequence[tuple[str, str]] | None = None

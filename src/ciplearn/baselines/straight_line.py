@@ -38,6 +38,17 @@ class StraightLine(Baseline):
     ----------
     model_ : Mixture
         Both trained predictors, with the share.
+
+    Examples
+    --------
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> line = baselines.StraightLine(graph=world.graph, outcome="Y", protected=["A"], epochs=2, random_state=0)
+    >>> line = line.fit(table.drop(columns="Y"), table["Y"])
+    >>> f, g, middle = (line.at(share).predict(table) for share in (1, 0, 0.25))
+    >>> bool(abs(middle - (f + g) / 2).max() < 1e-5)
+    True
     """
 
     share: float = 0.05

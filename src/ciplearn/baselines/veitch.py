@@ -54,6 +54,15 @@ class Veitch(Baseline):
         What the penalty enforces.
 
     Other attributes: see `Baseline`.
+
+    Examples
+    --------
+    >>> from ciplearn import baselines, datasets
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = baselines.Veitch(graph=world.graph, outcome="Y", protected=["A"], gamma=1, epochs=2, random_state=0)
+    >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
+    (100,)
     """
 
     gamma: float = 1.0

@@ -17,6 +17,15 @@ class Assumption(str):
         The assumption.
     check : str
         What can refute it, or show how much it matters.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
+    >>> print(verdict.assumptions[0])
+    The graph is right: no edge and no unobserved common cause is missing.
+    >>> verdict.assumptions[0].check.startswith("ciplearn check")
+    True
     """
 
     check: str

@@ -36,6 +36,13 @@ class Finding:
         The finding in words, with nodes and paths.
     paths : tuple of Path
         The paths in the sentence; open ones are drawn in red.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
+    >>> [(finding.condition, finding.holds) for finding in verdict.findings]
+    [('validity', True), ('parents', True), ('paper', True)]
     """
 
     condition: str

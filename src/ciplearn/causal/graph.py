@@ -54,6 +54,17 @@ class CausalGraph(Notations):
         Question written in the source text; `criterion` takes them as its defaults.
     positions : mapping from node to (x, y)
         Where the source text placed the nodes, y growing downwards. A drawing hint: it does not count in comparisons.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> graph = CausalGraph.from_edges("S -> {A L Y}, A -> {L Y}, L -> Y")
+    >>> graph.nodes
+    ('A', 'L', 'S', 'Y')
+    >>> graph.is_valid_adjustment(x=["A"], y=["Y"], z=["S"])
+    True
+    >>> print(graph.criterion(outcome="Y", protected=["A"]).independence)
+    Ŷ ⊥ {A, L} | {S}
     """
 
     nodes: tuple[str, ...] = ()

@@ -30,6 +30,7 @@ class Independence:
 
     Examples
     --------
+    >>> from ciplearn import Independence
     >>> print(Independence(right=["L", "A"], given=["S"]))
     Ŷ ⊥ {A, L} | {S}
     """

@@ -21,6 +21,7 @@ class Path:
 
     Examples
     --------
+    >>> from ciplearn.causal import Path
     >>> print(Path(("A", "U", "Y"), ("←", "→")))
     A ← U → Y
     """

@@ -33,6 +33,15 @@ class Change:
         The node, the two ends of the edge, or the adjustment set.
     sentence : str
         The change as an order.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> graph = CausalGraph.from_edges("A -> L, L -> Y")
+    >>> verdict = graph.criterion(outcome="Y", protected=["A"], context=["L"], inputs=["L"], adjustment=["L"])
+    >>> change = verdict.repairs[0].changes[0]
+    >>> change.kind, change.nodes
+    ('adjust for', ())
     """
 
     kind: str
@@ -54,7 +63,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Repair:
-    """Changes that together make the criterion hold, and the independence that then does."""
+    """Changes that together make the criterion hold, and the independence that then does.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> graph = CausalGraph.from_edges("A -> L, L -> Y")
+    >>> verdict = graph.criterion(outcome="Y", protected=["A"], context=["L"], inputs=["L"], adjustment=["L"])
+    >>> print(verdict.repairs[0])
+    Adjust for ∅ instead of {L}: then Ŷ ⊥ {A, L} suffices.
+    """
 
     changes: tuple[Change, ...]
     independence: Independence
@@ -80,7 +98,16 @@ class Repair:
 
 @dataclass(frozen=True)
 class Fallback:
-    """A statement that a penalty can enforce although the criterion fails, and what it buys."""
+    """A statement that a penalty can enforce although the criterion fails, and what it buys.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> graph = CausalGraph.from_edges("A -> L, L -> Y")
+    >>> verdict = graph.criterion(outcome="Y", protected=["A"], context=["L"], inputs=["L"], adjustment=["L"])
+    >>> [str(weaker.independence) for weaker in verdict.weaker]
+    ['Ŷ ⊥ {A}', 'Ŷ ⊥ {A} | {L}']
+    """
 
     independence: Independence
     implies: str
@@ -123,6 +150,18 @@ class Verdict:
         The roles that were judged.
     graph : CausalGraph
         The graph that was judged.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> graph = CausalGraph.from_edges("S -> {A L Y}, A -> {L Y}, L -> Y")
+    >>> verdict = graph.criterion(outcome="Y", protected=["A"])
+    >>> verdict.holds
+    True
+    >>> print(verdict.independence)
+    Ŷ ⊥ {A, L} | {S}
+    >>> len(verdict.assumptions)
+    4
     """
 
     holds: bool
@@ -277,6 +316,14 @@ class ClassVerdict(Verdict):
         Undirected edges (a, b) such that the verdict holds in every member with a → b and in no member with b → a.
     complete : bool
         False where the class has more members than were judged; then `holds` is False.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> graph = CausalGraph.from_dagitty("pdag { S -- A ; A -> Y ; S -> Y }")
+    >>> verdict = graph.criterion(outcome="Y", protected=["A"])
+    >>> type(verdict).__name__, verdict.holds
+    ('ClassVerdict', True)
     """
 
     holds_in: str

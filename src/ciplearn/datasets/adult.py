@@ -47,6 +47,12 @@ class Adult:
         Rows that were dropped because they miss a value.
     source : str
         Where the files were read.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import Adult
+    >>> sorted(Adult.__dataclass_fields__)
+    ['left_out', 'source', 'test', 'train', 'weights']
     """
 
     train: pd.DataFrame
@@ -81,6 +87,7 @@ def load_adult(
 
     Examples
     --------
+    >>> from ciplearn.datasets import load_adult
     >>> adult = load_adult()  # doctest: +SKIP
     >>> adult.train.shape, adult.test.shape  # doctest: +SKIP
     ((30162, 10), (15060, 10))

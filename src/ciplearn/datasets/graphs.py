@@ -8,7 +8,14 @@ from ciplearn.causal import CausalGraph
 
 
 def figure_a() -> CausalGraph:
-    """Example with a mediator L and its confounder S: Ŷ ⊥ {A, L} | {S}."""
+    """Example with a mediator L and its confounder S: Ŷ ⊥ {A, L} | {S}.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> graphs.figure_a().criterion().holds
+    True
+    """
     return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  A -> L -> Y  S -> {L Y}  A -> Y }")
 
 
@@ -16,6 +23,12 @@ def figure_b() -> CausalGraph:
     """Causal direction of Veitch et al. [veitch2021], with a hidden confounder of A and Y.
 
     X_A⊥ is the part of the features that A does not change, X_Y⊥ the part that does not change Y, X∧ the rest.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> graphs.figure_b().nodes
+    ('A', 'X_A⊥', 'X_Y⊥', 'X∧', 'Y')
     """
     return CausalGraph.from_dagitty(
         "dag { A [exposure]  Y [outcome]  A -> X∧ -> Y  A -> X_Y⊥  X∧ -> X_Y⊥  X_A⊥ -> {X∧ Y}  A <-> Y }"
@@ -27,6 +40,12 @@ def figure_c() -> CausalGraph:
 
     The figure swaps the labels X_A⊥ and X_Y⊥ against its own caption; here they mean what the caption says: A does not
     change X_A⊥, and X_Y⊥ has nothing to do with Y but through A.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> graphs.figure_c().nodes
+    ('A', 'X_A⊥', 'X_Y⊥', 'X∧', 'Y')
     """
     return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  Y -> {X_A⊥ X∧}  A -> {X∧ X_Y⊥}  A <-> Y }")
 
@@ -39,6 +58,12 @@ def veitch_selection() -> CausalGraph:
     belongs to every adjustment set and is no input. Given the outcome the criterion holds with an empty context,
     Ŷ ⊥ {A} | {Y, selected}: the penalty of Veitch et al., conditional on Y. Given ``selected`` alone it fails, because
     A → selected ← Y ← X_A⊥ is open.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> "selected" in graphs.veitch_selection().nodes
+    True
     """
     return CausalGraph.from_dagitty(
         "dag { A [exposure]  Y [outcome]  A -> {X∧ X_Y⊥}  X_A⊥ -> {X∧ Y}  X∧ -> X_Y⊥  {A Y} -> selected }"
@@ -46,17 +71,38 @@ def veitch_selection() -> CausalGraph:
 
 
 def figure_d() -> CausalGraph:
-    """Synthetic experiments: as figure (a), and S affects A too."""
+    """Synthetic experiments: as figure (a), and S affects A too.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> graphs.figure_d().nodes
+    ('A', 'L', 'S', 'Y')
+    """
     return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  S -> {A L Y}  A -> L -> Y  A -> Y }")
 
 
 def figure_e() -> CausalGraph:
-    """Fairness experiment in three blocks: A protected, L mediators, C covariates that A does not change."""
+    """Fairness experiment in three blocks: A protected, L mediators, C covariates that A does not change.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> graphs.figure_e().nodes
+    ('A', 'C', 'L', 'Y')
+    """
     return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  A -> L -> Y  C -> {L Y}  A -> Y }")
 
 
 def figure_f() -> CausalGraph:
-    """Image experiment in blocks: A horizontal position, U scale, C shape and height, L colour and orientation."""
+    """Image experiment in blocks: A horizontal position, U scale, C shape and height, L colour and orientation.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> graphs.figure_f().nodes
+    ('A', 'C', 'L', 'U', 'Y')
+    """
     return CausalGraph.from_dagitty("dag { A [exposure]  Y [outcome]  C -> {A U Y}  A -> U -> Y  A -> Y  L -> Y }")
 
 
@@ -64,6 +110,12 @@ def image() -> CausalGraph:
     """Image experiment, one node for each latent factor of the drawn shape, named as in `image_latents`.
 
     The paper draws colour and orientation as causes of Y; its equations, which `image_latents` has, leave them out.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> graphs.image().nodes
+    ('Y', 'color', 'orientation', 'scale', 'shape', 'x_pos', 'y_pos')
     """
     return CausalGraph.from_dagitty(
         """dag {
@@ -80,6 +132,12 @@ def adult() -> CausalGraph:
     """Adult data in blocks, with the unobserved causes of M, D and R.
 
     A age and sex, C race and native country, M marital status, D education, R work class, occupation, hours, Y income.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> graphs.adult().nodes
+    ('A', 'C', 'D', 'H_d', 'H_m', 'H_r', 'M', 'R', 'Y')
     """
     return CausalGraph.from_dagitty(
         """dag {
@@ -95,6 +153,12 @@ def adult_columns() -> CausalGraph:
 
     Columns of one block of `adult` have the same causes and effects; H_r is what the three columns of R share, and race
     and native country share a cause that is not drawn.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import graphs
+    >>> print(graphs.adult_columns().criterion().independence.given)
+    ('native-country', 'race')
     """
     work = '{workclass occupation "hours-per-week"}'
     return CausalGraph.from_dagitty(

@@ -27,6 +27,14 @@ class MinMaxScaling:
     Attributes
     ----------
     low, high : mapping from column to number
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> table = datasets.first_synthetic().sample(100, random_state=0)
+    >>> scaled = datasets.MinMaxScaling.fit(table).transform(table)
+    >>> float(scaled["Y"].min()), float(scaled["Y"].max())
+    (0.0, 1.0)
     """
 
     low: Mapping[str, float]

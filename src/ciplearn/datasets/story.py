@@ -30,6 +30,13 @@ def applicants() -> StructuralCausalModel:
         income   = 2 training + 0.8 hours + 4 [m] + 0.3 (age - 42) + 6 [coast] - 20 + U,   U ~ N(0, 4)
 
     Training in years, hours per week, income in thousands per year. These people are made up.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> world = datasets.applicants()
+    >>> sorted(world.sample(2, random_state=0).columns)
+    ['age', 'hours', 'income', 'region', 'sex', 'training']
     """
 
     def age(p: Parents) -> Array:

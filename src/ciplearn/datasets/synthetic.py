@@ -24,6 +24,12 @@ def first_synthetic() -> StructuralCausalModel:
 
     Z ~ N(0, 1), A = Z² + ε_A, L = exp(−A²/2) sin(2A) + 2Z + ε_L / 5, Y = exp(−LZ) sin(2LZ) / 2 + 5A + ε_Y / 5, with
     ε_A ~ N(0, 1) and ε_L, ε_Y ~ N(0, 0.1). The plus before ε_L is lost in print.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> datasets.first_synthetic().sample(3, random_state=0).shape
+    (3, 4)
     """
 
     def l_mean(p: Parents) -> Array:
@@ -57,6 +63,12 @@ def scenario_1(sign: str = "-") -> StructuralCausalModel:
     sign : "-" or "+"
         In the exponent of A. The paper prints a plus, with which A has no mean and one outlier flattens the scaled
         data; the minus is what its results were computed with.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> datasets.scenario_1().graph.parents("L")
+    ('A', 'Z')
     """
 
     def y_mean(p: Parents) -> Array:
@@ -81,6 +93,12 @@ def scenario_2(sign: str = "-") -> StructuralCausalModel:
     Z and A as in `scenario_1`, L = exp(−A²/2) ε_L + 2Z, Y = sin(ZL) exp(−ZL) / 2 + ε_Y / 5, with ε_L ~ N(0, 1) and
     ε_Y ~ N(0, 0.1). Where ``|A| > 6``, which the printed sign makes common, ε_L vanishes in the rounding of L: keep
     the noise with ``sample_units`` there.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> datasets.scenario_2().sample(3, random_state=0).shape
+    (3, 4)
     """
 
     def l_noise(p: Parents, v: Array) -> Array:
@@ -113,6 +131,12 @@ def veitch_causal() -> StructuralCausalModel:
 
     Z ~ N(0, 1), A = sin(Z / 10) + ε_A, X = exp(−A/2) sin(A) + ε_X / 10, Y = exp(−X) sin(2XZ) / 10 + A² + ε_Y / 10, with
     ε_A, ε_X ~ N(0, 1) and ε_Y ~ N(0, 0.1).
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> datasets.veitch_causal().graph.latent
+    frozenset({'Z'})
     """
 
     def x_mean(p: Parents) -> Array:
@@ -139,6 +163,12 @@ def veitch_anticausal() -> StructuralCausalModel:
 
     Z ~ N(0, 1), A = sin(Z) / 5 + ε_A, Y = sin(Z) / 10 + ε_Y, X = A + Y + ε_X / 10, with ε_A, ε_Y ~ N(0, 0.1) and
     ε_X ~ N(0, 1).
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> len(datasets.veitch_anticausal().sample(4, random_state=0))
+    4
     """
     return StructuralCausalModel(
         CausalGraph.from_edges("Z -> A, Z -> Y, A -> X, Y -> X", latent=["Z"]),

@@ -22,6 +22,12 @@ def multidimensional(size: int) -> StructuralCausalModel:
     ----------
     size : int
         At least 2: the equation of Y reads the second number.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> datasets.multidimensional(3).columns("A")
+    ['A[0]', 'A[1]', 'A[2]']
     """
     size = whole(size, "size", minimum=2)
 

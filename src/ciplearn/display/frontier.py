@@ -41,6 +41,17 @@ class FrontierDisplay:
     ----------
     ax_, figure_
         What `plot` has drawn on.
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, FrontierDisplay, datasets, frontier
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=2)
+    >>> curve = frontier(model, table.drop(columns="Y"), table["Y"], gammas=[0, 1], seeds=[0])
+    >>> display = FrontierDisplay.from_frontier(curve, chosen=1).plot()
+    >>> display.ax_.get_xlabel()
+    'penalty on held-out rows'
     """
 
     def __init__(

@@ -37,6 +37,15 @@ class CounterfactualBounds:
         For each confounded component whose law is open, the response functions (one column per node and values of its
         parents) with the probabilities ``lower`` and ``upper`` that come closest to the two ends. Responses that are
         never asked about together stand in different rows, the others empty, and may be drawn independently.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ciplearn import CausalGraph, counterfactual_bounds
+    >>> law = pd.Series({(0, 0): 0.3, (0, 1): 0.2, (1, 0): 0.1, (1, 1): 0.4}).rename_axis(["X", "Y"])
+    >>> found = counterfactual_bounds(CausalGraph.from_edges("X -> Y"), law, {"Y": 0}, {"X": 0}, {"X": 1, "Y": 1})
+    >>> round(found.lower, 6), round(found.upper, 6), found.sharp
+    (0.5, 0.75, True)
     """
 
     lower: float
@@ -98,6 +107,7 @@ def counterfactual_bounds(
     Examples
     --------
     >>> import pandas as pd
+    >>> from ciplearn import CausalGraph, counterfactual_bounds
     >>> law = pd.Series({(0, 0): 0.3, (0, 1): 0.2, (1, 0): 0.1, (1, 1): 0.4}).rename_axis(["X", "Y"])
     >>> print(counterfactual_bounds(CausalGraph.from_edges("X -> Y"), law, {"Y": 0}, {"X": 0}, {"X": 1, "Y": 1}))
     P(Y = 0 had X been 0 | X = 1, Y = 1) lies in [0.5, 0.75]. Sharp, by a linear program of 4 variables for {Y}.

@@ -50,6 +50,14 @@ class Falsification:
         where that was not computed.
     n_permutations : int
     level : float
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph, datasets
+    >>> people = datasets.applicants().sample(300, random_state=0)[["sex", "training", "hours"]]
+    >>> found = CausalGraph.from_edges("sex -> training, training -> hours").falsify(people, random_state=0)
+    >>> [str(statement) for statement in found.violated]
+    ['hours ⊥ {sex} | {training}']
     """
 
     graph: CausalGraph
@@ -153,6 +161,14 @@ def falsify(
     Returns
     -------
     Falsification
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph, datasets
+    >>> from ciplearn.doubt import falsify
+    >>> people = datasets.applicants().sample(300, random_state=0)[["sex", "training", "hours"]]
+    >>> falsify(CausalGraph.from_edges("sex -> training, training -> hours"), people, random_state=0).refuted
+    True
     """
     level = positive(level, "level")
     if level >= 1:

@@ -50,6 +50,20 @@ class Sensitivity:
     graphs : tuple of CausalGraph
         In the order of the rows.
     protected : tuple of str
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph, datasets, sensitivity
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)[["sex", "hours", "income"]]
+    >>> graph = CausalGraph.from_edges("sex -> hours, hours -> income, sex -> income")
+    >>> other = {"hours first": CausalGraph.from_edges("hours -> sex, hours -> income, sex -> income")}
+    >>> swing = sensitivity(
+    ...     lambda frame: frame["hours"], graph, people, other, outcome="income", protected=["sex"], inputs=["hours"],
+    ...     n_points=30,
+    ... )
+    >>> swing.interval[0] <= swing.interval[1]
+    True
     """
 
     table: pd.DataFrame
@@ -159,6 +173,22 @@ def sensitivity(
     Returns
     -------
     Sensitivity
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph, datasets, sensitivity
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)[["sex", "hours", "income"]]
+    >>> graph = CausalGraph.from_edges("sex -> hours, hours -> income, sex -> income")
+    >>> other = {"hours first": CausalGraph.from_edges("hours -> sex, hours -> income, sex -> income")}
+    >>> swing = sensitivity(
+    ...     lambda frame: frame["hours"], graph, people, other, outcome="income", protected=["sex"], inputs=["hours"],
+    ...     n_points=30,
+    ... )
+    >>> swing.table["change"].tolist()
+    ['as drawn', 'hours first']
+    >>> float(swing.table["vcf"].iloc[1])
+    0.0
     """
     if not isinstance(graph, CausalGraph):
         raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; pass the drawing.")

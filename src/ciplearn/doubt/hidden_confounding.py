@@ -53,6 +53,18 @@ class HiddenConfounding:
         Per node and observed common cause: ``node``, ``covariate``, ``rho``, the correlation that the noises would have
         if the covariate were not in the table.
     protected : str
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph, datasets
+    >>> from ciplearn.doubt import hidden_confounding
+    >>> people = datasets.applicants().sample(200, random_state=0)[["age", "hours", "income"]]
+    >>> graph = CausalGraph.from_edges("age -> hours, age -> income, hours -> income")
+    >>> curve = hidden_confounding(
+    ...     lambda frame: frame["hours"], graph, people, "age", rho=[0, 0.2], inputs=["hours"], n_points=30
+    ... )
+    >>> "If a hidden cause correlated the noises of age and hours" in str(curve)
+    True
     """
 
     table: pd.DataFrame
@@ -146,6 +158,18 @@ def hidden_confounding(
     random_state : int, Generator, RandomState or None
     inputs, method, n_points, n_interventions
         See `variance_of_counterfactuals`.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph, datasets
+    >>> from ciplearn.doubt import hidden_confounding
+    >>> people = datasets.applicants().sample(200, random_state=0)[["age", "hours", "income"]]
+    >>> graph = CausalGraph.from_edges("age -> hours, age -> income, hours -> income")
+    >>> curve = hidden_confounding(
+    ...     lambda frame: frame["hours"], graph, people, "age", rho=[0, 0.2], inputs=["hours"], n_points=30
+    ... )
+    >>> sorted(curve.table["rho"].unique().tolist())
+    [0.0, 0.2]
     """
     graph.known_observed((protected,), "protected")
     if graph.latent or graph.bidirected:

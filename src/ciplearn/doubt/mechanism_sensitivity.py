@@ -25,6 +25,19 @@ class MechanismSensitivity:
         ``node``, ``mechanism``, ``vcf`` and ``relative``; the first row is the model as chosen.
     ambiguities : tuple of str
         Sentences on nodes whose noise is known up to its sign or order only.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, fit_scm
+    >>> from ciplearn.doubt import mechanism_sensitivity
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)
+    >>> scm = fit_scm(world.graph, people, random_state=0)
+    >>> span = mechanism_sensitivity(
+    ...     lambda frame: frame["hours"], scm, people, ["sex"], inputs=["hours"], n_points=30, n_interventions=10
+    ... )
+    >>> "vcf" in span.table.columns
+    True
     """
 
     table: pd.DataFrame
@@ -68,6 +81,19 @@ def mechanism_sensitivity(
     random_state : int, Generator, RandomState or None
     inputs, method, n_points, n_interventions
         See `variance_of_counterfactuals`.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, fit_scm
+    >>> from ciplearn.doubt import mechanism_sensitivity
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)
+    >>> scm = fit_scm(world.graph, people, random_state=0)
+    >>> span = mechanism_sensitivity(
+    ...     lambda frame: frame["hours"], scm, people, ["sex"], inputs=["hours"], n_points=30, n_interventions=10
+    ... )
+    >>> span.interval[0] <= span.interval[1]
+    True
     """
     if not isinstance(scm, EstimatedModel):
         raise InputTypeError(f"scm must be a model of fit_scm, got {type(scm).__name__}; a known one has no rivals.")

@@ -27,6 +27,18 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
 
     Minimises cross-entropy + gamma · scale · penalty(p̂, right | given), where p̂ are the class probabilities. Parameters
     and attributes: see `CIPRegressor`; also ``classes_``.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph, CIPClassifier, datasets
+    >>> people = datasets.applicants().sample(200, random_state=0)
+    >>> y = people.pop("income") > 43
+    >>> graph = CausalGraph.from_edges("sex -> training, sex -> granted, training -> granted")
+    >>> model = CIPClassifier(graph=graph, outcome="granted", protected=["sex"], gamma=1, epochs=5, random_state=0)
+    >>> model.fit(people, y).predict_proba(people).shape
+    (200, 2)
+    >>> model.classes_
+    array([False,  True])
     """
 
     def predict_proba(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:

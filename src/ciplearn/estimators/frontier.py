@@ -66,6 +66,17 @@ def frontier(
         and seeds are trained together as one stacked network, on shared batches.
     progress : bool
         Show a progress bar.
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, datasets, frontier
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)
+    >>> X, y = people.drop(columns="income"), people["income"]
+    >>> model = CIPRegressor(graph=world.graph, outcome="income", protected=["sex", "age"], epochs=3)
+    >>> curve = frontier(model, X, y, gammas=[0, 1], seeds=[0])
+    >>> curve.table["gamma"].tolist()
+    [0.0, 1.0]
     """
     for name, several in (("gammas", gammas), ("seeds", seeds)):
         if isinstance(several, str) or not isinstance(several, Iterable):

@@ -79,6 +79,19 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         The models of ``frontier_``, trained without the rows that judge; of several folds the first.
     remark_ : str
         What to know about the ends of the interval; empty if nothing.
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, GammaSearch, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)
+    >>> X, y = people.drop(columns="income"), people["income"]
+    >>> model = CIPRegressor(graph=world.graph, outcome="income", protected=["sex", "age"], epochs=5, random_state=0)
+    >>> search = GammaSearch(model, tolerance=0.3, folds=1, max_trials=3, random_state=0).fit(X, y)
+    >>> search.best_gamma_ in search.models_
+    True
+    >>> list(search.frontier_.table.columns)
+    ['gamma', 'seed', 'loss', 'score', 'penalty']
     """
 
     def __init__(

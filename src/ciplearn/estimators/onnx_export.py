@@ -33,6 +33,18 @@ def export_onnx(model: CIPEstimator, path: str | os.PathLike[str]) -> Path:
         Fitted without extra tensors.
     path : path
         Written whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import CIPRegressor, datasets, export_onnx
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], gamma=1, epochs=2, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = export_onnx(model.fit(table.drop(columns="Y"), table["Y"]), f"{folder}/model.onnx")
+    ...     print(path.name, path.stat().st_size > 0)
+    model.onnx True
     """
     check_is_fitted(model, "module_")
     if find_spec("onnx") is None or find_spec("onnxscript") is None:

@@ -103,6 +103,20 @@ def save_model(
     counterfactuals : bool
         Whether causal models that imagined the training rows are written too, each by its own ``save``. One that cannot
         be written as data is named all the same.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import CIPRegressor, datasets, load_model, save_model
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], gamma=1, epochs=2, random_state=0)
+    >>> model = model.fit(table.drop(columns="Y"), table["Y"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save_model(model, f"{folder}/model")
+    ...     again = load_model(f"{folder}/model")
+    >>> bool((again.predict(table) == model.predict(table)).all())
+    True
     """
     kind = type(model).__name__
     if kind not in _CLASSES or not hasattr(model, "module_"):
@@ -142,6 +156,18 @@ def load_model(
     counterfactuals : callable, optional
         Reads the causal model that imagined the training rows from its file, such as ``EstimatedModel.load``. A model
         predicts without it; it is needed to fit again by the same route.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import CIPRegressor, datasets, load_model, save_model
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], gamma=1, epochs=2, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save_model(model.fit(table.drop(columns="Y"), table["Y"]), f"{folder}/model")
+    ...     print(load_model(f"{folder}/model").gamma)
+    1
     """
     place = chosen_device(device)
     description, weights = _read(_as_path(folder))

@@ -85,6 +85,19 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Loss of each epoch, and the penalty where there was one to train with.
     gamma_, gamma_scale_ : float
         What was used; the penalty's weight is their product.
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)
+    >>> X, y = people.drop(columns="income"), people["income"]
+    >>> roles = {"graph": world.graph, "outcome": "income", "protected": ["sex", "age"]}
+    >>> model = CIPRegressor(**roles, gamma=1, epochs=5, random_state=0).fit(X, y)
+    >>> model.predict(X).shape
+    (200,)
+    >>> print(model.independence_)
+    Ŷ ⊥ {age, hours, sex, training} | {region}
     """
 
     def predict(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:

@@ -60,6 +60,16 @@ class Audit:
         The columns that the predictor was shown.
     method : str
         How it was asked: ``"predict"``, ``"predict_proba"``, or ``"call"`` for a function.
+
+    Examples
+    --------
+    >>> import json
+    >>> from ciplearn import audit, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(300, random_state=0)
+    >>> found = audit(lambda frame: frame["hours"], world, people, "income", ["sex"], inputs=["hours"], n_points=50)
+    >>> sorted(json.loads(found.to_json()))[:3]
+    ['bounds', 'holds', 'hscic']
     """
 
     vcf: VarianceOfCounterfactuals
@@ -162,6 +172,16 @@ def audit(
         criterion is asked.
     n_points, n_interventions, n_draws, random_state, interventions, inputs, method, reference, threshold
         See `variance_of_counterfactuals`. Decisions are also compared at the share of positives that the outcome has.
+
+    Examples
+    --------
+    >>> from ciplearn import audit, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(300, random_state=0)
+    >>> model = lambda frame: 2 * frame["training"] + 15
+    >>> found = audit(model, world, people, "income", ["sex", "age"], inputs=["training"], n_points=50)
+    >>> found.verdict.holds, found.vcf.value > 1
+    (True, True)
     """
     generator = as_generator(random_state)
     if not isinstance(data, pd.DataFrame):

@@ -85,6 +85,14 @@ class VCFBounds:
         Columns of A and S.
     n_rows : int
         The rows that were used.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, vcf_bounds
+    >>> people = datasets.applicants().sample(400, random_state=0)
+    >>> bounds = vcf_bounds(lambda frame: frame["training"], people, protected="sex", given="region")
+    >>> str(bounds).startswith("Without any causal model, VCF lies between")
+    True
     """
 
     lower: float
@@ -186,6 +194,14 @@ def vcf_bounds(
     max_rows : int
         More rows than this are sampled down.
     random_state : int, Generator, RandomState or None
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, vcf_bounds
+    >>> people = datasets.applicants().sample(400, random_state=0)
+    >>> bounds = vcf_bounds(lambda frame: frame["training"], people, protected="sex", given="region")
+    >>> bounds.lower < bounds.upper
+    True
     """
     if not isinstance(table, pd.DataFrame):
         raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the table.")

@@ -31,6 +31,15 @@ class Flips:
         t.
     rate : float
         The share of rows that are decided for as they are.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, variance_of_counterfactuals
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)
+    >>> vcf = variance_of_counterfactuals(lambda frame: frame["hours"], world, people, ["sex"], threshold=40)
+    >>> 0 < vcf.flips.value < 1
+    True
     """
 
     value: float

@@ -46,6 +46,14 @@ class GroupScores:
         Above it a decision is positive.
     positive : str or None
         The outcome that counts as positive.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, group_scores
+    >>> people = datasets.applicants().sample(300, random_state=0)
+    >>> scores = group_scores(lambda frame: 2 * frame["training"] + 15, people, "income", ["sex", "region"])
+    >>> len(scores.table)
+    8
     """
 
     table: pd.DataFrame
@@ -91,6 +99,14 @@ def group_scores(
     inputs, method
         See `variance_of_counterfactuals`.
     random_state : int, Generator, RandomState or None
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, group_scores
+    >>> people = datasets.applicants().sample(300, random_state=0)
+    >>> scores = group_scores(lambda frame: 2 * frame["training"] + 15, people, "income", ["sex"])
+    >>> sorted(scores.table["group"])
+    ['f', 'm']
     """
     names = [groups] if isinstance(groups, str) else list(groups)
     _check(rows, outcome, names)

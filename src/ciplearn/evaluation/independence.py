@@ -64,6 +64,13 @@ class IndependenceTest:
         with probability 0.8; NaN where there is none.
     obstacle : str
         Why the independence cannot be judged; empty where it can.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, independence_test
+    >>> people = datasets.applicants().sample(500, random_state=0)
+    >>> independence_test(people["hours"], people[["region"]], people[["age", "sex"]]).is_judged
+    True
     """
 
     p_value: float
@@ -133,11 +140,9 @@ def independence_test(
     their law; an error of one regression is multiplied by the residual of the other, which is why both sides are
     regressed, each with the best of linear, smooth, rough and additive kernels. Permuting rows instead would be wrong:
     both sides depend on S. Without S the rows of Ŷ are permuted, which is exact.
-
     No test of conditional independence is right for every law. Where a dependence is found that the regressions' own
-    errors may have made, because they still learn much from more rows, the answer is that it cannot be judged.
-
-    Use rows that the predictor was not trained on: it may follow the noise of its training rows.
+    errors may have made, because they still learn much from more rows, the answer is that it cannot be judged. Use rows
+    that the predictor was not trained on: it may follow the noise of its training rows.
 
     Parameters
     ----------
@@ -145,10 +150,16 @@ def independence_test(
         Predictions: numbers, several outputs, or labels.
     right, given : frame, series or array
         R and S. Columns that do not hold numbers are categories.
-    n_bootstrap : int
-    max_rows : int
-        More rows than this are sampled down: cost and memory are linear in their number.
+    n_bootstrap, max_rows : int
+        More rows than ``max_rows`` are sampled down: cost and memory are linear in their number.
     random_state : int, Generator, RandomState or None
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, independence_test
+    >>> people = datasets.applicants().sample(500, random_state=0)
+    >>> independence_test(people["hours"], people[["sex"]], people[["age"]]).p_value < 0.05
+    True
     """
     n_bootstrap = whole(n_bootstrap, "n_bootstrap", minimum=19)
     max_rows = whole(max_rows, "max_rows", minimum=MIN_ROWS)
@@ -379,8 +390,7 @@ def _directions(
     values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
     kept = values > 1e-10 * values[-1]
     features = kernel.gram(variable.rows, landmarks) @ (vectors[:, kept] / values[kept].sqrt())
-    if centred:
-        features = _centred(features)
+    features = _centred(features) if centred else features
     values, vectors = torch.linalg.eigh(features.T @ features)
     count = max(1, min(most, int((values > _NEGLIGIBLE * values.sum()).sum())))
     return features @ vectors[:, -count:]

@@ -78,6 +78,15 @@ class Overlap:
         VCF over the interventions that stay inside, and over those that leave; NaN where no point has two of them.
     radius : float
         The distance beyond which a row is outside, in standard deviations.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, variance_of_counterfactuals
+    >>> world = datasets.applicants()
+    >>> people = world.sample(200, random_state=0)
+    >>> vcf = variance_of_counterfactuals(lambda frame: frame["hours"], world, people, ["sex"], n_points=100)
+    >>> vcf.overlap.matters
+    False
     """
 
     share_outside: float

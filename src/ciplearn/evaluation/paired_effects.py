@@ -53,6 +53,14 @@ class PairedEffects:
         The rows that were imagined under each value.
     model_based : bool
         Whether the structural causal model was estimated.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, paired_effects
+    >>> world = datasets.applicants()
+    >>> pairs = paired_effects(lambda frame: frame["training"], world, world.sample(300, random_state=0), ["sex"])
+    >>> "sex = f" in pairs.headline
+    True
     """
 
     table: pd.DataFrame
@@ -138,6 +146,15 @@ def paired_effects(
     n_points : int
         Rows that are imagined under every value.
     random_state : int, Generator, RandomState or None
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, paired_effects
+    >>> world = datasets.applicants()
+    >>> people = world.sample(300, random_state=0)
+    >>> pairs = paired_effects(lambda frame: frame["training"], world, people, protected=["sex"])
+    >>> pairs.table[["first", "second", "effect"]].round(6).values.tolist()
+    [['sex = f', 'sex = m', 2.0]]
     """
     names = checked_protected(scm, protected)
     n_points = whole(n_points, "n_points", minimum=2)

@@ -113,6 +113,18 @@ def variance_of_counterfactuals(
     Returns
     -------
     VarianceOfCounterfactuals, or a dict of them under the models' names
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, variance_of_counterfactuals
+    >>> world = datasets.applicants()
+    >>> people = world.sample(300, random_state=0)
+    >>> models = {"reads training": lambda frame: frame["training"], "says 40": lambda frame: 40 + 0 * frame["age"]}
+    >>> found = variance_of_counterfactuals(models, world, people, protected=["sex"], n_points=100)
+    >>> found["says 40"].value
+    0.0
+    >>> round(found["reads training"].value, 1)
+    1.0
     """
     names = checked_protected(scm, protected)
     n_points = whole(n_points, "n_points", minimum=2)

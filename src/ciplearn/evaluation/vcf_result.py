@@ -50,6 +50,17 @@ class VarianceOfCounterfactuals:
         d, k, and the draws of the noise per point (1 where the points determine it).
     model_based : bool
         Whether the structural causal model was estimated.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, variance_of_counterfactuals
+    >>> world = datasets.applicants()
+    >>> people = world.sample(300, random_state=0)
+    >>> vcf = variance_of_counterfactuals(lambda frame: frame["training"], world, people, ["sex"], n_points=100)
+    >>> vcf.interval[0] <= vcf.value <= vcf.interval[1]
+    True
+    >>> list(vcf.per_row.columns)
+    ['vcf', 'share_outside', 'lowest', 'highest']
     """
 
     value: float

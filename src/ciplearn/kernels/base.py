@@ -23,6 +23,13 @@ class Kernel(ABC):
 
     A kernel is *open* while one of its length scales is ``"median"``; `resolve` returns the same kernel with that scale
     read off some rows. Kernels never change: they can be shared, compared and printed.
+
+    Examples
+    --------
+    >>> from ciplearn import Gaussian
+    >>> from ciplearn.kernels import Kernel
+    >>> isinstance(Gaussian(1.0), Kernel), Gaussian().is_open
+    (True, True)
     """
 
     columns: tuple[int, ...] | None

@@ -26,6 +26,16 @@ class Categorical(ScalelessKernel):
         ρ, the similarity of two different levels, 0 ≤ ρ < 1.
     columns : sequence of int, optional
         The columns of the variable that this kernel reads; all of them by default.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Categorical
+    >>> codes = torch.tensor([[0.0], [1.0], [0.0]], dtype=torch.float64)
+    >>> Categorical().gram(codes, codes)
+    tensor([[1., 0., 1.],
+            [0., 1., 0.],
+            [1., 0., 1.]], dtype=torch.float64)
     """
 
     mismatch: float = 0.0

@@ -71,6 +71,16 @@ class Product(CombinedKernel):
     ----------
     *parts : Kernel
         For example ``Product(Gaussian("median", columns=[0]), Categorical(columns=[1, 2]))``; one list works too.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Categorical, Gaussian, Product
+    >>> x = torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 2.0]], dtype=torch.float64)
+    >>> Product([Categorical(columns=[0]), Gaussian(1.0, columns=[1])]).gram(x, x).round(decimals=2)
+    tensor([[1.0000, 0.0000, 0.0000],
+            [0.0000, 1.0000, 0.6100],
+            [0.0000, 0.6100, 1.0000]], dtype=torch.float64)
     """
 
     parts: tuple[Kernel, ...]
@@ -98,6 +108,15 @@ class Sum(CombinedKernel):
     ----------
     *parts : Kernel
         One list works too.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Categorical, Gaussian, Sum
+    >>> x = torch.tensor([[0.0, 1.0], [1.0, 1.0]], dtype=torch.float64)
+    >>> Sum([Categorical(columns=[0]), Gaussian(1.0, columns=[1])]).gram(x, x)
+    tensor([[2., 1.],
+            [1., 2.]], dtype=torch.float64)
     """
 
     parts: tuple[Kernel, ...]

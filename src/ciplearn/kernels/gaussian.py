@@ -23,6 +23,15 @@ class Gaussian(StationaryKernel):
         Average squared differences over columns, so that ℓ means the same for any number of them; ``False`` sums.
     columns : sequence of int, optional
         The columns of the variable that this kernel reads; all of them by default.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Gaussian
+    >>> x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    >>> Gaussian(1.0).gram(x, x)
+    tensor([[1.0000, 0.6065],
+            [0.6065, 1.0000]], dtype=torch.float64)
     """
 
     lengthscale: float | str = "median"

@@ -22,6 +22,15 @@ class Laplace(StationaryKernel):
         Average absolute differences over columns; ``False`` sums.
     columns : sequence of int, optional
         The columns of the variable that this kernel reads; all of them by default.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Laplace
+    >>> x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    >>> Laplace(1.0).gram(x, x)
+    tensor([[1.0000, 0.3679],
+            [0.3679, 1.0000]], dtype=torch.float64)
     """
 
     lengthscale: float | str = "median"

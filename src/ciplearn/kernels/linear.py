@@ -22,6 +22,15 @@ class Linear(ScalelessKernel):
         Average products over columns; ``False`` sums.
     columns : sequence of int, optional
         The columns of the variable that this kernel reads; all of them by default.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Linear
+    >>> x = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+    >>> Linear().gram(x, x)
+    tensor([[1., 2.],
+            [2., 4.]], dtype=torch.float64)
     """
 
     average: bool = True

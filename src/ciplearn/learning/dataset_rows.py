@@ -34,6 +34,15 @@ class DatasetRows:
         Map-style, one item per row: a tensor, or a tuple of tensors, the network's further arguments.
     workers : int
         Processes that read ahead.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn.learning import DatasetRows
+    >>> items = [((row,), row[:1], row[:1], row[1:]) for row in torch.zeros(5, 2)]
+    >>> rows = DatasetRows.of(items)  # (inputs, target, right, given)
+    >>> rows.target.shape, rows.given.shape
+    (torch.Size([5, 1]), torch.Size([5, 1]))
     """
 
     known: TrainingRows

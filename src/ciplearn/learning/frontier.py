@@ -37,6 +37,18 @@ class Frontier:
     Attributes
     ----------
     points : tuple of Point
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, datasets, frontier
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=2)
+    >>> curve = frontier(model, table.drop(columns="Y"), table["Y"], gammas=[0, 1], seeds=[0, 1])
+    >>> curve.measures
+    ('loss', 'score', 'penalty')
+    >>> curve.summary().shape
+    (2, 7)
     """
 
     points: tuple[Point, ...]

@@ -30,7 +30,19 @@ _VALIDATION_ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class Validation:
-    """Rows that training does not see, and the penalty on them where it counts in the judgement."""
+    """Rows that training does not see, and the penalty on them where it counts in the judgement.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, Validation, train
+    >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
+    >>> settings = TrainingSettings(epochs=2, patience=1)
+    >>> fit = train(nn.Linear(2, 1), rows, SquaredError(), settings, validation=Validation(rows))
+    >>> "validation" in fit.history[0]
+    True
+    """
 
     rows: Rows
     invariance: Invariance | None = None
@@ -47,6 +59,16 @@ class Fit:
     history : tuple of dict
         Mean ``loss`` of each epoch, mean ``penalty`` unless gamma is 0, and the objective on ``validation`` rows where
         there are any.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
+    >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
+    >>> fit = train(nn.Linear(2, 1), rows, SquaredError(), TrainingSettings(epochs=2))
+    >>> type(fit).__name__, fit.module(torch.zeros(1, 2)).shape
+    ('Fit', torch.Size([1, 1]))
     """
 
     module: nn.Module
@@ -97,6 +119,20 @@ def train(
     ------
     NumericalError
         If the loss is no longer finite; the module then holds the weights from the end of the last good epoch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from ciplearn import Gaussian, ResidualHSCIC
+    >>> from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, a = torch.randn(2, 100, 1, generator=draw)
+    >>> rows = TrainingRows((torch.cat([s, a], dim=1),), target=s + a, right=a, given=s)
+    >>> operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare(rows.right, rows.given)
+    >>> fit = train(nn.Linear(2, 1), rows, SquaredError(), TrainingSettings(gamma=1.0, epochs=3), operator)
+    >>> len(fit.history)
+    3
     """
     invariance = as_invariance(penalty)
     _check(module, rows, settings, invariance)

@@ -15,7 +15,14 @@ from ciplearn._core.workers import ALONE, Workers
 
 
 class Objective(ABC):
-    """A loss on the network's raw output, and the prediction that follows from that output."""
+    """A loss on the network's raw output, and the prediction that follows from that output.
+
+    Examples
+    --------
+    >>> from ciplearn.learning import Objective, SquaredError
+    >>> isinstance(SquaredError(), Objective)
+    True
+    """
 
     @abstractmethod
     def losses(self, output: Tensor, target: Tensor) -> Tensor:  # (b, k), (b, ...) -> (b,)
@@ -57,7 +64,15 @@ class Objective(ABC):
 
 @dataclass(frozen=True)
 class SquaredError(Objective):
-    """Mean over outputs of (ŷ − y)²; the penalty sees ŷ."""
+    """Mean over outputs of (ŷ − y)²; the penalty sees ŷ.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn.learning import SquaredError
+    >>> SquaredError().losses(torch.tensor([[1.0], [3.0]]), torch.tensor([[1.0], [1.0]]))
+    tensor([0., 4.])
+    """
 
     def losses(self, output: Tensor, target: Tensor) -> Tensor:
         """Mean over outputs of the squared error."""
@@ -74,7 +89,15 @@ class SquaredError(Objective):
 
 @dataclass(frozen=True)
 class BinaryCrossEntropy(Objective):
-    """−log p of the right one of two classes, from one logit; the penalty sees the second class's probability."""
+    """−log p of the right one of two classes, from one logit; the penalty sees the second class's probability.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn.learning import BinaryCrossEntropy
+    >>> BinaryCrossEntropy().prediction(torch.zeros(1, 1))
+    tensor([[0.5000]])
+    """
 
     def losses(self, output: Tensor, target: Tensor) -> Tensor:
         """Cross-entropy of one logit."""
@@ -97,6 +120,13 @@ class CrossEntropy(Objective):
     ----------
     classes : int, optional
         How many there are, where that is known.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn.learning import CrossEntropy
+    >>> CrossEntropy(classes=2).prediction(torch.zeros(1, 2))
+    tensor([[0.5000, 0.5000]])
     """
 
     classes: int | None = None

@@ -28,6 +28,14 @@ class TrainingRows:
         Variables of the independence to enforce.
     weights : Tensor, shape (n,), optional
         Weights of the rows in the loss; the penalty counts every row alike.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn.learning import TrainingRows
+    >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
+    >>> rows.take(torch.tensor([0, 3])).target.shape
+    torch.Size([2, 1])
     """
 
     inputs: tuple[Tensor, ...]

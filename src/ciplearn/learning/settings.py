@@ -34,6 +34,13 @@ class TrainingSettings:
         What a gamma of 1 weighs.
     seed : int
         Of initial weights, shuffles and dropout.
+
+    Examples
+    --------
+    >>> from ciplearn.learning import TrainingSettings
+    >>> settings = TrainingSettings(gamma=1.0, epochs=10)
+    >>> settings.rate_in(0) > settings.rate_in(9)
+    True
     """
 
     gamma: float = 0.0

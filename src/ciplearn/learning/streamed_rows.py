@@ -138,6 +138,21 @@ class StreamedRows:
     layout : RowLayout
     place : torch.device
         Where batches go.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import torch
+    >>> from ciplearn.learning import StreamedRows, TrainingRows
+    >>> from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
+    >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
+    >>> layout = RowLayout.of(rows)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "0.rows"
+    ...     _ = store(path, iter([rows]), layout)
+    ...     print(len(StreamedRows((StoredPart(str(path), 5, 0, layout),), layout)))
+    5
     """
 
     parts: tuple[StoredPart, ...]

@@ -43,6 +43,13 @@ class Penalty(ABC):
     kernel : Kernel
         Of the predictions. A length scale that is left open, ``"median"``, is never read off predictions, with which it
         would shrink: an estimator settles it, `for_outcome` does, or the number is named.
+
+    Examples
+    --------
+    >>> from ciplearn import HSIC, ResidualHSCIC
+    >>> from ciplearn.penalties import Penalty
+    >>> isinstance(HSIC(), Penalty), isinstance(ResidualHSCIC(), Penalty)
+    (True, True)
     """
 
     kernel: Kernel

@@ -17,6 +17,16 @@ class CIRCE(ConditionalPenalty):
     """Q = (1/n²) K_S ∘ K̃_R with K̃_R = (I − H) K_R (I − H)ᵀ, H = K_S (K_S + nλI)⁻¹.
 
     Parameters: see `ConditionalPenalty`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import CIRCE, Gaussian
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> operator = CIRCE(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)
+    >>> bool(operator(s + e) > operator(s))
+    True
     """
 
     def _exact_matrix(self, problem: RegressionProblem) -> Tensor:

@@ -30,6 +30,16 @@ class HSCIC(ConditionalPenalty):
     The paper prints the middle term of each norm as a product of two scalars; it is −2 wᵀ[(K_Ŷ w) ∘ (K_R w)], as here.
 
     Parameters: see `ConditionalPenalty`; the ridge is the paper's by default.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import HSCIC, Gaussian
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> operator = HSCIC(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)
+    >>> bool(operator(s + e) > operator(s))
+    True
     """
 
     ridge: float | str = 0.01

@@ -40,6 +40,16 @@ class HSIC(Penalty):
         None never.
     features : FeatureMap
         What replaces the Gram matrix beyond ``exact_rows``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import HSIC, Gaussian
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> a, e = torch.randn(2, 200, 1, generator=draw)
+    >>> penalty = HSIC(kernel=Gaussian(1.0))
+    >>> bool(penalty(a, a) > 10 * penalty(e, a))
+    True
     """
 
     kernel: Kernel = DEFAULT_KERNEL

@@ -29,6 +29,17 @@ class MMD(Penalty):
     ----------
     kernel : Kernel
         Of the predictions.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import MMD, Gaussian
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> group = (torch.arange(200) % 2)[:, None]
+    >>> noise = torch.randn(200, 1, generator=draw)
+    >>> penalty = MMD(kernel=Gaussian(1.0))
+    >>> bool(penalty(noise + group, group) > penalty(noise, group))
+    True
     """
 
     kernel: Kernel = DEFAULT_KERNEL

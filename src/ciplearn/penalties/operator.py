@@ -23,7 +23,18 @@ LARGEST_BATCH_WITHOUT_WAITING = 2048
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything a criterion left open, as it was settled on the data."""
+    """Everything a criterion left open, as it was settled on the data.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Gaussian, ResidualHSCIC
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, a = torch.randn(2, 50, 1, generator=draw)
+    >>> setting = ResidualHSCIC(kernel=Gaussian(1.0), ridge=0.1).prepare(a, s).setting
+    >>> setting.ridge
+    0.1
+    """
 
     right_kernel: Kernel | None = None
     given_kernel: Kernel | None = None
@@ -48,6 +59,16 @@ class Operator:
         How far gradients of the penalty lie from those of the exact operator, 0 where it is exact: √(1 − c²) for their
         cosine c, which is ‖g̃ − g‖ / ‖g‖ up to a common scale. Measured on 1 024 rows, for predictions that are smooth
         functions of the right-hand side and of the conditioning variables; with more rows it is smaller.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import HSIC, Gaussian
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> a = torch.randn(50, 1, generator=draw)
+    >>> operator = HSIC(kernel=Gaussian(1.0)).prepare(a)
+    >>> operator.n_rows, operator.exact, operator.matrix().shape
+    (50, True, torch.Size([50, 50]))
     """
 
     kernel: Kernel

@@ -18,6 +18,20 @@ class ResidualHSCIC(ConditionalPenalty):
     Its population value is zero exactly where HSCIC's is. The prediction itself is never smoothed, so a predictor that
     is a function of the conditioning variables alone is not punished for the smoothing's bias, as it is by `HSCIC`.
     Parameters: see `ConditionalPenalty`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Gaussian, ResidualHSCIC
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)  # once
+    >>> bool(operator(s + e) > 10 * operator(s))
+    True
+    >>> prediction = torch.zeros(20, 1, requires_grad=True)
+    >>> operator(prediction, rows=torch.arange(20)).backward()  # one batch of a training loop
+    >>> prediction.grad.shape
+    torch.Size([20, 1])
     """
 
     def _exact_matrix(self, problem: RegressionProblem) -> Tensor:

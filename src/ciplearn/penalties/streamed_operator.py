@@ -33,6 +33,25 @@ class StreamedOperator:
         The kernels and the ridge behind Q.
     relative_error : float
         See `Operator`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Gaussian, ResidualHSCIC
+    >>> from ciplearn.learning import TrainingRows
+    >>> from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, a = torch.randn(2, 200, 1, generator=draw)
+    >>> rows = TrainingRows((s,), target=a, right=a, given=s)
+    >>> layout = RowLayout.of(rows)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "0.rows"
+    ...     _ = store(path, iter([rows]), layout)
+    ...     operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare_parts([StoredPart(str(path), 200, 0, layout)])
+    >>> operator.n_rows, bool(operator(a, a, s) > operator(s, a, s))
+    (200, True)
     """
 
     kernel: Kernel

@@ -78,6 +78,17 @@ class Report:
         What to repeat it with.
     next_steps : mapping of state to command
         What to do where the model passes, fails or is useless.
+
+    Examples
+    --------
+    >>> from ciplearn import Report, audit, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(300, random_state=0)
+    >>> model = lambda frame: 2 * frame["training"] + 15
+    >>> found = audit(model, world, people, "income", ["sex"], inputs=["training"], n_points=50)
+    >>> page = Report(audit=found, model=model, rows=people, title="Income").to_html()
+    >>> page.startswith("<!doctype html>")
+    True
     """
 
     audit: Audit

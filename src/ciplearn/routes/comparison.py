@@ -74,6 +74,17 @@ class Comparison:
         What the counterfactual route was trained with.
     judge : EstimatedModel or None
         What VCF was measured under.
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, datasets
+    >>> from ciplearn.routes import compare_routes
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(200, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=3, random_state=0)
+    >>> found = compare_routes(model, table.drop(columns="Y"), table["Y"], gammas=(1,), shares=(0.2,), baselines=False)
+    >>> found.chosen in found.models
+    True
     """
 
     table: pd.DataFrame
@@ -135,6 +146,19 @@ def compare_routes(
     Returns
     -------
     Comparison
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, datasets
+    >>> from ciplearn.routes import compare_routes
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(200, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=3, random_state=0)
+    >>> found = compare_routes(
+    ...     model, table.drop(columns="Y"), table["Y"], tolerance=0.9, gammas=(1,), shares=(0.2,), baselines=False
+    ... )
+    >>> found.table["name"].tolist()
+    ['unconstrained', 'independence, gamma 1', 'counterfactual, gamma 1', 'line, 20% of VCF kept']
     """
     routes = tuple(routes)
     unknown = [route for route in routes if route not in ROUTES]

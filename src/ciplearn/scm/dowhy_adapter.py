@@ -33,6 +33,16 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
         After ``dowhy.gcm.fit``; every node is one number.
     n_rows : int
         How many rows it was fitted to, for the report.
+
+    Examples
+    --------
+    >>> from ciplearn.errors import CiplearnError
+    >>> from ciplearn.scm import from_dowhy
+    >>> try:
+    ...     from_dowhy("not a model of dowhy.gcm")
+    ... except CiplearnError as refused:
+    ...     print(type(refused).__name__)
+    InputTypeError
     """
     if not hasattr(model, "causal_mechanism") or not hasattr(model, "graph"):
         raise InputTypeError(

@@ -40,6 +40,14 @@ class Additive:
     ----------
     mean : callable, optional
         m, a function of the parents by name; without it V = U.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ciplearn.scm import Additive
+    >>> equation = Additive(lambda parents: 2 * parents["A"])
+    >>> equation.inverse({"A": np.array([1.0])}, np.array([5.0]))
+    array([3.])
     """
 
     mean: Callable[[Parents], Any] | None = None

@@ -38,6 +38,16 @@ class EstimatedModel(StructuralCausalModel):
         The mechanisms that were tried for each node, fitted to four fifths of the rows, with their held-out losses.
     memory : dict
         What was fitted, for ``fit_scm(..., like=this)``.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, fit_scm
+    >>> world = datasets.applicants()
+    >>> scm = fit_scm(world.graph, world.sample(400, random_state=0), random_state=0)
+    >>> scm.misfits, scm.ambiguities
+    ((), ())
+    >>> scm.sample(3, random_state=0).shape
+    (3, 6)
     """
 
     model_based = True

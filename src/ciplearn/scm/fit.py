@@ -73,6 +73,18 @@ def fit_scm(
     -------
     EstimatedModel
         A `StructuralCausalModel` with a ``report``, and with ``misfits`` and ``ambiguities``.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, fit_scm
+    >>> world = datasets.applicants()
+    >>> people = world.sample(400, random_state=0)
+    >>> scm = fit_scm(world.graph, people, random_state=0)
+    >>> scm.trustworthy
+    True
+    >>> there = scm.counterfactual(people, {"sex": ["m"] * 400})
+    >>> there["region"].equals(people["region"])
+    True
     """
     if not isinstance(graph, CausalGraph):
         raise InputTypeError(

@@ -37,6 +37,13 @@ class MonotoneFlow(Recipe):
         Layers of the flow, pieces of each spline, width of the two layers that read the parents.
     epochs, batch_size, learning_rate
         Of Adam.
+
+    Examples
+    --------
+    >>> from ciplearn.scm import MonotoneFlow
+    >>> recipe = {"L": MonotoneFlow()}  # pass it on: fit_scm(graph, rows, mechanisms=recipe)
+    >>> recipe["L"].label
+    'monotone flow'
     """
 
     transforms: int = 2

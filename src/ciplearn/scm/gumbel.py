@@ -30,6 +30,15 @@ class GumbelMax(Mechanism):
     levels : list of labels
     probabilities : callable
         Function of the parents by name that returns p, shape (n, K); for a node without parents also a plain list.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ciplearn.scm import GumbelMax
+    >>> job = GumbelMax(["cook", "nurse"], [0.25, 0.75])
+    >>> drawn = job.evaluate({}, job.draw(1000, np.random.default_rng(0)))
+    >>> bool(0.7 < np.mean(drawn == "nurse") < 0.8)
+    True
     """
 
     levels: Any

@@ -49,7 +49,14 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Scalar(Kind):
-    """A number; the kind of every node that is not declared."""
+    """A number; the kind of every node that is not declared.
+
+    Examples
+    --------
+    >>> from ciplearn.scm import Scalar
+    >>> Scalar().columns("age")
+    ('age',)
+    """
 
     def columns(self, node: str) -> tuple[str, ...]:
         """The node's own name."""
@@ -86,6 +93,12 @@ class Vector(Kind):
     ----------
     size : int
         How many numbers.
+
+    Examples
+    --------
+    >>> from ciplearn.scm import Vector
+    >>> Vector(3).columns("A")
+    ('A[0]', 'A[1]', 'A[2]')
     """
 
     size: int
@@ -126,6 +139,12 @@ class Categories(Kind):
     ----------
     levels : iterable of labels
         Every label that the node can take: strings, or other values that can be compared with ``==``.
+
+    Examples
+    --------
+    >>> from ciplearn.scm import Categories
+    >>> Categories(["nurse", "cook"]).levels
+    ('nurse', 'cook')
     """
 
     levels: tuple[Any, ...]

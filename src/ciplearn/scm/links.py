@@ -70,6 +70,15 @@ class Log(Link):
     Parameters
     ----------
     low : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ciplearn.scm import AdditiveNoise, Log
+    >>> AdditiveNoise(link=Log()).label
+    'log scale, additive noise'
+    >>> Log().back(np.array([0.0]))
+    array([1.])
     """
 
     low: float = 0.0
@@ -99,6 +108,13 @@ class Logit(Link):
     Parameters
     ----------
     low, high : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ciplearn.scm import Logit
+    >>> Logit(0, 10).back(np.array([0.0]))
+    array([5.])
     """
 
     low: float = 0.0

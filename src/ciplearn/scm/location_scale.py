@@ -46,6 +46,17 @@ class AdditiveNoise(Recipe):
         Cloned before it is fitted. Default: a smooth ridge regression, linear where there is no data.
     link : Link
         h; the identity by default. On a `Log` scale the noise is a factor.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from ciplearn import datasets, fit_scm
+    >>> from ciplearn.scm import AdditiveNoise
+    >>> world = datasets.applicants()
+    >>> straight = AdditiveNoise(LinearRegression())
+    >>> scm = fit_scm(world.graph, world.sample(300, random_state=0), mechanisms={"hours": straight}, random_state=0)
+    >>> next(fit.mechanism for fit in scm.report.nodes if fit.node == "hours")
+    'additive noise, LinearRegression'
     """
 
     regressor: Any = None
@@ -93,6 +104,16 @@ class LocationScale(Recipe):
     ----------
     link : Link
         h; the identity by default.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, fit_scm
+    >>> from ciplearn.scm import LocationScale
+    >>> world = datasets.applicants()
+    >>> rows = world.sample(300, random_state=0)
+    >>> scm = fit_scm(world.graph, rows, mechanisms={"hours": LocationScale()}, random_state=0)
+    >>> next(fit.mechanism for fit in scm.report.nodes if fit.node == "hours")
+    'location-scale noise'
     """
 
     link: Link = field(default_factory=Identity)

@@ -17,6 +17,13 @@ class Mechanism(ABC):
     """V = f(pa, U) with a law of U.
 
     Noise is an array whose first axis is rows; what a row holds is the mechanism's own affair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ciplearn.scm import GumbelMax, Mechanism
+    >>> isinstance(GumbelMax(["f", "m"], [0.5, 0.5]), Mechanism)
+    True
     """
 
     @abstractmethod

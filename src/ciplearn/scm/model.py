@@ -48,7 +48,9 @@ class StructuralCausalModel:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from scipy.stats import norm
+    >>> from ciplearn import CausalGraph, StructuralCausalModel
     >>> graph = CausalGraph.from_edges("A -> Y")
     >>> scm = StructuralCausalModel(
     ...     graph,

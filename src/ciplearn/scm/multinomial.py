@@ -38,6 +38,21 @@ class Multinomial(Recipe):
         Cloned before it is fitted. Default: multinomial logistic regression on standardised parents.
     smooth : bool
         Without a classifier: whether log p̂ bends where the data do, instead of being linear in the parents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from ciplearn import CausalGraph, fit_scm
+    >>> from ciplearn.scm import Multinomial
+    >>> draw = np.random.default_rng(0)
+    >>> sex = draw.choice(["f", "m"], 300)
+    >>> job = np.where(draw.random(300) < np.where(sex == "f", 0.7, 0.3), "nurse", "cook")
+    >>> rows = pd.DataFrame({"sex": sex, "job": job})
+    >>> scm = fit_scm(CausalGraph.from_edges("sex -> job"), rows, mechanisms={"job": Multinomial()}, random_state=0)
+    >>> share = scm.do({"sex": "f"}).sample(2000, random_state=0)["job"].eq("nurse").mean()
+    >>> bool(0.6 < share < 0.8)
+    True
     """
 
     classifier: Any = None

@@ -47,6 +47,16 @@ class SimultaneousQuantiles(Recipe):
     ----------
     base : LocationScale or None
         What is taken out first; without it F₀ is the law of V itself, which suits counts and values that repeat.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, fit_scm
+    >>> from ciplearn.scm import LocationScale, SimultaneousQuantiles
+    >>> world = datasets.applicants()
+    >>> rows = world.sample(300, random_state=0)
+    >>> scm = fit_scm(world.graph, rows, mechanisms={"hours": SimultaneousQuantiles(LocationScale())}, random_state=0)
+    >>> scm.sample(2, random_state=0).shape
+    (2, 6)
     """
 
     base: LocationScale | None = None

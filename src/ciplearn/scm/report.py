@@ -14,7 +14,15 @@ from ciplearn.scm.kinds import Array, Categories, Kind
 
 
 class Finding(NamedTuple):
-    """A node, and a sentence about it."""
+    """A node, and a sentence about it.
+
+    Examples
+    --------
+    >>> from ciplearn.scm import Finding
+    >>> finding = Finding("L", "The noise of L still depends on A.")
+    >>> finding.node
+    'L'
+    """
 
     node: str
     sentence: str
@@ -92,6 +100,16 @@ class FitReport:
     n_rows : int
     notes : tuple of str
         What was decided about latent nodes, shared causes and missing values.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, fit_scm
+    >>> world = datasets.applicants()
+    >>> report = fit_scm(world.graph, world.sample(400, random_state=0), random_state=0).report
+    >>> [fit.node for fit in report.nodes]
+    ['age', 'hours', 'income', 'region', 'sex', 'training']
+    >>> report.n_rows
+    400
     """
 
     nodes: tuple[NodeFit, ...]

@@ -46,6 +46,12 @@ class VariationalLatent:
         Width of the one tanh layer in the encoder and in each decoder.
     epochs, batch_size, learning_rate
         Of Adam.
+
+    Examples
+    --------
+    >>> from ciplearn.scm import VariationalLatent
+    >>> VariationalLatent().label
+    'variational latent, 10 numbers'
     """
 
     size: int = 10

@@ -48,8 +48,11 @@ class Workbench(anywidget.AnyWidget):
 
     Examples
     --------
+    >>> from ciplearn import CausalGraph
+    >>> from ciplearn.workbench import Workbench
     >>> w = Workbench(CausalGraph.from_edges("A -> Y"))  # doctest: +SKIP
-    >>> w.verdict.holds  # doctest: +SKIP
+    >>> w.graph.nodes  # doctest: +SKIP
+    ('A', 'Y')
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)

@@ -37,6 +37,16 @@ class Archive:
     ----------
     path : path
         Looked at when the archive is made: it must be an npz with all 737 280 images in one plain array.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets.dsprites import Archive
+    >>> from ciplearn.errors import CiplearnError
+    >>> try:
+    ...     Archive("not there.npz").images([[0, 0, 0, 0, 0, 0]])
+    ... except CiplearnError as refused:
+    ...     print(type(refused).__name__)
+    InputError
     """
 
     path: Path

@@ -31,6 +31,12 @@ def image_latents() -> StructuralCausalModel:
 
     Rounding hides part of the noise: counterfactuals of rows are draws from all noises that fit. ``sample_units`` keeps
     the noise, and its units have one counterfactual each. `pictures` renders rows, factual and counterfactual alike.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> sorted(datasets.image_latents().sample(2, random_state=0).columns)
+    ['Y', 'color', 'orientation', 'scale', 'shape', 'x_pos', 'y_pos']
     """
 
     def x_pos(p: Parents, u: Array) -> Array:
@@ -74,6 +80,12 @@ def matched_latents(rows: pd.DataFrame) -> Array:  # (n, 6)
     ----------
     rows : DataFrame
         With the columns color, shape (from 1), scale, orientation, x_pos and y_pos.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import dsprites, image_latents
+    >>> dsprites.matched_latents(image_latents().sample(2, random_state=0)).shape
+    (2, 6)
     """
     if not isinstance(rows, pd.DataFrame):
         raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the model's table.")
@@ -85,5 +97,12 @@ def matched_latents(rows: pd.DataFrame) -> Array:  # (n, 6)
 
 
 def pictures(rows: pd.DataFrame) -> Array:  # (n, 64, 64)
-    """Render the picture of each row of the model."""
+    """Render the picture of each row of the model.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import dsprites, image_latents
+    >>> dsprites.pictures(image_latents().sample(2, random_state=0)).shape
+    (2, 64, 64)
+    """
     return render(matched_latents(rows))

@@ -19,7 +19,14 @@ _PLACE_VALUES = np.array([np.prod(SIZES[place + 1 :], dtype=np.int64) for place 
 
 
 def factor_values() -> dict[str, Array]:
-    """Return the value of each class of each factor, as in the original file; orientation is in radians."""
+    """Return the value of each class of each factor, as in the original file; orientation is in radians.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import dsprites
+    >>> dsprites.factor_values()["scale"].tolist()
+    [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    """
     return {
         "color": np.array([1.0]),
         "shape": np.array([1.0, 2.0, 3.0]),
@@ -31,19 +38,40 @@ def factor_values() -> dict[str, Array]:
 
 
 def latent_values(latents: Any) -> Array:  # (..., 6) classes -> (..., 6) values
-    """Return the values of latent classes."""
+    """Return the values of latent classes.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import dsprites
+    >>> dsprites.latent_values([[0, 0, 5, 0, 0, 0]]).tolist()
+    [[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]]
+    """
     classes = checked_latents(latents)
     tables = factor_values()
     return np.stack([tables[name][classes[..., place]] for place, name in enumerate(FACTORS)], axis=-1)
 
 
 def index_of(latents: Any) -> Array:  # (..., 6) -> (...)
-    """Return the number, in the original file, of the image with each row of latent classes."""
+    """Return the number, in the original file, of the image with each row of latent classes.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import dsprites
+    >>> dsprites.index_of([[0, 0, 0, 0, 0, 1]]).tolist()
+    [1]
+    """
     return np.asarray(checked_latents(latents) @ _PLACE_VALUES)
 
 
 def latents_of(index: Any) -> Array:  # (...) -> (..., 6)
-    """Return the latent classes of images by their number in the original file."""
+    """Return the latent classes of images by their number in the original file.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import dsprites
+    >>> dsprites.latents_of([0, 1]).tolist()
+    [[0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]
+    """
     numbers = _whole_numbers(index, "index")
     if numbers.size and (numbers.min() < 0 or numbers.max() >= N_IMAGES):
         bad = numbers[(numbers < 0) | (numbers >= N_IMAGES)].flat[0]

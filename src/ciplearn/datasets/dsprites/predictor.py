@@ -33,6 +33,17 @@ class PicturePredictor:
         `render`, or the ``images`` method of an `Archive`.
     pictures_at_once : int
         How many pictures the model is shown at a time.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import dsprites, image_latents
+    >>> rows = image_latents().sample(3, random_state=0)
+    >>> class Area:
+    ...     feature_names_in_ = list(rows.columns)
+    ...     def predict(self, frame, tensors):
+    ...         return tensors[0].reshape(len(frame), -1).sum(1)
+    >>> dsprites.PicturePredictor(Area()).predict(rows).shape
+    (3,)
     """
 
     model: Any

@@ -40,6 +40,12 @@ def render(latents: Any) -> Array:  # (..., 6) -> (..., 64, 64)
     ----------
     latents : array of whole numbers, shape (..., 6)
         Classes of color, shape, scale, orientation, x_pos, y_pos, each from 0; see `FACTORS` and `SIZES`.
+
+    Examples
+    --------
+    >>> from ciplearn.datasets import dsprites
+    >>> dsprites.render([[0, 2, 5, 7, 20, 11]]).shape
+    (1, 64, 64)
     """
     classes = checked_latents(latents)
     flat = classes.reshape(-1, len(FACTORS))

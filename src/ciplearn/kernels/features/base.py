@@ -11,7 +11,17 @@ from ciplearn.kernels.base import Kernel
 
 
 class Features(ABC):
-    """A fitted map φ with φ(x)·φ(z) ≈ k(x, z)."""
+    """A fitted map φ with φ(x)·φ(z) ≈ k(x, z).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Gaussian, RandomFourier
+    >>> from ciplearn.kernels import Features
+    >>> features = RandomFourier(8).fit(Gaussian(1.0), torch.zeros(4, 1))
+    >>> isinstance(features, Features), features.size
+    (True, 8)
+    """
 
     @property
     @abstractmethod
@@ -24,7 +34,15 @@ class Features(ABC):
 
 
 class FeatureMap(ABC):
-    """A recipe for features of a kernel; fitting it on rows gives the map."""
+    """A recipe for features of a kernel; fitting it on rows gives the map.
+
+    Examples
+    --------
+    >>> from ciplearn import Nystroem, RandomFourier
+    >>> from ciplearn.kernels import FeatureMap
+    >>> isinstance(Nystroem(8), FeatureMap), isinstance(RandomFourier(8), FeatureMap)
+    (True, True)
+    """
 
     @abstractmethod
     def fit(self, kernel: Kernel, x: Tensor) -> Features:  # (n, d)

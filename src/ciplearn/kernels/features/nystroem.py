@@ -32,6 +32,16 @@ class Nystroem(FeatureMap):
         Stop when the unexplained share of the kernel's trace falls below it.
     seed : int
         Of the draws.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Gaussian, Nystroem
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> x = torch.randn(20, 1, generator=draw, dtype=torch.float64)
+    >>> features = Nystroem(20).fit(Gaussian(1.0), x)(x)
+    >>> bool((features @ features.T - Gaussian(1.0).gram(x, x)).abs().max() < 1e-3)
+    True
     """
 
     n_features: int = 256

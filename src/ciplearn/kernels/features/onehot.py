@@ -18,6 +18,17 @@ class OneHot(FeatureMap):
     """One feature per level, and one more, √ρ, where different levels are alike to degree ρ.
 
     A level that was not seen in fitting is unlike every level that was.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Categorical
+    >>> from ciplearn.kernels import OneHot
+    >>> codes = torch.tensor([[0.0], [1.0], [0.0]], dtype=torch.float64)
+    >>> OneHot().fit(Categorical(), codes)(codes)
+    tensor([[1., 0.],
+            [0., 1.],
+            [1., 0.]], dtype=torch.float64)
     """
 
     def fit(self, kernel: Kernel, x: Tensor) -> Features:
