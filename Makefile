@@ -40,13 +40,15 @@ types: $(VENV)/.ready
 unit: $(VENV)/.ready
 	$(BIN)/pytest -n 2 -q
 
-# Warnings are errors: a broken link or a name that is not documented stops the build.
+# Pages of names that are gone are no pages. Warnings are errors: a broken link or a name that is not documented stops the build.
 SITE := $(BIN)/sphinx-build --builder html --jobs 2 --quiet --fail-on-warning --keep-going -d docs/_build/doctrees
 
 docs: $(VENV)/.ready  ## the site, into docs/_build/html
+	rm -rf docs/generated
 	$(SITE) docs docs/_build/html
 
 docs-quick: $(VENV)/.ready  ## the site without running its gallery
+	rm -rf docs/generated
 	$(SITE) --define plot_gallery=0 docs docs/_build/quick
 
 slow: $(VENV)/.ready  ## tests that take over a minute
