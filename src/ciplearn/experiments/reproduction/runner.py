@@ -113,7 +113,10 @@ def measure(
 
 
 def judge(study: Study, out: Path) -> dict[str, Any]:
-    """Judge the tables in a study's folder, write what they say and return what is in ``result.json``."""
+    """Judge the tables in a study's folder, write what they say and return what is in ``result.json``.
+
+    ``remarks`` in ``measured.json``, sentences about where the numbers come from, are repeated beside the notes.
+    """
     folder = out / study.name
     measured = _read(folder / _MEASURED)
     if measured is None:
@@ -141,7 +144,7 @@ def judge(study: Study, out: Path) -> dict[str, Any]:
                 for comparison in findings.comparisons
             ],
             "unmatched": [asdict(entry) for entry in findings.unmatched],
-            "notes": list(findings.notes),
+            "notes": [*findings.notes, *measured.get("remarks", ())],
             "caption": findings.caption,
             "figure": figure,
         }
