@@ -1,6 +1,6 @@
 """The commands, and what happens when a call goes wrong.
 
-To add a command, write a module with one function in this package, import it here and add a line to `_COMMANDS`. Keep
+To add a command, write its function in a module of this package, import it here and add a line to `_COMMANDS`. Keep
 the module's top light: torch, pandas and the like are imported inside the function, so that ``--help`` stays quick.
 """
 
@@ -17,13 +17,12 @@ import typer
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.cli.audit import audit
-from ciplearn.cli.bench import bench
 from ciplearn.cli.check import check
-from ciplearn.cli.demo import demo
+from ciplearn.cli.experiments import bench, demo, reproduce
 from ciplearn.cli.fit import fit
+from ciplearn.cli.imagine import imagine
 from ciplearn.cli.output import complain, note, prepare_streams, say
 from ciplearn.cli.predict import predict
-from ciplearn.cli.reproduce import reproduce
 from ciplearn.cli.workbench import workbench
 
 # Name on the command line -> function. A function returns its exit code, or None for 0.
@@ -33,6 +32,7 @@ _COMMANDS: dict[str, Callable[..., int | None]] = {
     "fit": fit,
     "predict": predict,
     "audit": audit,
+    "imagine": imagine,
     "bench": bench,
     "reproduce": reproduce,
     "workbench": workbench,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, NUMBER
+from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import finish_folder, read_listed
 from ciplearn.cli.training_table import TASKS, as_target
@@ -39,7 +39,7 @@ _LARGEST = 16
 # Rows that are held in memory as text.
 _ROWS = 100_000
 
-_LEAST_ROWS = 20
+LEAST_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +143,16 @@ class ModelFolder:
         }
         return TableFile(source.path, **reading, kept=source.kept)
 
-    def rows(self, source: TableFile) -> tuple[pd.DataFrame, pd.DataFrame, str, dict[str, int]]:
+    def rows(
+        self, source: TableFile, more: Sequence[str] = ()
+    ) -> tuple[pd.DataFrame, pd.DataFrame, str, dict[str, int]]:
         """Read a table to judge the model on.
+
+        Parameters
+        ----------
+        source : TableFile
+        more : sequence of str
+            Columns that training did not read, and that a graph of today does.
 
         Returns
         -------
@@ -159,18 +167,24 @@ class ModelFolder:
         """
         where = str(source.path)
         with source.opened(labels=self.labels) as opened:
-            chunks = opened.chunks(_ROWS, list(self.kinds))
-            pieces = [self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1) for chunk in chunks]
+            chunks = opened.chunks(_ROWS, [*self.kinds, *more])
+            pieces = [
+                self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1).join(chunk[list(more)])
+                for chunk in chunks
+            ]
         table = pd.concat(pieces) if pieces else pd.DataFrame()
+        for name in more:
+            numbers = text_as_numbers(table[name])
+            table[name] = table[name] if numbers is None else numbers
         every = table.dropna()
-        if len(every) < _LEAST_ROWS:
-            raise InputError(f"{where} has {len(every)} rows without a missing value; an audit needs {_LEAST_ROWS}.")
+        if len(every) < LEAST_ROWS:
+            raise InputError(f"{where} has {len(every)} rows without a missing value; an audit needs {LEAST_ROWS}.")
         every = every.assign(**{self.outcome: as_target(every[self.outcome], self.training["task"])})
         if not self._is_training_table(source):
             about = f"All {len(every)} complete rows of {source.path.name}, which is not the training table."
             return every, every, about, _missing(table)
         judge = every[every.index.isin(self.held_out)]
-        if len(judge) < _LEAST_ROWS:
+        if len(judge) < LEAST_ROWS:
             warning = "The training rows themselves: scores and test are too kind. Audit on other rows."
             return every, every, warning, _missing(table)
         missing = _missing(table[table.index.isin(self.held_out)])

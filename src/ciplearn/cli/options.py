@@ -118,6 +118,92 @@ Context = Annotated[str | None, _role("What a person is known by. Default: all o
 Inputs = Annotated[str | None, _role("What the predictor sees. Default: all observed nodes but the outcome.")]
 Adjustment = Annotated[str | None, _role("What to condition on. Default: the largest certifying set in the context.")]
 
+ModelOrTable = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A folder that ciplearn fit has written; left out where a graph and roles are named.",
+        metavar="[MODEL_DIR]",
+    ),
+]
+TableAfterModel = Annotated[
+    Path | None, typer.Argument(help="A CSV, TSV or Parquet file, or - for standard input.", metavar="TABLE")
+]
+
+_EFFORT, _ANY_MODEL = "Effort", "Any model"
+
+Graph = Annotated[
+    str | None,
+    typer.Option(
+        help="A graph file, or the graph itself. Default: the graph of MODEL_DIR.",
+        metavar="GRAPH",
+        rich_help_panel=_ROLES,
+    ),
+]
+Categories = Annotated[
+    str | None, typer.Option(help="Columns of numbers that are codes.", metavar="NAMES", rich_help_panel=_TABLE)
+]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        help="classification or regression. Default: classification for text and for two values.",
+        rich_help_panel=_ROLES,
+    ),
+]
+KnownModel = Annotated[
+    Path | None,
+    typer.Option(
+        help="A causal model that you know: formulas in YAML, TOML or JSON, or Python with --run-code. Default: "
+        "one is estimated from the graph and the table.",
+        metavar="FILE",
+    ),
+]
+RunCode = Annotated[bool, typer.Option("--run-code", help="Run the Python file of --scm.")]
+Individuals = Annotated[
+    str | None,
+    typer.Option(help="Numbers of rows to show, counted from 0. Default: those affected most.", metavar="NUMBERS"),
+]
+Preset = Annotated[str, typer.Option(help="quick, standard or thorough.", rich_help_panel=_EFFORT)]
+Points = Annotated[
+    int | None, typer.Option(help="Rows whose counterfactuals are imagined.", min=2, rich_help_panel=_EFFORT)
+]
+Interventions = Annotated[
+    int | None, typer.Option(help="Values of the protected columns per row.", min=2, rich_help_panel=_EFFORT)
+]
+Draws = Annotated[int | None, typer.Option(help="Draws of what a row leaves open.", min=1, rich_help_panel=_EFFORT)]
+ScmRows = Annotated[
+    int | None, typer.Option(help="Rows the causal model is estimated from.", min=20, rich_help_panel=_EFFORT)
+]
+PredictorName = Annotated[
+    str | None,
+    typer.Option(
+        "--predictor",
+        help="Audit what a name in a Python module is, as package.module:name: a fitted model, a function of a table, "
+        "or a function that makes one. The module is imported, which runs it.",
+        metavar="NAME",
+        rich_help_panel=_ANY_MODEL,
+    ),
+]
+OnnxFile = Annotated[
+    Path | None, typer.Option("--onnx", help="Audit an ONNX file.", metavar="FILE", rich_help_panel=_ANY_MODEL)
+]
+PredictionsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--predictions",
+        help="Audit predictions for the rows that ciplearn imagine has written, by their id.",
+        metavar="FILE",
+        rich_help_panel=_ANY_MODEL,
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        help="Which of two labels is the positive decision. Default: the second in order.",
+        metavar="LABEL",
+        rich_help_panel=_ANY_MODEL,
+    ),
+]
+
 # What graph text holds and the name of a graph file does not.
 _SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "\n")
 

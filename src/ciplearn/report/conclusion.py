@@ -110,7 +110,7 @@ def _use(report: Report) -> Check | None:
     if math.isnan(share):
         return None
     of_what = "the variance" if "r2" in report.audit.scores else "what a constant gets wrong"
-    said = f"It explains {percent(max(share, 0.0))} of {of_what} on rows that training did not see."
+    said = f"It explains {percent(max(share, 0.0))} of {of_what} on the audited rows."
     if share < 0:
         said = "It is worse than a constant on these rows."
     return Check("Is it of use?", f"{said} {percent(_OF_USE)} is the least.", share >= _OF_USE, "use")

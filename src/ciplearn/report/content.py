@@ -45,7 +45,9 @@ class Report:
         The rows that it was audited on, outcome included.
     title : str
     free : optional
-        The same predictor trained for accuracy alone, to compare with.
+        Another predictor to compare with: by default the same, trained for accuracy alone.
+    free_name : str
+        What that one is called.
     max_effect : float, optional
         How much the predictions may move between two protected values: on average, and for 95 % of rows. 0.05 for
         probabilities by default, else a tenth of the outcome's standard deviation.
@@ -96,6 +98,7 @@ class Report:
     rows: pd.DataFrame
     title: str
     free: Any = None
+    free_name: str = FREE
     max_effect: float | None = None
     max_vcf: float | None = None
     comparison: Any = None
@@ -199,7 +202,7 @@ class Report:
     @property
     def models(self) -> dict[str, Any]:
         """The audited model, and the unconstrained one where there is one."""
-        return {MODEL: self.model} | ({} if self.free is None else {FREE: self.free})
+        return {MODEL: self.model} | ({} if self.free is None else {self.free_name: self.free})
 
     @cached_property
     def conclusion(self) -> Conclusion:
@@ -288,9 +291,10 @@ class Report:
         """What the penalty buys, and what it costs, on the audited rows."""
         if self.effects is None or self.free is None:
             return ""
-        before = self.effects.largest(FREE)
+        before = self.effects.largest(self.free_name)
+        whose = "Trained for accuracy alone, its" if self.free_name == FREE else f"For {self.free_name} the"
         return (
-            f"Trained for accuracy alone, its largest effect is {self.unit.amount(before['effect'], signed=True)} "
+            f"{whose} largest effect is {self.unit.amount(before['effect'], signed=True)} "
             f"(from {before['first']} to {before['second']})."
         )
 

@@ -31,6 +31,9 @@ _FIRST = 8
 # From this many nodes on, a drawing leaves out the edges into the prediction.
 _WIDE = 10
 
+# What the unconstrained model is called where there is little room.
+_BEFORE = "before"
+
 # What holds for every report; what holds for this one comes from its verdict.
 _LIMITS = (
     "A test that does not reject is no proof of independence; with more rows it may.",
@@ -62,7 +65,8 @@ def render(report: Report, profile: str) -> str:
         "few_rows": FEW_ROWS,
         "unknown": UNKNOWN,
         "model_name": MODEL,
-        "free_name": FREE,
+        "free_name": report.free_name,
+        "was": _BEFORE if report.free_name == FREE else report.free_name,
         "style": Markup(environment.get_template("style.css").render()),
         "version": ciplearn.__version__,
     }
@@ -152,7 +156,10 @@ def _groups(report: Report) -> list[dict[str, Any]]:
 def _paired(table: pd.DataFrame, keys: list[str], report: Report) -> list[dict[str, Any]]:
     """The audited model's rows, each with that of the unconstrained one, if there is one."""
     now = table[table["model"] == MODEL].to_dict(orient="records")
-    before = {tuple(row[key] for key in keys): row for row in table[table["model"] == FREE].to_dict(orient="records")}
+    before = {
+        tuple(row[key] for key in keys): row
+        for row in table[table["model"] == report.free_name].to_dict(orient="records")
+    }
     return [{"now": row, "before": before.get(tuple(row[key] for key in keys))} for row in now]
 
 

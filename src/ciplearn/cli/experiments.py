@@ -1,9 +1,10 @@
-"""``ciplearn reproduce``: the paper's tables and figures, one command each."""
+"""``ciplearn demo``, ``bench`` and ``reproduce``: the idea at work, what a penalty costs, the paper's results."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,63 @@ from ciplearn.cli.output import say, say_json
 from ciplearn.experiments.reproduction.registry import names
 
 _PAGE, _JUDGE = "page", "judge"
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to write the report, the picture, the table and the graph.")] = Path(
+        "ciplearn-demo"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Train a frontier on the paper's first synthetic case and measure its counterfactuals, in about a minute.
+
+    Example:
+
+      ciplearn demo --out demo-output
+    """
+    from ciplearn.experiments.demo import run_demo
+
+    quiet = as_json or not sys.stderr.isatty()
+    found = run_demo(out, say=(lambda text: None) if as_json else say, progress=not quiet)
+    if as_json:
+        answer = {
+            "frontier": found.frontier.summary().to_dict(orient="records"),
+            "chosen": found.chosen,
+            "baselines": {name: {"vcf": vcf, "loss": loss} for name, (vcf, loss) in found.baselines.items()},
+            "audit": found.audit.to_dict(),
+            "verdict": found.verdict.to_dict(),
+            "files": [str(path) for path in found.files],
+        }
+        say_json(answer)
+        return
+    say("\nWhat was seen")
+    for number, sentence in enumerate(found.sentences(), start=1):
+        say(f"  {number}. {sentence}")
+    say("\nWritten: " + ", ".join(str(path) for path in found.files))
+
+
+def bench(
+    large: Annotated[
+        bool, typer.Option("--large", help="Add the preparation on a million rows, about a minute.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure what a penalty costs: ratios of times taken in turns, in one run, on one thread.
+
+    Example: ciplearn bench --large
+    """
+    import torch
+
+    from ciplearn.experiments.speed import measurements
+
+    torch.set_num_threads(1)
+    found = []
+    for measurement in measurements(large=large):
+        found.append(asdict(measurement))
+        if not as_json:
+            say(f"{measurement.name}: {measurement.ratio:.2f} × (goal {measurement.goal}; {measurement.detail})")
+    if as_json:
+        say_json(found)
 
 
 def reproduce(

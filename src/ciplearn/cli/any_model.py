@@ -1,0 +1,288 @@
+"""Models from elsewhere, asked as ours are: a name in a Python module, an ONNX file, or predictions in a file."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import holds_numbers
+from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.wording import as_list
+
+Array = np.ndarray[Any, Any]
+
+# Types of an ONNX file's inputs -> what a column is turned into.
+_TENSORS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(int64)": np.int64,
+    "tensor(string)": np.object_,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Foreign:
+    """A model that was not trained here.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in messages.
+    ask : callable
+        From a frame to one number per row, one probability per class, or labels.
+    classes : sequence, optional
+        The labels that the columns of its answer stand for, where it says so.
+    inputs : tuple of str, optional
+        The columns that it reads, where it says so.
+    is_ours : bool
+        Whether it was trained here after all, and only its labels are put into another order.
+    """
+
+    name: str
+    ask: Callable[[pd.DataFrame], Any]
+    classes: Sequence[Any] | None = None
+    inputs: tuple[str, ...] | None = None
+    is_ours: bool = False
+
+    def answer(self, frame: pd.DataFrame) -> Array:  # (n,) or (n, q)
+        """Ask about rows; whatever goes wrong in there is said in one sentence."""
+        try:
+            answer = self.ask(frame if self.inputs is None else frame[list(self.inputs)])
+            found = np.asarray(answer.to_numpy() if isinstance(answer, pd.DataFrame | pd.Series) else answer)
+        except InputError:
+            raise
+        except Exception as error:
+            said = " ".join(str(error).split())[:300]
+            raise InputError(
+                f"{self.name} failed on {len(frame)} rows with the columns {', '.join(frame.columns)}: "
+                f"{type(error).__name__}: {said}; correct it, or name the columns that it reads with --inputs."
+            ) from error
+        if found.ndim not in (1, 2) or len(found) != len(frame):
+            raise InputError(
+                f"{self.name} returned shape {found.shape} for {len(frame)} rows; return one number per row, or one "
+                "probability per class."
+            )
+        return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+class Numbers:
+    """A foreign model of a number."""
+
+    def __init__(self, foreign: Foreign) -> None:
+        self.name, self.is_ours, self._foreign = foreign.name, foreign.is_ours, foreign
+
+    def predict(self, frame: pd.DataFrame) -> Array:  # (n,)
+        """Return one number per row."""
+        found = self._foreign.answer(frame)
+        if found.ndim != 1 or not np.issubdtype(found.dtype, np.number):
+            raise InputError(
+                f"{self.name} returned {_described(found)}; the outcome is a number, so return one per row."
+            )
+        return found.astype(np.float64)
+
+
+class Probabilities:
+    """A foreign model of labels: its classes are those of the outcome, the positive one of two stands last."""
+
+    def __init__(self, foreign: Foreign, labels: Sequence[Any], positive: str | None = None) -> None:
+        self.name, self.is_ours, self._foreign = foreign.name, foreign.is_ours, foreign
+        known = {_bare(label): label for label in labels}
+        given = list(labels) if foreign.classes is None else list(foreign.classes)
+        if not {_bare(label) for label in given} & set(known):
+            raise InputError(
+                f"{self.name} knows the classes {as_list([str(label) for label in given])}, and the outcome holds "
+                f"{as_list(list(known))}; they have none in common."
+            )
+        classes = [known.get(_bare(label), label) for label in given]
+        order = positive_last(classes, positive)
+        # One number per row is the probability of the positive label, whichever that is.
+        self._columns, self.classes_ = order, np.array([classes[place] for place in order], dtype=object)
+
+    def predict_proba(self, frame: pd.DataFrame) -> Array:  # (n, classes)
+        """Return one probability per class."""
+        found = self._foreign.answer(frame)
+        if not np.issubdtype(found.dtype, np.number):
+            raise InputError(
+                f"{self.name} returned {_described(found)}; return probabilities, which a label does not tell."
+            )
+        found = found.astype(np.float64)
+        if not ((found >= -1e-6) & (found <= 1 + 1e-6)).all():
+            worst = float(found.flat[np.abs(found - 0.5).argmax()])
+            raise InputError(f"{self.name} returned {worst:.4g}, which is no probability; return numbers from 0 to 1.")
+        if found.ndim == 1 and len(self.classes_) == 2:
+            table = np.column_stack([1 - found, found])
+        elif found.ndim == 2 and found.shape[1] == len(self.classes_):
+            table = found[:, self._columns]
+        else:
+            raise InputError(
+                f"{self.name} returned {_described(found)}, and the outcome has {len(self.classes_)} labels; return "
+                "one probability per label."
+            )
+        return np.clip(table, 0.0, 1.0)
+
+
+def positive_last(classes: Sequence[Any], positive: str | None) -> list[int]:
+    """Return the order in which the positive label of two stands last; any order of more."""
+    places = list(range(len(classes)))
+    if positive is None:
+        return places
+    found = [place for place in places if _bare(classes[place]) == _bare(positive)]
+    if len(classes) != 2 or not found:
+        raise InputError(
+            f"--positive names {positive!r}, and the classes are {as_list([str(label) for label in classes])}; name "
+            "one of two."
+        )
+    return [place for place in places if place != found[0]] + found
+
+
+def from_module(spec: str) -> Foreign:
+    """Import ``package.module:name``: a fitted model, a function of a frame, or a function that makes one of these.
+
+    Modules are looked for where Python looks, and in the working folder.
+    """
+    module_name, _, name = spec.partition(":")
+    if not module_name or not name:
+        raise InputError(f"--predictor must be package.module:name, got {spec!r}; pass for example trees:model.")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+        if not _asks(found) and callable(found) and not _needs_arguments(found):
+            found = found()
+    except Exception as error:
+        said = " ".join(str(error).split())[:300]
+        raise InputError(
+            f"--predictor {spec} could not be imported: {type(error).__name__}: {said}; correct the name or the module."
+        ) from error
+    if isinstance(found, type) or (not _asks(found) and not callable(found)):
+        raise InputError(
+            f"--predictor {spec} is {'a class' if isinstance(found, type) else type(found).__name__}; name a fitted "
+            "model, a function of a table, or a function without arguments that returns one."
+        )
+    names = getattr(found, "feature_names_in_", None)
+    inputs = None if names is None else tuple(str(each) for each in names)
+    if callable(getattr(found, "predict_proba", None)):
+        return Foreign(spec, found.predict_proba, getattr(found, "classes_", None), inputs)
+    return Foreign(spec, found.predict if callable(getattr(found, "predict", None)) else found, None, inputs)
+
+
+def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]) -> Foreign:
+    """Open an ONNX file.
+
+    Parameters
+    ----------
+    path : Path
+        With one input per column, named as the column is, or a single one for a table of numbers.
+    inputs : sequence of str, optional
+        The columns of that table, in the order in which the model was trained.
+    columns : collection of str
+        Those that there are.
+    """
+    session = _session(path)
+    taken = {each.name: each for each in session.get_inputs()}
+    strange = [each for each in taken.values() if each.type not in _TENSORS]
+    if strange:
+        raise InputError(f"{path} takes {strange[0].name!r} as {strange[0].type}, not as numbers or text; export anew.")
+    if set(taken) <= set(columns):
+        return Foreign(
+            str(path),
+            lambda frame: _of_outputs(
+                session.run(None, {name: _tensor(frame[[name]], each.type, path) for name, each in taken.items()})
+            ),
+            inputs=tuple(taken),
+        )
+    if len(taken) > 1:
+        missing = next(name for name in taken if name not in columns)
+        raise InputError(f"{path} reads {missing!r}, which is no column that the graph knows; name it in the graph.")
+    (table,) = taken.values()
+    width = table.shape[1] if len(table.shape) == 2 and isinstance(table.shape[1], int) else None
+    if inputs is None or (width is not None and width != len(inputs)):
+        raise InputError(
+            f"{path} takes a table of {'some' if width is None else width} columns, and --inputs names "
+            f"{'none' if inputs is None else len(inputs)}; name them in the order in which the model was trained."
+        )
+    order = list(inputs)
+    return Foreign(
+        str(path),
+        lambda frame: _of_outputs(session.run(None, {table.name: _tensor(frame[order], table.type, path)})),
+        inputs=tuple(order),
+    )
+
+
+def _session(path: Path) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingDependencyError(
+            "ONNX files need onnxruntime, which is not installed; pip install 'ciplearn[onnx]'."
+        ) from error
+    if not path.is_file():
+        raise InputError(f"There is no file {str(path)!r}; check the path of --onnx.")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # What goes wrong is said by us, in a sentence.
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise InputError(f"{path} cannot be read as ONNX ({type(error).__name__}); export the model anew.") from error
+
+
+def _of_outputs(outputs: Sequence[Any]) -> Array:
+    """Probabilities where there are any, else numbers; labels only where there is nothing else."""
+    for each in outputs:
+        if isinstance(each, list) and each and isinstance(each[0], dict):
+            return np.array([[row[label] for label in sorted(each[0])] for row in each])
+    tables = [np.asarray(each) for each in outputs]
+    floats = [table for table in tables if np.issubdtype(table.dtype, np.floating)]
+    return max(floats, key=np.size) if floats else tables[0]
+
+
+def _tensor(frame: pd.DataFrame, kind: str, path: Path) -> Array:  # (n, columns)
+    if kind == "tensor(string)":
+        return frame.astype(str).to_numpy(dtype=object)
+    text = [column for column in frame.columns if not holds_numbers(frame[column])]
+    if text:
+        raise InputError(
+            f"{path} takes numbers, and {text[0]!r} holds text; export the model with one input per column."
+        )
+    return frame.to_numpy(dtype=_TENSORS[kind])
+
+
+def _asks(found: Any) -> bool:
+    return not isinstance(found, type) and any(
+        callable(getattr(found, method, None)) for method in ("predict_proba", "predict")
+    )
+
+
+def _needs_arguments(found: Any) -> bool:
+    if isinstance(found, type):
+        return True
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(each.default is each.empty and each.kind in positional for each in parameters) or any(
+        each.kind is each.VAR_POSITIONAL for each in parameters
+    )
+
+
+def _bare(label: Any) -> str:
+    """A label as text; 1, 1.0 and "1" are one."""
+    text = str(label)
+    return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
+
+
+def _described(found: Array) -> str:
+    return f"{found.dtype} values of shape {found.shape}"

@@ -1,0 +1,311 @@
+"""What is audited: the model of a folder or any other, with its graph and roles, the rows that judge it, the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from ciplearn._core.columns import CLASSIFICATION
+from ciplearn._core.errors import InputError
+from ciplearn._core.random import as_generator
+from ciplearn._core.wording import as_list
+from ciplearn.causal import CausalGraph, Verdict
+from ciplearn.cli.any_model import Foreign, Numbers, Probabilities
+from ciplearn.cli.audit import Effort
+from ciplearn.cli.model_folder import LEAST_ROWS, ModelFolder
+from ciplearn.cli.output import progress
+from ciplearn.cli.training_table import FitRequest, TrainingTable
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE
+from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
+from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.scores import predictive_scores
+from ciplearn.learning import Frontier
+from ciplearn.learning.frontier import Point
+from ciplearn.report import Report
+from ciplearn.report.wording import FREE, MODEL
+from ciplearn.scm import StructuralCausalModel, fit_scm
+from ciplearn.scm.scm_file import read_scm
+from ciplearn.sources.table_file import TableFile
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """A model and what it is judged by.
+
+    Attributes
+    ----------
+    model
+        With ``predict_proba`` and ``classes_``, or with ``predict``.
+    folder : ModelFolder, optional
+        Where the model comes from, or what it is compared with.
+    verdict : Verdict
+        On the graph, with the roles.
+    task : str
+    rows, every : DataFrame
+        Complete rows that judge, and all complete rows.
+    about : str
+        Which rows these are.
+    unknown : dict of column to int
+        How many of the rows that would judge have no value there, so that they are left out.
+    positive : str, optional
+        The label that counts as the positive decision.
+    """
+
+    model: Any
+    folder: ModelFolder | None
+    verdict: Verdict
+    task: str
+    rows: pd.DataFrame
+    every: pd.DataFrame
+    about: str
+    unknown: dict[str, int]
+    positive: str | None = None
+
+    @classmethod
+    def of_folder(
+        cls,
+        folder: ModelFolder,
+        source: TableFile,
+        graph: CausalGraph | None = None,
+        foreign: Foreign | None = None,
+        positive: str | None = None,
+    ) -> Audited:
+        """Take roles and rows from a folder, on its graph or on another, and its model or another."""
+        verdict = folder.model.verdict_
+        if verdict is None:
+            raise InputError(f"{folder.path} was trained without a graph; fit it with one to audit it here.")
+        drawn = verdict.graph if graph is None else graph
+        if graph is not None or (foreign is not None and foreign.inputs is not None):
+            verdict = _judged_anew(verdict, drawn, foreign)
+        more = [node for node in drawn.observed if node not in folder.kinds]
+        rows, every, about, unknown = folder.rows(source, more)
+        task = folder.training["task"]
+        rows, every = (_labelled(table, verdict, task) for table in (rows, every))
+        found = cls(None, folder, verdict, task, rows, every, about, unknown, positive)
+        return replace(found, model=found.reordered(folder.model) if foreign is None else found.asked(foreign))
+
+    @classmethod
+    def of_table(cls, source: TableFile, request: FitRequest, foreign: Foreign, positive: str | None) -> Audited:
+        """Take roles from a request, all complete rows of a table, and a model from elsewhere."""
+        _check_known(foreign, request.graph)
+        inputs = request.inputs if foreign.inputs is None else foreign.inputs
+        understood = TrainingTable.read(source, replace(request, inputs=inputs, missing="impute", holdout=0.0))
+        table, verdict, task = understood.table, understood.verdict, understood.task
+        every = _labelled(table.dropna(), verdict, task)
+        if len(every) < LEAST_ROWS:
+            raise InputError(
+                f"{source.path} has {len(every)} rows without a missing value, and an audit needs {LEAST_ROWS}; pass "
+                "more rows."
+            )
+        about = f"All {len(every)} complete rows of {source.path.name}; only you know if the model was trained on some."
+        unknown = {str(name): int(count) for name, count in table.isna().sum().items() if count}
+        found = cls(None, None, verdict, task, every, every, about, unknown, positive)
+        return replace(found, model=found.asked(foreign))
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the model is that of the folder."""
+        return not isinstance(self.model, Numbers | Probabilities) or self.model.is_ours
+
+    @property
+    def inputs(self) -> list[str]:
+        """The columns that are shown to the model, and to that of the folder beside it."""
+        ours = () if self.folder is None else self.folder.inputs
+        return list(dict.fromkeys([*self.verdict.inputs, *ours]))
+
+    def asked(self, foreign: Foreign) -> Any:
+        """Return a model from elsewhere as the audit asks it."""
+        if self.task == CLASSIFICATION:
+            return Probabilities(foreign, sorted(set(self.every[self.verdict.outcome])), self.positive)
+        if self.positive is not None:
+            raise InputError(f"--positive names {self.positive!r}, and the outcome holds numbers; leave it out.")
+        return Numbers(foreign)
+
+    def reordered(self, model: Any) -> Any:
+        """Return a model of ours with the positive label last."""
+        if self.positive is None or model is None:
+            return model
+        ask = getattr(model, "predict_proba", model.predict)
+        return self.asked(
+            Foreign("the model", ask, getattr(model, "classes_", None), model.roles_.inputs, is_ours=True)
+        )
+
+    def report(
+        self,
+        effort: Effort,
+        seed: int,
+        scm_file: Path | None = None,
+        *,
+        run_code: bool = False,
+        groups: Sequence[str] | None = None,
+        compare: bool = True,
+    ) -> Report:
+        """Measure the model under a causal model that is given or estimated, and others beside it."""
+        torch.set_num_threads(1)
+        graph = self.verdict.graph
+        with progress("causal model", "step", total=3) as bar:
+            if scm_file is None:
+                learnt_from = sample_with_every_label(self.every, effort.scm_rows, as_generator(seed))
+                scm: StructuralCausalModel = fit_scm(graph, learnt_from, None, seed)
+            else:
+                scm = read_scm(scm_file, graph, run_code=run_code)
+            bar.update()
+            bar.set_description_str("counterfactuals")
+            found = audit(
+                self.model,
+                scm,
+                self.rows,
+                # On the graph as it was drawn: an estimated model has its own version of latent nodes.
+                verdict=self.verdict,
+                n_points=effort.n_points,
+                n_interventions=effort.n_interventions,
+                n_draws=effort.n_draws,
+                random_state=seed,
+                inputs=self.inputs,
+            )
+            bar.update()
+            bar.set_description_str("models to compare with")
+            beside = self._beside(found, effort, seed) if compare else {}
+            bar.update()
+        about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
+        return Report(
+            audit=found,
+            model=self.model,
+            rows=self.rows,
+            title=f"Predicting {self.verdict.outcome}, and {as_list(found.verdict.protected)}",
+            groups=groups,
+            unknown=self.unknown,
+            about_rows=f"Audited on: {about}",
+            **beside,
+        )
+
+    def _beside(self, found: Audit, effort: Effort, seed: int) -> dict[str, Any]:
+        """What the model is compared with, and how it was trained."""
+        folder = self.folder
+        if folder is None:
+            return {"rule": f"{self.model.name} was trained elsewhere; nothing is known of how."}
+        trials, ours = folder.trials(), self.reordered(folder.model)
+        free = None if folder.is_unconstrained else self.reordered(trials.get(0.0))
+        if not self.is_ours:
+            models = {MODEL: self.model, folder.path.name: ours} | ({} if free is None else {FREE: free})
+            measured = self._measured(models, found, effort, seed)
+            return {
+                "free": ours,
+                "free_name": folder.path.name,
+                "baselines": {name: (each["vcf"], each["loss"]) for name, each in measured.items()},
+                "rule": f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here.",
+            }
+        chosen = None if folder.model.route_ == LINE else folder.training["gamma"]
+        said = {
+            "free": free,
+            "comparison": folder.comparison,
+            "chosen": chosen,
+            "rule": _how_trained(folder),
+            "penalty": _penalty_name(folder.model),
+        }
+        if folder.comparison is not None or not folder.trace.points:
+            # Routes were judged by fit, and baselines are not kept.
+            return said
+        # What was trained once more is measured, not the trial that it came from.
+        models = {str(gamma): self.reordered(model) for gamma, model in trials.items()}
+        measured = self._measured({**models, str(folder.training["gamma"]): self.model}, found, effort, seed)
+        points = [
+            Point(one.gamma, one.seed, {**measured[str(one.gamma)], **_penalty_of(one)}) for one in folder.trace.points
+        ]
+        return {**said, "frontier": Frontier(tuple(points))}
+
+    def _measured(
+        self, models: Mapping[str, Any], found: Audit, effort: Effort, seed: int
+    ) -> dict[str, dict[str, float]]:
+        """Measure models as the model itself was measured: the same rows, the same imagined ones, one number each."""
+        vcf = variance_of_counterfactuals(
+            dict(models),
+            found.scm,
+            self.rows,
+            found.verdict.protected,
+            effort.n_points,
+            effort.n_interventions,
+            seed,
+            context=found.vcf.context,
+            inputs=found.inputs,
+            n_draws=effort.n_draws,
+        )
+        measured = {}
+        for name, model in models.items():
+            predictor = Predictor(model, found.method, found.inputs)
+            scores = predictive_scores(predictor, predictor.in_blocks(self.rows), self.rows[self.verdict.outcome])
+            loss, score = ("mse", "r2") if "mse" in scores else ("log_loss", "accuracy")
+            measured[name] = {"loss": scores[loss], "score": scores[score], "vcf": vcf[name].value}
+        return measured
+
+
+def _penalty_of(point: Point) -> dict[str, float]:
+    return {name: value for name, value in point.measures.items() if name == "penalty"}
+
+
+def _judged_anew(verdict: Verdict, graph: CausalGraph, foreign: Foreign | None) -> Verdict:
+    """Ask the criterion on another graph, or about other inputs, with the roles of a training."""
+    absent = [node for node in (verdict.outcome, *verdict.protected, *verdict.inputs) if node not in graph.observed]
+    if absent:
+        raise InputError(
+            f"The model was trained with {absent[0]!r}, which --graph does not have among its observed nodes; add it."
+        )
+    inputs: Sequence[str] = verdict.inputs
+    if foreign is not None and foreign.inputs is not None:
+        _check_known(foreign, graph)
+        inputs = foreign.inputs
+    everything = set(verdict.graph.observed) - {verdict.outcome} <= set(verdict.context)
+    context = None if everything else [node for node in verdict.context if node in graph.observed]
+    return graph.criterion(verdict.outcome, verdict.protected, context, inputs)
+
+
+def _check_known(foreign: Foreign, graph: CausalGraph) -> None:
+    strangers = [name for name in foreign.inputs or () if name not in graph.observed]
+    if strangers:
+        raise InputError(
+            f"{foreign.name} reads {strangers[0]!r}, which is no observed node of the graph; add it to the graph, so "
+            "that its counterfactual values are known."
+        )
+
+
+def _labelled(rows: pd.DataFrame, verdict: Verdict, task: str) -> pd.DataFrame:
+    """Make labels of the outcome a category, whatever they look like: a causal model needs to know."""
+    if task != CLASSIFICATION:
+        return rows
+    return rows.assign(**{verdict.outcome: rows[verdict.outcome].astype("category")})
+
+
+def _how_trained(folder: ModelFolder) -> str:
+    training, model = folder.training, folder.model
+    gamma, route = f"here gamma = {training['gamma']:.3g}.", model.route_
+    if route == LINE:
+        how = (
+            "The model lies on the straight line from a predictor on inputs that nothing protected acts on to one "
+            "without a constraint."
+        )
+    elif route == COUNTERFACTUAL:
+        how = f"Training adds gamma times the variance of predictions over imagined rows to the loss; {gamma}"
+    else:
+        how = f"Training adds gamma times a measure of the contrary ({_penalty_name(model)}) to the loss; {gamma}"
+    if training["tolerance"] is None:
+        return f"{how} Gamma was fixed by hand."
+    if "comparison" in training:
+        return f"{how} {training['remark']}"
+    return (
+        f"{how} It is the largest gamma tried that loses at most {training['tolerance']:.3g} of what a predictor "
+        f"without a penalty explains, measured by its {training['measure']} on rows that training does not see. "
+        f"{training['remark']}".strip()
+    )
+
+
+def _penalty_name(model: CIPEstimator) -> str:
+    if model.penalty is not None:
+        return type(model.penalty).__name__
+    return "ResidualHSCIC" if model.independence_ is not None and model.independence_.given else "HSIC"
