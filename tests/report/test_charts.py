@@ -27,6 +27,11 @@ def test_logarithmic_scale_keeps_all_values_on_paper(values):
     assert len(scale.ticks()) <= 7
 
 
+def test_numbers_beneath_all_decades_stand_apart():
+    scale = Scale.decades([0.0, 5e-324], 0, 100, 1e-4)
+    assert scale(0.0) == scale(5e-324) == scale.beneath
+
+
 def dots(*triples):
     return [Dot(x, y, gamma, chosen=gamma == 1) for x, y, gamma in triples]
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 # The part of an axis that is left to values which stand apart.
 _APART = 0.12
 
+# Below, powers of ten run out of digits.
+_NEXT_TO_ZERO = 1e-300
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -42,8 +45,8 @@ class Scale:
     @classmethod
     def decades(cls, values: Sequence[float], start: float, end: float, depth: float = 0.0) -> Scale:
         """Take in positive values on a logarithmic scale; those below ``depth`` times the largest stand apart."""
-        floor = depth * max(values)
-        inside = [value for value in values if value > 0 and value >= floor]
+        floor = max(depth * max(values), _NEXT_TO_ZERO)
+        inside = [value for value in values if value >= floor] or [1.0]
         low, high = math.log10(min(inside)), math.log10(max(inside))
         air = max(0.06 * (high - low), 0.12)
         ends = 10 ** (low - air), 10 ** (high + air)
