@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "min_reported_time": 5,
+    "thumbnail_size": (480, 320),
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),
 }

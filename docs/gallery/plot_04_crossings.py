@@ -45,7 +45,8 @@ panel.set_yticks(range(len(names)), names)
 for i, line in enumerate(grid):
     for j, value in enumerate(line):
         if not np.isnan(value):
-            panel.text(j, i, f"{value:+.0f}", ha="center", va="center")
+            said = f"{value:+.0f}" if abs(value) > 0.5 else "0"
+            panel.text(j, i, said, ha="center", va="center", color="white" if abs(value) > 5 else "black")
 panel.set_title("from (row) to (column): mean change in weeks")
 figure.colorbar(picture, shrink=0.8)
 figure.tight_layout()

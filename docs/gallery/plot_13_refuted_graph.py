@@ -20,16 +20,19 @@ print(caught)
 wrong
 
 # %%
-# Each bar is one independence that the graph implies. Left of the line it is refuted, with Holm's correction for
-# their number. The right graph is not, which is no proof.
+# Each dot is one independence that the graph implies. Left of the line it is refuted, with Holm's correction for their
+# number. The right graph is not refuted, which is no proof.
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 2.8), sharex=True)
+figure, axes = plt.subplots(2, 1, figsize=(8, 4.4), sharex=True)
 checks = {"region acts on income, forgotten": caught, "as it is": world.graph.falsify(people, random_state=0)}
 for panel, (name, found) in zip(axes, checks.items(), strict=True):
     tests = found.tests.sort_values("p_adjusted")
     colours = ["#c8553d" if p < 0.05 else "#1b7ab8" for p in tests["p_adjusted"]]
-    panel.barh([str(statement) for statement in tests["statement"]], tests["p_adjusted"].clip(0.005), color=colours)
+    panel.scatter(tests["p_adjusted"].clip(0.001), [str(statement) for statement in tests["statement"]], color=colours)
     panel.axvline(0.05, color="black", lw=0.8, ls="--")
-    panel.set(title=name, xlabel="adjusted p-value")
+    panel.set(title=name, xscale="log")
+    panel.grid(axis="y", alpha=0.3)
+    panel.margins(y=0.2)
     panel.invert_yaxis()
+axes[1].set_xlabel("adjusted p-value")
 figure.tight_layout()

@@ -70,3 +70,8 @@ print(figures.round(2))
 axes = figures.plot.bar(figsize=(8, 3.4), rot=0, color=["#8a8f98", "#d9a441", "#1b7ab8"])
 axes.legend(frameon=False)
 plt.tight_layout()
+
+# %%
+# In this world most of the difference between the groups is caused by sex, so that both roads lead to much the same
+# place. They part
+# where groups differ for other reasons, and where the protected column is a number.
