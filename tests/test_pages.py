@@ -85,6 +85,7 @@ def test_page_on_doubt_says_what_it_shows(capsys):
 # Pages whose blocks simply run, from the first to the last, with what is to be printed.
 RUN_HERE = {
     "docs/start.md": "region sex  training",
+    "docs/asked.md": "False True",
     "docs/guide/question.md": "coast",
     "docs/guide/graph.md": "The graph is not refuted",
     "docs/guide/verdict.md": "Holds: Ŷ ⊥ {age, hours, sex, training} | {region}",
