@@ -77,3 +77,12 @@ def test_mmd_says_that_it_needs_all_rows():
     right, given = rows()
     with pytest.raises(InputError, match="MMD is prepared on rows in memory"):
         MMD().prepare_parts(parts_of(right, given, ()))
+
+
+def test_value_of_many_rows_is_formed_strip_by_strip():
+    right, given = rows(6)
+    operator = ResidualHSCIC(kernel=Gaussian(0.5), ridge=1e-3).prepare(right, given)
+    index = torch.randperm(N, generator=torch.Generator().manual_seed(1))[:2300]
+    y_hat = (right + given)[index, :2].double()
+    whole, _ = value_and_gradient(lambda y: operator(y, rows=index), y_hat)
+    assert float(operator(y_hat, rows=index)) == pytest.approx(float(whole), rel=1e-6)

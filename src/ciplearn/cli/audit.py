@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from ciplearn.causal import CausalGraph
     from ciplearn.cli.any_model import Foreign
     from ciplearn.cli.audited import Audited
-    from ciplearn.cli.model_folder import ModelFolder
+    from ciplearn.cli.model_folder import AnyTable, ModelFolder
     from ciplearn.report import Report
-    from ciplearn.sources.table_file import TableFile
 
 
 @dataclass(frozen=True)
@@ -117,13 +116,13 @@ class AuditCall:
         )
 
     @contextmanager
-    def opened(self) -> Iterator[TableFile]:
+    def opened(self) -> Iterator[AnyTable]:
         """Yield the table as it is described, or as training has read it."""
         reading = [self.params[name] for name in ("separator", "columns", "skip", "na", "only_na")]
-        with options.table_file(self.table, *reading).kept_from_pipe() as kept:
+        with options.table_files(self.table, *reading).kept_from_pipe() as kept:
             yield kept if self.folder is None else self.folder.as_in_training(kept)
 
-    def subject(self, source: TableFile, foreign: Foreign | None) -> Audited:
+    def subject(self, source: AnyTable, foreign: Foreign | None) -> Audited:
         """Bring together the model, its roles and the rows that judge it."""
         from ciplearn.cli.audited import Audited
         from ciplearn.cli.training_table import FitRequest

@@ -11,14 +11,16 @@ import pandas as pd
 import torch
 
 from ciplearn._core.columns import CLASSIFICATION
+from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.any_model import Foreign, Numbers, Probabilities
 from ciplearn.cli.audit import Effort
-from ciplearn.cli.model_folder import LEAST_ROWS, ModelFolder
+from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder
 from ciplearn.cli.output import progress
+from ciplearn.cli.streamed_fit import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE
@@ -32,7 +34,7 @@ from ciplearn.report import Report
 from ciplearn.report.wording import FREE, MODEL
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.scm_file import read_scm
-from ciplearn.sources.table_file import TableFile
+from ciplearn.sources import TableFiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,7 @@ class Audited:
     def of_folder(
         cls,
         folder: ModelFolder,
-        source: TableFile,
+        source: AnyTable,
         graph: CausalGraph | None = None,
         foreign: Foreign | None = None,
         positive: str | None = None,
@@ -92,11 +94,15 @@ class Audited:
         return replace(found, model=found.reordered(folder.model) if foreign is None else found.asked(foreign))
 
     @classmethod
-    def of_table(cls, source: TableFile, request: FitRequest, foreign: Foreign, positive: str | None) -> Audited:
+    def of_table(cls, source: AnyTable, request: FitRequest, foreign: Foreign, positive: str | None) -> Audited:
         """Take roles from a request, all complete rows of a table, and a model from elsewhere."""
         _check_known(foreign, request.graph)
         inputs = request.inputs if foreign.inputs is None else foreign.inputs
-        understood = TrainingTable.read(source, replace(request, inputs=inputs, missing="impute", holdout=0.0))
+        wanted = replace(request, inputs=inputs, missing="impute", holdout=0.0)
+        if isinstance(source, TableFiles):
+            understood = sampled_table(source, wanted, OneProcess())
+        else:
+            understood = TrainingTable.read(source, wanted)
         table, verdict, task = understood.table, understood.verdict, understood.task
         every = _labelled(table.dropna(), verdict, task)
         if len(every) < LEAST_ROWS:
@@ -104,7 +110,9 @@ class Audited:
                 f"{source.path} has {len(every)} rows without a missing value, and an audit needs {LEAST_ROWS}; pass "
                 "more rows."
             )
-        about = f"All {len(every)} complete rows of {source.path.name}; only you know if the model was trained on some."
+        some = understood.n_rows > len(table)
+        drawn = f"{len(every)} of {understood.n_rows}, drawn at random, all" if some else f"All {len(every)}"
+        about = f"{drawn} complete rows of {source.path.name}; only you know if the model was trained on some."
         unknown = {str(name): int(count) for name, count in table.isna().sum().items() if count}
         found = cls(None, None, verdict, task, every, every, about, unknown, positive)
         return replace(found, model=found.asked(foreign))

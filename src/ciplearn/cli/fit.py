@@ -25,7 +25,7 @@ _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6
 _CHOICE, _NETWORK = "Penalty and gamma", "Network"
 
 # Options that say where to read, where to write and what to show: they do not change the model.
-_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json")
+_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "engine", "workers", "address", "scratch")
 
 
 def fit(
@@ -131,6 +131,10 @@ def fit(
     skip: options.Skip = 0,
     na: options.MissingCells = None,
     only_na: options.OnlyMissingCells = False,
+    engine: options.EngineName = None,
+    workers: options.WorkerCount = None,
+    address: options.Address = None,
+    scratch: options.Scratch = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what was understood and stop.")] = False,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -146,11 +150,15 @@ def fit(
       ciplearn fit people.csv --graph graph.txt --outcome income --protected sex --tolerance 0.05 --out model
 
       ciplearn fit --config fit.yaml --gamma 3
+
+      ciplearn fit 'rows/*.parquet' --graph graph.txt --outcome income --protected sex --engine ray --out model
     """
     from ciplearn._core.files import check_folder, listed_folder
     from ciplearn.cli.model_folder import write_folder
+    from ciplearn.cli.streamed_fit import as_stream, only_route, sampled_table, train_on_all_rows
     from ciplearn.cli.training import Plan, estimator, refuse_before_training, train
     from ciplearn.cli.training_table import FitRequest, TrainingTable
+    from ciplearn.sources.table_file import TableFile
 
     if gamma is not None and tolerance is not None:
         raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
@@ -176,8 +184,14 @@ def fit(
         holdout=holdout,
         seed=seed,
     )
-    with options.table_file(table, separator, columns, skip, na, only_na).kept_from_pipe() as source:
-        rows = TrainingTable.read(source, request)
+    source = options.table_files(table, separator, columns, skip, na, only_na)
+    stream = as_stream(source, engine)
+    work = options.engine(engine, workers, address, scratch)
+    if stream is not None:
+        rows, route = sampled_table(stream, request, work), only_route(route)
+    elif isinstance(source, TableFile):
+        with source.kept_from_pipe() as kept:
+            rows = TrainingTable.read(kept, request)
     plan = Plan(
         gamma=gamma,
         tolerance=tolerance,
@@ -208,6 +222,8 @@ def fit(
     settings = _settings(call, rows, plan)
     with listed_folder(out, overwrite=overwrite) as fresh:
         trained = train(model, rows, plan)
+        if stream is not None:
+            trained = train_on_all_rows(trained, model, rows, stream, work, epochs)
         training = {
             "task": rows.task,
             "outcome": rows.outcome,

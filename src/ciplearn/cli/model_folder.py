@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from ciplearn.estimators.preparation import LINE
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.routes import Comparison
+from ciplearn.sources import TableFiles
+from ciplearn.sources.rows_drawn import RowsDrawn
 from ciplearn.sources.table_file import READING, TableFile, in_kinds
 
 _MODEL, _TRAINING, _HELD_OUT = "model.json", "training.json", "held_out.csv"
@@ -37,7 +40,13 @@ _ITSELF = "."
 _LARGEST = 16
 
 # Rows that are held in memory as text.
-_ROWS = 100_000
+_ROWS = 20_000
+
+# An audit looks at so many rows at most: more of them change nothing that it says.
+_MOST_ROWS = 200_000
+
+# One file, or many that are one table.
+AnyTable = TableFile | TableFiles
 
 LEAST_ROWS = 20
 
@@ -133,24 +142,23 @@ class ModelFolder:
         """Return columns as training knew them."""
         return in_kinds(table, {name: self.kinds[name] for name in columns}, where, first_row)
 
-    def as_in_training(self, source: TableFile) -> TableFile:
+    def as_in_training(self, source: AnyTable) -> AnyTable:
         """Return a table as it is described; the training table as it was in training, where nothing else is said."""
-        if source != TableFile(source.path) or not self._is_training_table(source):
+        if source.reading != TableFile.usual_reading() or not self._is_training_table(source):
             return source
         said = self.training["table"]["reading"]
-        reading: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in said.items()
-        }
-        return TableFile(source.path, **reading, kept=source.kept)
+        return source.read_as(
+            {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+        )
 
     def rows(
-        self, source: TableFile, more: Sequence[str] = ()
+        self, source: AnyTable, more: Sequence[str] = ()
     ) -> tuple[pd.DataFrame, pd.DataFrame, str, dict[str, int]]:
         """Read a table to judge the model on.
 
         Parameters
         ----------
-        source : TableFile
+        source : TableFile or TableFiles
         more : sequence of str
             Columns that training did not read, and that a graph of today does.
 
@@ -159,38 +167,45 @@ class ModelFolder:
         judge : DataFrame
             Complete rows that the model has not been trained on, as far as can be told.
         every : DataFrame
-            All complete rows.
+            All complete rows; of a large table some, drawn at random.
         remark : str
             Which rows these are.
         missing : dict of column to int
             How many of the rows that would be judged have no value there, so that they are left out.
         """
-        where = str(source.path)
-        with source.opened(labels=self.labels) as opened:
-            chunks = opened.chunks(_ROWS, [*self.kinds, *more])
-            pieces = [
-                self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1).join(chunk[list(more)])
-                for chunk in chunks
-            ]
-        table = pd.concat(pieces) if pieces else pd.DataFrame()
-        for name in more:
-            numbers = text_as_numbers(table[name])
-            table[name] = table[name] if numbers is None else numbers
-        every = table.dropna()
-        if len(every) < LEAST_ROWS:
-            raise InputError(f"{where} has {len(every)} rows without a missing value; an audit needs {LEAST_ROWS}.")
-        every = every.assign(**{self.outcome: as_target(every[self.outcome], self.training["task"])})
-        if not self._is_training_table(source):
-            about = f"All {len(every)} complete rows of {source.path.name}, which is not the training table."
-            return every, every, about, _missing(table)
-        judge = every[every.index.isin(self.held_out)]
-        if len(judge) < LEAST_ROWS:
+        where, seen_in_training = str(source.path), self._is_training_table(source)
+        judge, every = RowsDrawn(_MOST_ROWS), RowsDrawn(_MOST_ROWS)
+        gaps, gaps_to_judge = Counter[str](), Counter[str]()
+        for chunk in source.numbered([*self.kinds, *more], self.labels, _ROWS):
+            known = self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1)
+            rows = known.join(chunk[list(more)])
+            every.update(rows.dropna())
+            gaps.update(_missing(rows))
+            if seen_in_training:
+                held = rows[rows.index.isin(self.held_out)]
+                judge.update(held.dropna())
+                gaps_to_judge.update(_missing(held))
+        if every.n < LEAST_ROWS:
+            raise InputError(f"{where} has {every.n} rows without a missing value; an audit needs {LEAST_ROWS}.")
+        drawn = self._as_targets(every.finalise(), more)
+        if not seen_in_training:
+            some = f"All {every.n}" if len(drawn) == every.n else f"{len(drawn)} of {every.n}, drawn at random,"
+            about = f"{some} complete rows of {source.path.name}, which is not the training table."
+            return drawn, drawn, about, dict(gaps)
+        if judge.n < LEAST_ROWS:
             warning = "The training rows themselves: scores and test are too kind. Audit on other rows."
-            return every, every, warning, _missing(table)
-        missing = _missing(table[table.index.isin(self.held_out)])
-        return judge, every, f"{len(judge)} complete rows of the training table that training never saw.", missing
+            return drawn, drawn, warning, dict(gaps)
+        about = f"{judge.n} complete rows of the training table that training never saw."
+        return self._as_targets(judge.finalise(), more), drawn, about, dict(gaps_to_judge)
 
-    def _is_training_table(self, source: TableFile) -> bool:
+    def _as_targets(self, rows: pd.DataFrame, more: Sequence[str]) -> pd.DataFrame:
+        """Rows with the outcome as it was learnt, and further columns as numbers where they read as such."""
+        for name in more:
+            numbers = text_as_numbers(rows[name])
+            rows = rows if numbers is None else rows.assign(**{name: numbers})
+        return rows.assign(**{self.outcome: as_target(rows[self.outcome], self.training["task"])})
+
+    def _is_training_table(self, source: AnyTable) -> bool:
         if source.is_pipe:
             return False
         known = self.training["table"]

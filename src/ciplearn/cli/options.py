@@ -16,7 +16,9 @@ from ciplearn._core.files import CHECKSUMS, listed_files
 from ciplearn._core.mapping_files import read_mapping
 
 if TYPE_CHECKING:
+    from ciplearn._core.engine import Engine
     from ciplearn.causal import CausalGraph
+    from ciplearn.sources import TableFiles
     from ciplearn.sources.table_file import TableFile
 
 
@@ -65,7 +67,35 @@ def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
 
 _TABLE, _ROLES = "The table", "Roles"
 
-Table = Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file, or - for standard input.", metavar="TABLE")]
+Table = Annotated[
+    Path,
+    typer.Argument(
+        help="A CSV, TSV or Parquet file, a folder of them, a pattern such as 'rows/*.parquet', or - for standard "
+        "input.",
+        metavar="TABLE",
+    ),
+]
+
+_ENGINE = "Many rows"
+
+EngineName = Annotated[
+    str | None, typer.Option("--engine", help="ray: work on several workers.", rich_help_panel=_ENGINE)
+]
+WorkerCount = Annotated[
+    int | None, typer.Option("--workers", help="Of the engine. Default: 2.", min=1, rich_help_panel=_ENGINE)
+]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Of a Ray cluster. Default: one is started here.", metavar="TEXT", rich_help_panel=_ENGINE),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder that all workers see, for encoded rows and checkpoints.",
+        metavar="FOLDER",
+        rich_help_panel=_ENGINE,
+    ),
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**31 - 1)]
@@ -231,6 +261,36 @@ def table_file(
             raise InputError(f"--separator must be one character, got {separator!r}; pass for example ';'.")
     source = Path("/dev/stdin") if str(path) == "-" else path
     return TableFile(source, separator, split_names(columns), skip, split_names(missing) or (), only_missing)
+
+
+def table_files(
+    path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None, only_missing: bool
+) -> TableFile | TableFiles:
+    """Return the table that the options describe: a file, or all files of a folder or of a pattern."""
+    import glob
+
+    from ciplearn.sources import TableFiles
+
+    if not (path.is_dir() or (glob.has_magic(str(path)) and not path.exists())):
+        return table_file(path, separator, columns, skip, missing, only_missing)
+    found = TableFiles.matching(path)
+    like = table_file(found.files[0].path, separator, columns, skip, missing, only_missing)
+    return found.read_as(like.reading)
+
+
+def engine(name: str | None, workers: int | None, address: str | None, scratch: Path | None) -> Engine:
+    """Return who does the work."""
+    from ciplearn._core.engine import OneProcess
+
+    if name is None:
+        for option, given in (("--workers", workers), ("--address", address), ("--scratch", scratch)):
+            if given is not None:
+                raise InputError(f"{option} is for --engine ray, got no engine; pass --engine ray too.")
+        return OneProcess()
+    choice("--engine", name, ("ray",))
+    from ciplearn.scale import RayEngine
+
+    return RayEngine(workers or 2, address, scratch=scratch)
 
 
 def split_names(text: str | None, known: Container[str] = ()) -> tuple[str, ...] | None:

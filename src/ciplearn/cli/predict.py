@@ -6,8 +6,11 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +23,11 @@ from ciplearn.cli.output import is_terminal, note, progress, say, say_json
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ciplearn._core.engine import Engine
+    from ciplearn.cli.model_folder import AnyTable, ModelFolder
     from ciplearn.estimators.base import CIPEstimator
+    from ciplearn.sources.table_file import TableFile
+    from ciplearn.sources.table_files import FilePart
 
 _ANSWER = "prediction"
 
@@ -46,6 +53,9 @@ def predict(
     skip: options.Skip = 0,
     na: options.MissingCells = None,
     only_na: options.OnlyMissingCells = False,
+    engine: options.EngineName = None,
+    workers: options.WorkerCount = None,
+    address: options.Address = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -63,7 +73,6 @@ def predict(
     import torch
 
     from ciplearn.cli.model_folder import ModelFolder
-    from ciplearn.sources.table_file import COPIED
 
     torch.set_num_threads(1)
     if as_json and out is None:
@@ -71,32 +80,25 @@ def predict(
     if out is not None:
         options.keep_inputs(out, table, model, config)
     folder = ModelFolder.read(model)
-    source = folder.as_in_training(options.table_file(table, separator, columns, skip, na, only_na))
+    source = folder.as_in_training(options.table_files(table, separator, columns, skip, na, only_na))
+    work = options.engine(engine, workers, address, None)
     answered = [_ANSWER, *(f"probability[{label}]" for label in getattr(folder.model, "classes_", ()))]
     if identity in answered:
         raise InputError(f"--id names {identity!r}, as a column of predictions is named; rename the column.")
     rows = empty = 0
     unseen: Counter[tuple[str, str]] = Counter()
-    with source.opened(labels=folder.labels, copied=identity) as opened:
-        opened.require(folder.inputs)
-        if identity is not None and identity not in opened.names:
-            raise InputError(f"The column {identity!r} of --id is not in {table}; it has {_few(opened.names)}.")
+    with closing(_answered(folder, source, identity, chunk_rows, work)) as chunks:
+        # Before anything is opened to be written: a table that cannot be read leaves no trace.
+        first = next(chunks, None)
+        if first is None:
+            raise InputError(f"{table} has no rows; pass a table with at least one.")
         with _sink(out, folder.model) as sink, progress("predicting", "row", shown=out is not None) as bar:
-            for chunk in opened.chunks(chunk_rows, folder.inputs):
-                inputs = folder.in_kinds(chunk, folder.inputs, str(table), first_row=rows + 1)
-                unseen.update(_unseen(folder.model, inputs))
-                with warnings.catch_warnings():
-                    # Counted over all chunks, and said once.
-                    warnings.filterwarnings("ignore", message="Column .* holds levels that training never saw")
-                    answers = _answers(folder.model, inputs)
+            for answers, new in chain([first], chunks):
+                unseen.update(new)
                 empty += int(answers[_ANSWER].isna().sum())
-                if identity is not None:
-                    answers.insert(0, identity, chunk[COPIED].array)
                 sink.write(answers)
-                rows += len(chunk)
-                bar.update(len(chunk))
-            if not rows:
-                raise InputError(f"{table} has no rows; pass a table with at least one.")
+                rows += len(answers)
+                bar.update(len(answers))
     if empty:
         note(f"{empty} of {rows} rows miss an input and have no prediction.")
     if unseen:
@@ -106,6 +108,67 @@ def predict(
         say_json({"rows": rows, "without_prediction": empty, "unseen_labels": named, "file": str(out)})
     elif out is not None and is_terminal():
         say(f"Written: {out}, {rows} rows.")
+
+
+# A chunk of predictions, and the labels in its rows that training never saw.
+Answered = tuple["pd.DataFrame", dict[tuple[str, str], int]]
+
+
+def _answered(
+    folder: ModelFolder, source: AnyTable, identity: str | None, chunk_rows: int, engine: Engine
+) -> Generator[Answered, None, None]:
+    """Predict file by file here; with several workers part by part, each by whoever is free, in the same order."""
+    from ciplearn.sources import TableFiles
+
+    files = source.files if isinstance(source, TableFiles) else (source,)
+    if engine.workers == 1:
+        for file in files:
+            yield from answer_file(folder, file, identity, chunk_rows)
+        return
+    parts = TableFiles(str(source.path), files).parts()
+    for answers in engine.each(_AnswerPart(folder.path, identity, chunk_rows), parts):
+        yield from answers
+
+
+@dataclass(frozen=True)
+class _AnswerPart:
+    """Predictions for a part of a table, wherever it is sent."""
+
+    model: Path
+    identity: str | None
+    chunk_rows: int
+
+    def __call__(self, part: FilePart) -> list[Answered]:
+        return list(answer_file(_read_once(self.model), part.file, self.identity, self.chunk_rows))
+
+
+@cache
+def _read_once(model: Path) -> ModelFolder:
+    from ciplearn.cli.model_folder import ModelFolder
+
+    return ModelFolder.read(model)
+
+
+def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chunk_rows: int) -> Iterator[Answered]:
+    """Predict the rows of a file, chunk by chunk."""
+    from ciplearn.sources.table_file import COPIED
+
+    rows = 0
+    with file.opened(labels=folder.labels, copied=identity) as opened:
+        opened.require(folder.inputs)
+        if identity is not None and identity not in opened.names:
+            raise InputError(f"The column {identity!r} of --id is not in {file.path}; it has {_few(opened.names)}.")
+        for chunk in opened.chunks(chunk_rows, folder.inputs):
+            inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
+            unseen = _unseen(folder.model, inputs)
+            with warnings.catch_warnings():
+                # Counted over all chunks, and said once.
+                warnings.filterwarnings("ignore", message="Column .* holds levels that training never saw")
+                answers = _answers(folder.model, inputs)
+            if identity is not None:
+                answers.insert(0, identity, chunk[COPIED].array)
+            rows += len(chunk)
+            yield answers, unseen
 
 
 def _answers(model: CIPEstimator, inputs: pd.DataFrame) -> pd.DataFrame:

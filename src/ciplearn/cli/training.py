@@ -247,13 +247,17 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
         else:
             model, models, trace = _at_a_fixed_gamma(base, X, y, plan, rows.request.seed)
             remark = ""
+    return Trained(model, models, trace, remark, scored(model, rows), comparison)
+
+
+def scored(model: CIPEstimator, rows: TrainingTable) -> dict[str, float]:
+    """Score a model on the rows held out; nothing where they are too few."""
     held_X, held_y = rows.judging()
     if rows.task == "classification":
         # No probability was learnt for a class that training has not seen.
         seen = held_y.isin(list(model.classes_))
         held_X, held_y = held_X[seen], held_y[seen]
-    scores = _measures(model, held_X, held_y) if len(held_X) >= _LEAST_SCORED else {}
-    return Trained(model, models, trace, remark, scores, comparison)
+    return _measures(model, held_X, held_y) if len(held_X) >= _LEAST_SCORED else {}
 
 
 def _trace(comparison: Comparison, models: Mapping[float, CIPEstimator]) -> Frontier:

@@ -66,6 +66,8 @@ class TrainingTable:
         Columns that are no nodes of the graph.
     n_rows : int
         Rows of the file.
+    n_dropped : int
+        Of those that were looked at, the rows that miss a value.
     identity : dict
         Which file it is, as it was when it was read.
     held_out : array of int
@@ -80,6 +82,7 @@ class TrainingTable:
     roles: Roles
     ignored: tuple[str, ...]
     n_rows: int
+    n_dropped: int
     identity: dict[str, Any]
     held_out: np.ndarray[Any, Any]
 
@@ -90,12 +93,38 @@ class TrainingTable:
             raise InputError(
                 f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {request.missing!r}; name one."
             )
-        outcome = _outcome(request)
+        _outcome(request)
         with source.unchanged():
             identity = source.identity()
             with source.opened(labels=request.categories) as opened:
-                nodes = _nodes_in(request, opened.names)
+                nodes = nodes_in(request, opened.names)
                 cells = opened.read(nodes)
+        return cls.understood(cells, opened.names, identity, request)
+
+    @classmethod
+    def understood(
+        cls,
+        cells: pd.DataFrame,
+        names: Sequence[str],
+        identity: dict[str, Any],
+        request: FitRequest,
+        n_rows: int | None = None,
+    ) -> TrainingTable:
+        """Settle kinds, roles, task and rows of cells as a file has them, or say what does not fit.
+
+        Parameters
+        ----------
+        cells : DataFrame
+            Nodes of the graph, numbered as in the file.
+        names : sequence of str
+            All columns of the file.
+        identity : dict
+            Of the file.
+        request : FitRequest
+        n_rows : int, optional
+            Rows of the file, where the cells are some of them only.
+        """
+        outcome = _outcome(request)
         table = _in_kinds(cells, outcome, request)
         roles = settle_roles(
             table.drop(columns=outcome),
@@ -118,10 +147,11 @@ class TrainingTable:
             outcome=outcome,
             task=task,
             roles=roles,
-            ignored=tuple(name for name in opened.names if name not in set(nodes)),
-            n_rows=len(table),
+            ignored=tuple(name for name in names if name not in set(cells.columns)),
+            n_rows=len(table) if n_rows is None else n_rows,
+            n_dropped=len(table) - len(kept),
             identity=identity,
-            held_out=held_out_rows(len(table), request.holdout, request.seed),
+            held_out=table.index.to_numpy()[held_out_rows(len(table), request.holdout, request.seed)],
         )
 
     @property
@@ -147,7 +177,7 @@ class TrainingTable:
         }
         return {
             "rows": self.n_rows,
-            "dropped": self.n_rows - len(self.table),
+            "dropped": self.n_dropped,
             "training": len(self.training()[0]),
             "held_out": len(self.judging()[0]),
             "task": self.task,
@@ -210,8 +240,8 @@ def _outcome(request: FitRequest) -> str:
     return outcome
 
 
-def _nodes_in(request: FitRequest, names: Sequence[str]) -> list[str]:
-    """Return the columns that are nodes of the graph; the others do not matter."""
+def nodes_in(request: FitRequest, names: Sequence[str]) -> list[str]:
+    """Return the columns of a table that are nodes of the graph; the others do not matter."""
     present = set(names)
     for node in request.graph.observed:
         if node not in present:

@@ -10,38 +10,37 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from ciplearn._core.column_sums import ColumnSum, TableSums
-from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers
+from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_seed
 from ciplearn._core.sampled_numbers import sampled_numbers
+from ciplearn.estimators.encoding_parts import Encoder, EncodingJob, PartReading, encode_part, joined_rows
 from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.networks import naming_inputs
-from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, certified_roles, statement_rows
+from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, certified_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
 from ciplearn.learning.invariance import Dependence, StreamedDependence
 from ciplearn.learning.settings import chosen_device
-from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
+from ciplearn.learning.streamed_rows import StoredPart
 from ciplearn.sources import Part, Source
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
 
 # Rows that say when to stop: more do not say it better, and they are judged after every epoch.
-_MOST_VALIDATION_ROWS = 1 << 14
+_MOST_VALIDATION_ROWS = 1 << 12
 
 # Rows that the unit of gamma is read off.
 _SCALE_ROWS = 4096
@@ -58,6 +57,7 @@ def fit_stream(
     tensors: Sequence[Any] = (),
     imagined: Any = None,
     left_out: np.ndarray | None = None,
+    categories: Sequence[str] = (),
 ) -> CIPEstimator:
     """Train an estimator on a table that streams.
 
@@ -70,6 +70,8 @@ def fit_stream(
         Refused: they belong to rows in memory.
     left_out : array of int, optional
         Numbers of rows that training must not see.
+    categories : sequence of str
+        Columns that hold labels, whatever they look like.
     """
     for name, given in (("sample_weight", sample_weight), ("imagined", imagined)):
         if given is not None:
@@ -77,7 +79,7 @@ def fit_stream(
     if len(tensors):
         raise InputError("A table that streams is trained on without tensors; pass a frame.")
     with tempfile.TemporaryDirectory(dir=engine.scratch, prefix="ciplearn-") as folder:
-        prepared = prepare_stream(estimator, source, y, engine, Path(folder), left_out)
+        prepared = prepare_stream(estimator, source, y, engine, Path(folder), left_out, categories)
         own = estimator.checkpoint
         if own is None and engine.workers > 1:
             # A worker that is lost must not cost the whole training.
@@ -90,7 +92,13 @@ def fit_stream(
 
 
 def prepare_stream(
-    estimator: CIPEstimator, source: Source, y: Any, engine: Engine, folder: Path, left_out: np.ndarray | None = None
+    estimator: CIPEstimator,
+    source: Source,
+    y: Any,
+    engine: Engine,
+    folder: Path,
+    left_out: np.ndarray | None = None,
+    categories: Sequence[str] = (),
 ) -> Prepared:
     """Find out what the columns hold, encode the rows into files in a folder, and prepare the penalty."""
     names = source.names
@@ -110,7 +118,8 @@ def prepare_stream(
     if len(roles.statements) > 1:
         raise InputError("Of a table that streams one independence is kept, got several; pass one, or pass a frame.")
     parts, policy = source.parts(), estimator.missing
-    read = _Reading((*roles.used, outcome), outcome, policy)
+    used = (*roles.used, outcome)
+    read = PartReading(used, outcome, policy, tuple(name for name in categories if name in used))
     total, found = _first_pass(read, parts, engine, bool(estimator.verbose))
     columns = total.finalise()
     if roles.protected and all(_is_constant(columns[name]) for name in roles.protected):
@@ -126,10 +135,10 @@ def prepare_stream(
         (_encoding(columns, one.right, total.rows), _encoding(columns, one.given, total.rows))
         for one in roles.statements
     )
-    encoder = _Encoder(estimator, columns[outcome], read)
+    encoder = Encoder(estimator, columns[outcome], read)
     numbers = _drawn_numbers(estimator, int(sum(found)), left_out)
     jobs = [
-        _Job(part, start, folder / f"{place:06d}.rows", *(_within(each, start, size) for each in numbers))
+        EncodingJob(part, start, folder / f"{place:06d}.rows", *(_within(each, start, size) for each in numbers))
         for place, (part, size, start) in enumerate(zip(parts, found, _starts(found), strict=True))
     ]
     stored, judging, looked_at = _second_pass(encoder, jobs, engine, bool(estimator.verbose))
@@ -173,134 +182,29 @@ def _penalised(
     return Prepared(estimator, rows, validation, StreamedDependence(operator), scale, engine)
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """Which columns are read, and what becomes of gaps."""
-
-    columns: tuple[str, ...]
-    outcome: str
-    policy: str
-
-    def blocks(self, part: Part, labels: Sequence[str] = ()) -> Iterator[tuple[pd.DataFrame, int]]:
-        """Blocks of a part without rows that are to be dropped, and how many rows each had."""
-        for block in part.chunks(self.columns, labels):
-            needed = [self.outcome] if self.policy == "impute" else list(self.columns)
-            whole = block[needed].notna().all(axis=1)
-            if self.policy == "error" and not whole.all():
-                gaps = block[needed].isna().any()
-                raise InputError(
-                    f"{part.where} misses a value of {gaps.idxmax()!r} in row {int(whole.idxmin()) + 1}; fill it, or "
-                    f'pass missing="impute" or missing="drop".'
-                )
-            yield block[whole], len(block)
-
-
-def _sum_part(read: _Reading, part: Part) -> tuple[TableSums, int]:
-    sums, n_rows = TableSums(read.columns, medians=read.policy == "impute"), 0
+def _sum_part(read: PartReading, part: Part) -> tuple[TableSums, int]:
+    sums, n_rows = read.sums(), 0
     for block, size in read.blocks(part):
         sums.update(block, part.where)
         n_rows += size
     return sums, n_rows
 
 
-def _first_pass(read: _Reading, parts: Sequence[Part], engine: Engine, shown: bool) -> tuple[TableSums, list[int]]:
+def _first_pass(read: PartReading, parts: Sequence[Part], engine: Engine, shown: bool) -> tuple[TableSums, list[int]]:
     """What the columns hold, and how many rows each part has."""
-    total = TableSums(read.columns, medians=read.policy == "impute")
-    found = []
+    total, found = read.sums(), []
     for sums, n_rows in _bar(engine.each(partial(_sum_part, read), parts), len(parts), "reading", shown):
         total.merge(sums)
         found.append(n_rows)
     return total, found
 
 
-@dataclass(frozen=True)
-class _Encoder:
-    """Blocks of a table as rows to train on."""
-
-    estimator: CIPEstimator
-    outcome: ColumnSum
-    read: _Reading
-
-    def layout(self) -> RowLayout:
-        """How a row stands in a file."""
-        statement = self.estimator.statement_encodings_
-        right, given = statement[0] if statement else (TableEncoding(()), TableEncoding(()))
-        classes = hasattr(self.estimator, "classes_")
-        return RowLayout(
-            self.estimator.encoding_.width,
-            None if classes else 1,
-            classes,
-            len(right.columns),
-            len(given.columns),
-        )
-
-    def rows(self, block: pd.DataFrame) -> TrainingRows:
-        """Encode a block."""
-        block = self._in_kinds(block)
-        statement = self.estimator.statement_encodings_
-        right, given = statement_rows(statement[0], block) if statement else (None, None)
-        inputs = torch.from_numpy(self.estimator.encoding_.features(block))
-        return TrainingRows((inputs,), self._target(block[self.outcome.name]), right, given)
-
-    def _target(self, column: pd.Series) -> Tensor:
-        labels = self.outcome.encoding()
-        if hasattr(self.estimator, "classes_") and isinstance(labels, CategoryColumn):
-            return torch.from_numpy(labels.encode(column))
-        values = as_numbers(column).to_numpy()
-        return self.estimator._encode_target(values if hasattr(self.estimator, "classes_") else values[:, None])
-
-    def _in_kinds(self, block: pd.DataFrame) -> pd.DataFrame:
-        kinds = {column.name: column.kind for column in self._columns()} | {self.outcome.name: self.outcome.kind}
-        return in_kinds_of(block, kinds)
-
-    def _columns(self) -> Iterator[Any]:
-        yield from self.estimator.encoding_.columns
-        for right, given in self.estimator.statement_encodings_:
-            yield from (*right.columns, *given.columns)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A part to encode: where to, and which of its rows are kept from training, or looked at."""
-
-    part: Part
-    start: int
-    path: Path
-    judging: np.ndarray
-    looked_at: np.ndarray
-    left_out: np.ndarray
-
-
-def _encode_part(encoder: _Encoder, job: _Job) -> tuple[int, TrainingRows | None, TrainingRows | None]:
-    judging, looked_at = [], []
-    labels = [column.name for column in encoder._columns() if column.kind == CATEGORY]
-    if encoder.outcome.kind == CATEGORY:
-        labels.append(encoder.outcome.name)
-
-    def pieces() -> Iterator[TrainingRows]:
-        for block, _ in encoder.read.blocks(job.part, labels):
-            if not len(block):
-                continue
-            rows, places = encoder.rows(block), block.index.to_numpy()
-            judged = np.isin(places, job.judging)
-            kept = ~judged & ~np.isin(places, job.left_out)
-            if judged.any():
-                judging.append(rows.take(torch.from_numpy(np.flatnonzero(judged))))
-            looked = kept & np.isin(places, job.looked_at)
-            if looked.any():
-                looked_at.append(rows.take(torch.from_numpy(np.flatnonzero(looked))))
-            yield rows if kept.all() else rows.take(torch.from_numpy(np.flatnonzero(kept)))
-
-    n_rows = store(job.path, pieces(), encoder.layout())
-    return n_rows, joined_rows(judging), joined_rows(looked_at)
-
-
 def _second_pass(
-    encoder: _Encoder, jobs: Sequence[_Job], engine: Engine, shown: bool
+    encoder: Encoder, jobs: Sequence[EncodingJob], engine: Engine, shown: bool
 ) -> tuple[list[int], TrainingRows | None, TrainingRows]:
     """Rows of each file; rows that say when to stop; some of the others."""
     sizes, judging, looked_at = [], [], []
-    for size, judged, looked in _bar(engine.each(partial(_encode_part, encoder), jobs), len(jobs), "encoding", shown):
+    for size, judged, looked in _bar(engine.each(partial(encode_part, encoder), jobs), len(jobs), "encoding", shown):
         sizes.append(size)
         judging += [judged] if judged is not None else []
         looked_at += [looked] if looked is not None else []
@@ -308,34 +212,6 @@ def _second_pass(
     if some is None:
         raise InputError("No row has all values that training needs; fill some, or use fewer columns.")
     return sizes, joined_rows(judging), some
-
-
-def joined_rows(pieces: Sequence[TrainingRows]) -> TrainingRows | None:
-    """One below the other."""
-    if not pieces:
-        return None
-
-    def side(name: str) -> Tensor | None:
-        parts = [getattr(piece, name) for piece in pieces]
-        return None if parts[0] is None else torch.cat(parts)
-
-    return TrainingRows(
-        (torch.cat([piece.inputs[0] for piece in pieces]),),
-        torch.cat([piece.target for piece in pieces]),
-        side("right"),
-        side("given"),
-    )
-
-
-def in_kinds_of(block: pd.DataFrame, kinds: dict[str, str]) -> pd.DataFrame:
-    """Text that reads as numbers in all blocks, as numbers."""
-    columns = {
-        name: block[name]
-        if kind == CATEGORY or pd.api.types.is_numeric_dtype(block[name].dtype)
-        else pd.to_numeric(block[name])
-        for name, kind in kinds.items()
-    }
-    return pd.DataFrame(columns, index=block.index)
 
 
 def _encoding(columns: Any, names: Sequence[str], n_rows: int) -> TableEncoding:

@@ -10,10 +10,9 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn.sources.arrow_cells import arrow_cells
 from ciplearn.sources.base import CHUNK_ROWS, Part, Source
-from ciplearn.sources.table_file import READING, arrow_cells, shortened
-
-_AS_IT_IS = {"separator": None, "columns": None, "skip": 0, "missing": (), "only_missing": False}
+from ciplearn.sources.table_file import TableFile, shortened
 
 
 class ArrowDataset(Source):
@@ -27,7 +26,7 @@ class ArrowDataset(Source):
         """As its schema has them."""
         return tuple(self.dataset.schema.names)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> Sequence[Part]:
         """The fragments."""
         schema = self.dataset.schema
         return [
@@ -55,7 +54,7 @@ class RayDataset(Source):
         """As its schema has them."""
         return tuple(self.dataset.schema().names)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> Sequence[Part]:
         """The blocks."""
         return [RayBlock(f"block {place}", n_rows, block) for place, (n_rows, block) in enumerate(self._blocks)]
 
@@ -122,8 +121,8 @@ def _numbered(batches: Any, columns: Sequence[str], labels: Collection[str], whe
             yield frame
 
 
-def _identity(shown: str, parts: list[Part]) -> dict[str, Any]:
+def _identity(shown: str, parts: Sequence[Part]) -> dict[str, Any]:
     text = " ".join(f"{part.where}:{part.n_rows}" for part in parts)
     rows = sum(part.n_rows or 0 for part in parts)
-    reading = {entry: _AS_IT_IS[entry] for entry in READING}
-    return {"name": shown, "bytes": rows, "sha256": hashlib.sha256(text.encode()).hexdigest(), "reading": reading}
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return {"name": shown, "bytes": rows, "sha256": digest, "reading": TableFile.usual_reading()}

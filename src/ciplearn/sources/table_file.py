@@ -23,6 +23,7 @@ import pandas as pd
 from ciplearn._core.columns import CATEGORY, text_as_numbers
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import checksum
+from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
 
 # Cells of text that mean a missing value, unless people say otherwise: what spreadsheets, databases and pandas write.
 USUAL_MISSING = frozenset(
@@ -127,11 +128,29 @@ class TableFile:
             closing.callback(table.close)
             yield table
 
+    def numbered(self, columns: Sequence[str], labels: Collection[str], rows: int) -> Iterator[pd.DataFrame]:
+        """Read some columns, a number of rows at a time, numbered from 0."""
+        with self.opened(labels=labels) as opened:
+            yield from opened.chunks(rows, columns)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How it is read, where that is not in the file."""
+        return {entry: getattr(self, entry) for entry in READING}
+
+    @staticmethod
+    def usual_reading() -> dict[str, Any]:
+        """How a file is read of which nothing is said."""
+        return {"separator": None, "columns": None, "skip": 0, "missing": (), "only_missing": False}
+
+    def read_as(self, described: Mapping[str, Any]) -> TableFile:
+        """Return the same file, to be read in another way."""
+        return TableFile(self.path, **described, kept=self.kept)
+
     def identity(self) -> dict[str, Any]:
         """Say which table this is and how it is read, so that it is known again."""
         name = os.fsencode(self.path.name).decode("utf-8", "replace")
-        reading = {entry: getattr(self, entry) for entry in READING}
-        return {"name": name, "bytes": self.size(), "sha256": self.digest(), "reading": reading}
+        return {"name": name, "bytes": self.size(), "sha256": self.digest(), "reading": self.reading}
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -301,7 +320,7 @@ class _ParquetTable(OpenTable):
 
     def numeric_columns(self) -> dict[str, bool]:
         """Whether each column holds numbers, as the file itself says."""
-        return {field.name: _is_numeric(field.type) for field in self._content.schema_arrow}
+        return {field.name: is_numeric(field.type) for field in self._content.schema_arrow}
 
     def _next(self, rows: int, columns: list[str]) -> dict[str, pd.Series] | None:
         if self._batches is None:
@@ -321,29 +340,6 @@ class _ParquetTable(OpenTable):
 
     def _cells(self, name: str, array: Any) -> pd.Series:
         return arrow_cells(name, array, str(self.file.path), self.labels, self.file.missing)
-
-
-def arrow_cells(
-    name: str, array: Any, where: str, labels: Collection[str] = (), missing: Sequence[str] = ()
-) -> pd.Series:
-    """Return a column of Arrow's: numbers as they are, all else and what is asked for as labels as text."""
-    from pyarrow import string, types
-
-    if types.is_nested(array.type):
-        raise InputError(
-            f"Column {name!r} of {where} holds {array.type}, not one value per row; spread it over columns of numbers "
-            "or text."
-        )
-    if name not in labels and _is_numeric(array.type):
-        return array.to_pandas()
-    text = array.cast(string()).to_pandas()
-    return text.mask(text.isin(list(missing))) if missing else text
-
-
-def _is_numeric(kind: Any) -> bool:
-    from pyarrow import types
-
-    return types.is_floating(kind) or types.is_integer(kind)
 
 
 def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_row: int = 1) -> pd.DataFrame:

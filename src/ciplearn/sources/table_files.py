@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ import pandas as pd
 
 from ciplearn._core.errors import InputError
 from ciplearn.sources.base import CHUNK_ROWS, PART_ROWS, Part, Source
-from ciplearn.sources.table_file import READING, TableFile, reading, shortened
+from ciplearn.sources.table_file import TableFile, reading, shortened
 
 _ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".tab", ".txt")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -68,9 +69,9 @@ class TableFiles(Source):
         with self.files[0].opened() as opened:
             return tuple(opened.names)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[FilePart]:
         """Text file by text file; of Parquet files some row groups each."""
-        first, found = self.files[0], list[Part]()
+        first, found = self.files[0], list[FilePart]()
         kinds: dict[str, bool] | None = None
         for file in self.files:
             if not file.is_parquet:
@@ -89,19 +90,58 @@ class TableFiles(Source):
                 found.append(FilePart(replace(file, row_groups=places), str(first.path), n_rows))
         return found
 
-    def identity(self) -> dict[str, Any]:
-        """Name, bytes, digest and reading of all files."""
+    def numbered(self, columns: Sequence[str], labels: Collection[str], rows: int) -> Iterator[pd.DataFrame]:
+        """Read some columns of all files, a number of rows at a time, numbered from 0."""
+        start = 0
+        for part in self.parts():
+            for chunk in part.chunks(columns, labels, rows):
+                yield chunk.set_axis(pd.RangeIndex(start, start + len(chunk)))
+                start += len(chunk)
+
+    @property
+    def is_pipe(self) -> bool:
+        """Files are read as often as needed."""
+        return False
+
+    @contextmanager
+    def kept_from_pipe(self) -> Iterator[TableFiles]:
+        """Yield it as it is."""
+        yield self
+
+    @property
+    def path(self) -> Path:
+        """What people call it."""
+        return Path(self.shown)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the files are read, where that is not in them."""
+        return self.files[0].reading
+
+    def read_as(self, described: Mapping[str, Any]) -> TableFiles:
+        """Return the same files, to be read in another way."""
+        return replace(self, files=tuple(file.read_as(described) for file in self.files))
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        return sum(file.size() for file in self.files)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of names, sizes and both ends of the files; of a single file that of all its content."""
         if len(self.files) == 1:
-            return self.files[0].identity()
-        digest, size = hashlib.sha256(), 0
+            return self.files[0].digest()
+        digest = hashlib.sha256()
         for file in self.files:
             with reading(file.path), file.path.open("rb") as stream:
                 content = stream.read(_LOOKED_AT)
                 stream.seek(-min(_LOOKED_AT, file.size()), os.SEEK_END)
                 digest.update(f"{file.path.name} {file.size()} ".encode() + content + stream.read())
-            size += file.size()
-        described = {entry: getattr(self.files[0], entry) for entry in READING}
-        return {"name": Path(self.shown).name, "bytes": size, "sha256": digest.hexdigest(), "reading": described}
+        return digest.hexdigest()
+
+    def identity(self) -> dict[str, Any]:
+        """Name, bytes, digest and reading of all files."""
+        name = os.fsencode(self.path.name).decode("utf-8", "replace")
+        return {"name": name, "bytes": self.size(), "sha256": self.digest(), "reading": self.reading}
 
 
 @dataclass(frozen=True)

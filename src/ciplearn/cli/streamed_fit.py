@@ -1,0 +1,139 @@
+"""Fitting a table beyond memory: everything is chosen on rows drawn from all files, then one training sees all rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pandas as pd
+from sklearn.base import clone
+
+from ciplearn._core.column_sums import ColumnSum, TableSums
+from ciplearn._core.columns import CATEGORY
+from ciplearn._core.engine import Engine
+from ciplearn._core.errors import InputError
+from ciplearn.cli.output import note, progress
+from ciplearn.cli.training import Trained, scored
+from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, stray_text
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.preparation import INDEPENDENCE
+from ciplearn.estimators.streaming import fit_stream
+from ciplearn.sources import Part, TableFiles
+from ciplearn.sources.rows_drawn import RowsDrawn
+from ciplearn.sources.table_file import TableFile
+
+# Text beyond this many bytes is not held in memory.
+_LARGEST_IN_MEMORY = 1 << 26
+
+# Rows that gamma is chosen on, and that are kept for the audit.
+_ROWS_TO_CHOOSE = 40_000
+
+# The training on all rows takes so many times the steps of one on these rows, and goes through all rows so often.
+_MORE_STEPS, _LEAST_EPOCHS = 3, 3
+
+
+def as_stream(source: TableFile | TableFiles, engine: str | None) -> TableFiles | None:
+    """Return the table to stream; None where it is a pipe, or small and for one process."""
+    if isinstance(source, TableFiles):
+        return source
+    if source.is_pipe:
+        if engine is not None:
+            raise InputError("What comes from a pipe cannot be read by several workers; pass files.")
+        return None
+    large = source.size() > _LARGEST_IN_MEMORY
+    return TableFiles(str(source.path), (source,)) if large or engine is not None else None
+
+
+def only_route(route: str) -> str:
+    """The route of a table that streams: the one that needs nothing but rows."""
+    if route not in ("auto", INDEPENDENCE):
+        raise InputError(f"--route {route} imagines rows in memory; for a table this large pass --route independence.")
+    return INDEPENDENCE
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """A part as sums over its columns."""
+
+    columns: tuple[str, ...]
+    categories: frozenset[str]
+
+    def __call__(self, part: Part) -> TableSums:
+        sums = TableSums(self.columns, self.categories)
+        for chunk in part.chunks(self.columns, self.categories):
+            sums.update(chunk, part.where)
+        return sums
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """Some rows of a part, drawn at random."""
+
+    columns: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    def __call__(self, job: tuple[Part, int]) -> RowsDrawn:
+        part, start = job
+        drawn = RowsDrawn(_ROWS_TO_CHOOSE)
+        numbers = [name for name in self.columns if name not in self.labels]
+        for chunk in part.chunks(self.columns, self.labels):
+            # As numbers they take a tenth of the memory of their text.
+            known = chunk.assign(**{name: pd.to_numeric(chunk[name]) for name in numbers})
+            drawn.update(known.set_axis(known.index + start))
+        return drawn
+
+
+def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> TrainingTable:
+    """Settle kinds on all rows, and everything else on rows that are drawn from all files."""
+    nodes = tuple(nodes_in(request, source.names))
+    parts = source.parts()
+    total = TableSums(nodes, request.categories)
+    sizes = []
+    with progress("reading", "part", 2 * len(parts)) as bar:
+        for sums in engine.each(_Looking(nodes, frozenset(request.categories)), parts):
+            total.merge(sums)
+            sizes.append(sums.rows)
+            bar.update()
+        kinds = total.finalise()
+        categories = _categories(kinds, request)
+        drawn = RowsDrawn(_ROWS_TO_CHOOSE)
+        starts = [sum(sizes[:place]) for place in range(len(sizes))]
+        for some in engine.each(_Drawing(nodes, tuple(categories)), list(zip(parts, starts, strict=True))):
+            drawn.merge(some)
+            bar.update()
+    # What is a category in one file is one in all, also among the rows that were drawn.
+    settled = replace(request, categories=tuple(dict.fromkeys((*request.categories, *categories))))
+    return TrainingTable.understood(drawn.finalise(), source.names, source.identity(), settled, total.rows)
+
+
+def _categories(kinds: Mapping[str, ColumnSum], request: FitRequest) -> list[str]:
+    """Columns that hold labels; a stray one among numbers is named with its file."""
+    found = []
+    for name, column in kinds.items():
+        if column.kind != CATEGORY:
+            continue
+        found.append(name)
+        confirmed = name in request.categories or (name == request.outcome and request.task is not None)
+        if column.stray is not None and not confirmed and stray_text(pd.Series(list(column.labels))) is not None:
+            cell, where = column.stray
+            raise InputError(
+                f"Column {name!r} holds mostly numbers, but also cells like {cell!r} in {where}; correct these, name "
+                f"them with --na, or pass --categories {name}."
+            )
+    return found
+
+
+def train_on_all_rows(
+    trained: Trained, base: CIPEstimator, rows: TrainingTable, source: TableFiles, engine: Engine, epochs: int | None
+) -> Trained:
+    """Train at the chosen gamma on all rows but those kept for the audit."""
+    gamma = trained.model.gamma_
+    some, steps = len(rows.training()[0]), math.ceil(rows.n_rows / base.batch_size)
+    wanted = _MORE_STEPS * base.epochs * math.ceil(some / base.batch_size)
+    count = epochs or max(_LEAST_EPOCHS, math.ceil(wanted / steps))
+    note(f"gamma was chosen on {some} rows drawn from all; now training on {rows.n_rows} rows, {count} epochs.")
+    labels = [name for name, kind in rows.kinds.items() if kind == CATEGORY]
+    model = clone(base).set_params(gamma=gamma, epochs=count, verbose=True)
+    fit_stream(model, source, rows.outcome, engine, left_out=rows.held_out, categories=labels)
+    return replace(trained, model=model.set_params(verbose=False), scores=scored(model, rows))

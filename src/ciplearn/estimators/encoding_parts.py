@@ -1,0 +1,162 @@
+"""From blocks of a table to files of rows that training reads: what a worker does with its part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ciplearn._core.column_sums import ColumnSum, TableSums
+from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers
+from ciplearn._core.errors import InputError
+from ciplearn.estimators.preparation import statement_rows
+from ciplearn.learning import TrainingRows
+from ciplearn.learning.streamed_rows import RowLayout, store
+from ciplearn.sources import Part
+
+if TYPE_CHECKING:
+    from ciplearn.estimators.base import CIPEstimator
+
+
+@dataclass(frozen=True)
+class PartReading:
+    """Which columns are read, and what becomes of gaps."""
+
+    columns: tuple[str, ...]
+    outcome: str
+    policy: str
+    categories: tuple[str, ...] = ()
+
+    def sums(self) -> TableSums:
+        """What is to be found out, before any row is read."""
+        return TableSums(self.columns, self.categories, medians=self.policy == "impute")
+
+    def blocks(self, part: Part, labels: Sequence[str] = ()) -> Iterator[tuple[pd.DataFrame, int]]:
+        """Blocks of a part without rows that are to be dropped, and how many rows each had."""
+        for block in part.chunks(self.columns, (*self.categories, *labels)):
+            needed = [self.outcome] if self.policy == "impute" else list(self.columns)
+            whole = block[needed].notna().all(axis=1)
+            if self.policy == "error" and not whole.all():
+                gaps = block[needed].isna().any()
+                raise InputError(
+                    f"{part.where} misses a value of {gaps.idxmax()!r} in row {int(whole.idxmin()) + 1}; fill it, or "
+                    f'pass missing="impute" or missing="drop".'
+                )
+            yield block[whole], len(block)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Blocks of a table as rows to train on."""
+
+    estimator: CIPEstimator
+    outcome: ColumnSum
+    read: PartReading
+
+    def layout(self) -> RowLayout:
+        """How a row stands in a file."""
+        statement = self.estimator.statement_encodings_
+        right, given = statement[0] if statement else (TableEncoding(()), TableEncoding(()))
+        classes = hasattr(self.estimator, "classes_")
+        return RowLayout(
+            self.estimator.encoding_.width,
+            None if classes else 1,
+            classes,
+            len(right.columns),
+            len(given.columns),
+        )
+
+    def rows(self, block: pd.DataFrame) -> TrainingRows:
+        """Encode a block."""
+        block = self._in_kinds(block)
+        statement = self.estimator.statement_encodings_
+        right, given = statement_rows(statement[0], block) if statement else (None, None)
+        inputs = torch.from_numpy(self.estimator.encoding_.features(block))
+        return TrainingRows((inputs,), self._target(block[self.outcome.name]), right, given)
+
+    def _target(self, column: pd.Series) -> Tensor:
+        labels = self.outcome.encoding()
+        if hasattr(self.estimator, "classes_") and isinstance(labels, CategoryColumn):
+            return torch.from_numpy(labels.encode(column))
+        values = as_numbers(column).to_numpy()
+        return self.estimator._encode_target(values if hasattr(self.estimator, "classes_") else values[:, None])
+
+    def _in_kinds(self, block: pd.DataFrame) -> pd.DataFrame:
+        kinds = {column.name: column.kind for column in self._columns()} | {self.outcome.name: self.outcome.kind}
+        return _in_kinds(block, kinds)
+
+    def _columns(self) -> Iterator[Any]:
+        yield from self.estimator.encoding_.columns
+        for right, given in self.estimator.statement_encodings_:
+            yield from (*right.columns, *given.columns)
+
+
+@dataclass(frozen=True)
+class EncodingJob:
+    """A part to encode: where to, and which of its rows are kept from training, or looked at."""
+
+    part: Part
+    start: int
+    path: Path
+    judging: np.ndarray
+    looked_at: np.ndarray
+    left_out: np.ndarray
+
+
+def encode_part(encoder: Encoder, job: EncodingJob) -> tuple[int, TrainingRows | None, TrainingRows | None]:
+    """Write the rows of a part; return how many, those that say when to stop, and those that are looked at."""
+    judging, looked_at = [], []
+    labels = [column.name for column in encoder._columns() if column.kind == CATEGORY]
+    if encoder.outcome.kind == CATEGORY:
+        labels.append(encoder.outcome.name)
+
+    def pieces() -> Iterator[TrainingRows]:
+        for block, _ in encoder.read.blocks(job.part, labels):
+            if not len(block):
+                continue
+            rows, places = encoder.rows(block), block.index.to_numpy()
+            judged = np.isin(places, job.judging)
+            kept = ~judged & ~np.isin(places, job.left_out)
+            if judged.any():
+                judging.append(rows.take(torch.from_numpy(np.flatnonzero(judged))))
+            looked = kept & np.isin(places, job.looked_at)
+            if looked.any():
+                looked_at.append(rows.take(torch.from_numpy(np.flatnonzero(looked))))
+            yield rows if kept.all() else rows.take(torch.from_numpy(np.flatnonzero(kept)))
+
+    n_rows = store(job.path, pieces(), encoder.layout())
+    return n_rows, joined_rows(judging), joined_rows(looked_at)
+
+
+def joined_rows(pieces: Sequence[TrainingRows]) -> TrainingRows | None:
+    """One below the other."""
+    if not pieces:
+        return None
+
+    def side(name: str) -> Tensor | None:
+        parts = [getattr(piece, name) for piece in pieces]
+        return None if parts[0] is None else torch.cat(parts)
+
+    return TrainingRows(
+        (torch.cat([piece.inputs[0] for piece in pieces]),),
+        torch.cat([piece.target for piece in pieces]),
+        side("right"),
+        side("given"),
+    )
+
+
+def _in_kinds(block: pd.DataFrame, kinds: dict[str, str]) -> pd.DataFrame:
+    """Text that reads as numbers in all blocks, as numbers."""
+    columns = {
+        name: block[name]
+        if kind == CATEGORY or pd.api.types.is_numeric_dtype(block[name].dtype)
+        else pd.to_numeric(block[name])
+        for name, kind in kinds.items()
+    }
+    return pd.DataFrame(columns, index=block.index)

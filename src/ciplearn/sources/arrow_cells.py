@@ -1,0 +1,34 @@
+"""Columns of Arrow's, as Parquet files and datasets have them, as cells of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+
+
+def arrow_cells(
+    name: str, array: Any, where: str, labels: Collection[str] = (), missing: Sequence[str] = ()
+) -> pd.Series:
+    """Return a column of Arrow's: numbers as they are, all else and what is asked for as labels as text."""
+    from pyarrow import string, types
+
+    if types.is_nested(array.type):
+        raise InputError(
+            f"Column {name!r} of {where} holds {array.type}, not one value per row; spread it over columns of numbers "
+            "or text."
+        )
+    if name not in labels and is_numeric(array.type):
+        return array.to_pandas()
+    text = array.cast(string()).to_pandas()
+    return text.mask(text.isin(list(missing))) if missing else text
+
+
+def is_numeric(kind: Any) -> bool:
+    """Whether a type of Arrow's is one of numbers."""
+    from pyarrow import types
+
+    return types.is_floating(kind) or types.is_integer(kind)
