@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from ciplearn import CausalGraph, sensitivity
+from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
 from ciplearn.doubt.graph_changes import single_changes
 
@@ -111,3 +112,27 @@ def test_bad_sets_of_graphs_are_refused(graphs, message):
 def test_a_table_without_a_node_is_refused():
     with pytest.raises(InputError, match="no column for L"):
         sensitivity(through, GRAPH, people().drop(columns="L"), **ROLES)
+
+
+def test_answers_are_kept_and_not_asked_for_again(tmp_path, found):
+    asked = []
+
+    def counted(frame):
+        asked.append(len(frame))
+        return frame["L"]
+
+    graphs = {
+        "no effect": CausalGraph.from_edges("S -> A, S -> L, S -> Y, L -> Y"),
+        "mediated": CausalGraph.from_edges("A -> S, S -> L, A -> L, S -> Y, L -> Y"),
+    }
+    settings = {"inputs": ["L"], "n_points": 60, "n_interventions": 30, "file": tmp_path / "kept", **ROLES}
+    first = sensitivity(counted, GRAPH, people(), dict(list(graphs.items())[:1]), **settings)
+    assert first.table["change"].tolist() == found.table["change"].tolist()[:2]
+    asked.clear()
+    again = sensitivity(counted, GRAPH, people(), graphs, engine=OneProcess(), **settings)
+    pd.testing.assert_frame_equal(again.table, found.table)
+    seen = len(asked)
+    sensitivity(counted, GRAPH, people(), graphs, **settings)
+    assert len(asked) == seen
+    with pytest.raises(InputError, match="another question"):
+        sensitivity(counted, GRAPH, people(300), graphs, **settings)

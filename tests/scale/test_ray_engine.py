@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from ciplearn import CIPRegressor, Gaussian, ResidualHSCIC
+from ciplearn import CIPRegressor, Gaussian, ResidualHSCIC, frontier
 from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
 from ciplearn.sources import open_source
@@ -124,6 +124,17 @@ def test_a_training_that_loses_a_worker_ends_as_one_that_does_not(engine, folder
     alone = CIPRegressor(**settings, module=DiesOnce(str(spared))).fit(folder, engine=OneProcess())
     assert errors[0] == pytest.approx(1 - alone.score(fresh.drop(columns="Y"), fresh["Y"]), rel=0.02)
     assert not any(np.isnan(error) for error in errors)
+
+
+def test_a_frontier_of_tasks_is_that_of_processes_and_goes_on_where_it_was(engine, tmp_path):
+    frame = table(300)
+    X, y, file = frame.drop(columns="Y"), frame["Y"], tmp_path / "sweep.csv"
+    model = CIPRegressor(**SETTINGS, epochs=2)
+    here = frontier(model, X, y, gammas=(0.0, 1.0))
+    frontier(model, X, y, gammas=(0.0,), engine=engine, file=file)
+    there = frontier(model, X, y, gammas=(0.0, 1.0), engine=engine, file=file)
+    np.testing.assert_allclose(there.table["loss"], here.table["loss"], rtol=1e-6)
+    assert len(file.read_text().splitlines()) == 3
 
 
 def test_more_workers_than_cores_are_refused(engine):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
+from ciplearn._core.digest import digest_of
+from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import CiplearnError, InputTypeError
+from ciplearn._core.kept_answers import KeptAnswers
 from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_set
@@ -148,6 +153,8 @@ def sensitivity(
     n_points: int = 300,
     n_interventions: int = 100,
     n_jobs: int = 1,
+    engine: Engine | None = None,
+    file: str | os.PathLike[str] | None = None,
 ) -> Sensitivity:
     """Ask the same questions of other graphs: verdict, adjustment set, estimated model and VCF of one predictor.
 
@@ -169,6 +176,11 @@ def sensitivity(
         See `variance_of_counterfactuals`.
     n_jobs : int
         Processes that share the graphs.
+    engine : Engine, optional
+        Who asks, instead of processes here: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per graph.
+    file : path, optional
+        Where answers are written down as they come; graphs that it holds are not asked about again. It belongs to one
+        model, its table and its settings, and refuses others.
 
     Returns
     -------
@@ -208,12 +220,11 @@ def sensitivity(
         seed=as_seed(random_state),
     )
     base = None if variants[0].hidden else question.estimated(variants[0], None)
-    shares = [variants[start::n_jobs] for start in range(n_jobs)]
-    answered = Parallel(n_jobs=n_jobs)(delayed(_answers)(question, share, base) for share in shares)
-    rows: list[Any] = [None] * len(variants)
-    for start, share in enumerate(answered):
-        rows[start::n_jobs] = share
-    frame = pd.DataFrame(rows)
+    kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
+    missing = [variant for variant in variants if variant.change not in kept.known]
+    for variant, row in zip(missing, _asked(question, missing, base, n_jobs, engine, file), strict=True):
+        kept.add(variant.change, row)
+    frame = pd.DataFrame([kept.known[variant.change] for variant in variants])
     frame["refuted"] = _refuted([variant.graph for variant in variants], question.table.dropna(), columns)
     order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
     return Sensitivity(frame[order], tuple(variant.graph for variant in variants), judged.protected)
@@ -231,6 +242,11 @@ class _Question:
     n_points: int
     n_interventions: int
     seed: int
+
+    def digest(self, drawn: Variant) -> str:
+        """What tells it apart from other questions."""
+        asked = (self.roles, self.inputs, self.method, self.n_points, self.n_interventions, self.seed)
+        return digest_of(drawn.graph.to_dagitty(), self.table, asked, getattr(self.model, "module_", self.model))
 
     def estimated(self, variant: Variant, like: EstimatedModel | None) -> EstimatedModel:
         rows = self.table
@@ -266,6 +282,29 @@ class _Question:
             return {**row, "note": str(error)}
         low, high = found.interval
         return {**row, "vcf": found.value, "low": low, "high": high, "relative": found.relative}
+
+
+def _asked(
+    question: _Question,
+    variants: list[Variant],
+    base: EstimatedModel | None,
+    n_jobs: int,
+    engine: Engine | None,
+    file: Any,
+) -> Iterable[dict[str, Any]]:
+    """The answer of each graph, in their order."""
+    if engine is not None or (file is not None and n_jobs == 1):
+        return (engine or OneProcess()).each(partial(_answer, question, base), variants)
+    shares = [variants[start::n_jobs] for start in range(n_jobs)]
+    answered = Parallel(n_jobs=n_jobs)(delayed(_answers)(question, share, base) for share in shares)
+    rows: list[Any] = [None] * len(variants)
+    for start, share in enumerate(answered):
+        rows[start::n_jobs] = share
+    return rows
+
+
+def _answer(question: _Question, base: EstimatedModel | None, variant: Variant) -> dict[str, Any]:
+    return question.answer(variant, base)
 
 
 def _answers(question: _Question, variants: Sequence[Variant], base: EstimatedModel | None) -> list[dict[str, Any]]:

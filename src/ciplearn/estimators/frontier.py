@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from ciplearn._core.digest import digest_of
+from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.estimators.base import CIPEstimator
@@ -40,6 +42,7 @@ def frontier(
     measures: Mapping[str, Callable[[Any], float]] | None = None,
     file: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
+    engine: Engine | None = None,
     progress: bool = False,
 ) -> Frontier:
     """Train ``model`` at each gamma with each seed and measure it on held-out rows.
@@ -64,6 +67,8 @@ def frontier(
     n_jobs : int, optional
         Processes on CPU; ``joblib.parallel_config`` chooses the backend, a cluster's too. On a CUDA device all gammas
         and seeds are trained together as one stacked network, on shared batches.
+    engine : Engine, optional
+        Who trains instead: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per gamma and seed.
     progress : bool
         Show a progress bar.
 
@@ -99,7 +104,9 @@ def frontier(
     done = {(point.gamma, point.seed): point for point in kept}
     wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
     missing = [pair for pair in wanted if pair not in done]
-    jobs = _points(Prepared.of(model, X, y), missing, test, dict(measures or {}), n_jobs, progress) if missing else ()
+    jobs: Iterable[Point] = ()
+    if missing:
+        jobs = _points(Prepared.of(model, X, y), missing, test, dict(measures or {}), n_jobs, engine, progress)
     for point in tqdm(jobs, total=len(missing), disable=not progress, unit="fit"):
         done[point.gamma, point.seed] = point
         if file is not None:
@@ -140,9 +147,12 @@ def _points(
     test: tuple[Any, Any],
     measures: dict[str, Any],
     n_jobs: int | None,
+    engine: Engine | None,
     progress: bool,
 ) -> Iterable[Point]:
     judge = prepared.judge(*test)
+    if engine is not None:
+        return engine.each(partial(_train_pair, prepared, test, judge, measures), pairs)
     if prepared.can_stack and prepared.rows.device.type == "cuda":
         fitted = prepared.stacked(pairs, verbose=progress)
         return (
@@ -153,6 +163,16 @@ def _points(
         delayed(_train_and_measure)(prepared, gamma, seed, test, judge, measures) for gamma, seed in pairs
     )
     return points
+
+
+def _train_pair(
+    prepared: Prepared,
+    test: tuple[Any, Any],
+    judge: Invariance | None,
+    measures: dict[str, Any],
+    pair: tuple[float, int],
+) -> Point:
+    return _train_and_measure(prepared, *pair, test, judge, measures)
 
 
 def _train_and_measure(

@@ -1,0 +1,278 @@
+"""What many rows cost: `prepare` and `predict` on Parquet files, one process beside Ray workers, and kills.
+
+    python benchmarks/scale.py prepare --rows 1000000 10000000
+    python benchmarks/scale.py workers --rows 4000000
+    python benchmarks/scale.py fit --rows 200000
+    python benchmarks/scale.py kills --times 10
+
+Files are generated in chunks under --folder and removed. Times are ratios within one run; CPU seconds are said beside
+wall seconds, because a busy machine stretches the latter.
+"""
+
+import argparse
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import torch
+
+from ciplearn import CausalGraph, CIPRegressor, Gaussian, ResidualHSCIC
+from ciplearn._core.engine import OneProcess
+from ciplearn.sources import Part, TableFiles
+
+NAMES = ("S1", "S2", "S3", "A", "L", "Y")
+GRAPH = CausalGraph.from_text("{S1 S2 S3} -> {A L Y}, A -> {L Y}, L -> Y")
+FILE_ROWS = 2_000_000
+CHUNK = 250_000
+
+
+def table(n, seed):
+    """Rows of six columns."""
+    generator = np.random.default_rng(seed)
+    s = generator.normal(size=(n, 3))
+    a = s @ [0.5, 0.3, 0.2] + generator.normal(size=n)
+    level = np.tanh(a) + s[:, 0] + 0.3 * generator.normal(size=n)
+    y = level - 0.5 * a + s[:, 1] + 0.3 * generator.normal(size=n)
+    return pd.DataFrame(np.column_stack([s, a, level, y]), columns=NAMES)
+
+
+def write(folder, n):
+    """Write n rows as Parquet files of two million rows at most, each row group a chunk that was generated."""
+    folder.mkdir(parents=True)
+    for number, start in enumerate(range(0, n, FILE_ROWS)):
+        size, writer = min(FILE_ROWS, n - start), None
+        for first in range(0, size, CHUNK):
+            rows = pyarrow.Table.from_pandas(table(min(CHUNK, size - first), start + first), preserve_index=False)
+            writer = writer or pyarrow.parquet.ParquetWriter(folder / f"{number:05d}.parquet", rows.schema)
+            writer.write_table(rows)
+        writer.close()
+    return folder
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """A part of the files as rows of a penalty: {A, L} given {S1, S2, S3}."""
+
+    part: Part
+    start: int
+
+    def pairs(self):
+        """Right-hand side and conditioning variables."""
+        for chunk in self.part.chunks(("A", "L", "S1", "S2", "S3")):
+            numbers = torch.from_numpy(chunk.to_numpy(np.float32, copy=True))
+            yield numbers[:, :2], numbers[:, 2:]
+
+
+def file_rows(folder):
+    """Parts of all files, with the numbers of their first rows."""
+    found, start = [], 0
+    for part in TableFiles.matching(folder).parts():
+        found.append(FileRows(part, start))
+        start += part.n_rows
+    return found
+
+
+def prepare(folder, engine):
+    """The operator, wall and CPU seconds of this process."""
+    penalty = ResidualHSCIC(kernel=Gaussian(0.5))
+    began = time.perf_counter(), time.process_time()
+    operator = penalty.prepare_parts(file_rows(folder), engine)
+    return operator, time.perf_counter() - began[0], time.process_time() - began[1]
+
+
+def alone(answers, folder):
+    """Prepare, and say what it took."""
+    torch.set_num_threads(1)
+    operator, wall, cpu = prepare(folder, OneProcess())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    answers.put((operator.n_rows, operator.relative_error, wall, cpu, peak))
+
+
+def prepare_costs(arguments, place):
+    """Time per row and peak memory of one process, at several numbers of rows."""
+    print("| rows | CPU µs per row | wall µs per row | ratio of CPU | peak MB | relative error |")
+    print("|---|---|---|---|---|---|")
+    first = None
+    for n in arguments.rows:
+        folder = write(place / str(n), n)
+        # In a process of its own: memory that another size needed would be counted.
+        context = multiprocessing.get_context("spawn")
+        answers = context.SimpleQueue()
+        process = context.Process(target=alone, args=(answers, folder))
+        process.start()
+        rows, error, wall, cpu, peak = answers.get()
+        process.join()
+        first = first or cpu / rows
+        print(
+            f"| {rows} | {cpu / rows * 1e6:.2f} | {wall / rows * 1e6:.2f} | {cpu / rows / first:.2f} | {peak:.0f} | "
+            f"{error:.3f} |",
+            flush=True,
+        )
+        shutil.rmtree(folder)
+
+
+def worker_peak(_):
+    """The most memory that a worker has held."""
+    return os.getpid(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def score_part(model, part):
+    """Mean prediction of a part."""
+    return float(np.mean([model.predict(chunk).mean() for chunk in part.chunks(model.roles_.inputs)]))
+
+
+@dataclass(frozen=True)
+class Predicting:
+    """Predictions for a part."""
+
+    model: CIPRegressor
+
+    def __call__(self, part):
+        """Their mean."""
+        torch.set_num_threads(1)
+        return score_part(self.model, part)
+
+
+def worker_gains(arguments, place):
+    """`prepare` and `predict` by one and by two Ray workers, and how near their operators are to one process's."""
+    import ray
+
+    from ciplearn.scale import RayEngine
+
+    folder = write(place / "workers", arguments.rows[0])
+    reference, wall, _ = prepare(folder, OneProcess())
+    some = table(500, 1)
+    right, given = (torch.from_numpy(some[list(names)].to_numpy(np.float32)) for names in (("A", "L"), NAMES[:3]))
+    y_hat = torch.from_numpy(some[["Y"]].to_numpy())
+    value = float(reference(y_hat, right, given))
+    model = CIPRegressor(GRAPH, "Y", ["A"], gamma=0.0, epochs=1, device="cpu").fit(some.drop(columns="Y"), some["Y"])
+    parts = TableFiles.matching(folder).parts()
+    print(f"rows {arguments.rows[0]}; prepare in one process: {wall:.1f} s")
+    times = {}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    for workers in (1, 2, 1, 2):
+        engine = RayEngine(workers=workers)
+        list(engine.each(worker_peak, range(2 * workers)))  # workers are up
+        operator, wall, _ = prepare(folder, engine)
+        began = time.perf_counter()
+        list(engine.each(Predicting(model), parts))
+        predicted = time.perf_counter() - began
+        times.setdefault(workers, []).append((wall, predicted))
+        apart = abs(float(operator(y_hat, right, given)) / value - 1)
+        peak = max(memory for _, memory in engine.each(worker_peak, range(4 * workers)))
+        print(
+            f"{workers} workers: prepare {wall:.1f} s, predict {predicted:.1f} s, operator apart {apart:.1e}, "
+            f"peak per worker {peak:.0f} MB",
+            flush=True,
+        )
+    best = {workers: np.min(found, axis=0) for workers, found in times.items()}
+    print(f"two against one: prepare {best[1][0] / best[2][0]:.2f} x, predict {best[1][1] / best[2][1]:.2f} x")
+    ray.shutdown()
+
+
+def fit_costs(arguments, place):
+    """A whole fit on files: two Ray workers beside one process, errors on fresh rows."""
+    import ray
+
+    from ciplearn.scale import RayEngine
+
+    folder, fresh = write(place / "fit", arguments.rows[0]), table(20_000, 10**9)
+    for name, make in (("one process", OneProcess), ("two Ray workers", lambda: RayEngine(workers=2))):
+        engine = make()
+        began = time.perf_counter()
+        model = CIPRegressor(GRAPH, "Y", ["A"], gamma=1.0, epochs=3, batch_size=1024, device="cpu", random_state=0)
+        model.fit(folder, engine=engine)
+        error = 1 - model.score(fresh.drop(columns="Y"), fresh["Y"])
+        print(f"{name}: {time.perf_counter() - began:.1f} s, 1 - R² on fresh rows {error:.4f}", flush=True)
+    ray.shutdown()
+
+
+def busy_workers():
+    """Ray workers of this program that are at work, by their process numbers."""
+    parents, named = {}, []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (place / "cmdline").read_text()
+            parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if words.startswith(("ray::_alone_on_a_core", "ray::_Trainer")):
+            named.append(int(place.name))
+
+    def is_ours(process):
+        while process in parents:
+            process = parents[process]
+            if process == os.getpid():
+                return True
+        return False
+
+    return [process for process in named if is_ours(process)]
+
+
+def killed_fits(arguments, place):
+    """Kill a Ray worker with SIGKILL at random moments of a fit; every fit must give the same model."""
+    import ray
+
+    from ciplearn.scale import RayEngine
+
+    folder = write(place / "kills", arguments.rows[0])
+    engine = RayEngine(workers=2)
+    fresh = table(2000, 10**9).drop(columns="Y")
+
+    def fit():
+        began = time.perf_counter()
+        model = CIPRegressor(GRAPH, "Y", ["A"], gamma=1.0, epochs=4, batch_size=1024, device="cpu", random_state=0)
+        return model.fit(folder, engine=engine).predict(fresh), time.perf_counter() - began
+
+    expected, duration = fit()
+    print(f"undisturbed: {duration:.1f} s")
+    moments = random.Random(0)
+    for number in range(arguments.times):
+        done, killed = threading.Event(), []
+
+        def kill(moment, done=done, killed=killed):
+            done.wait(moment)
+            busy = busy_workers()
+            if busy and not done.is_set():
+                os.kill(moments.choice(busy), signal.SIGKILL)
+                killed.append(moment)
+
+        killer = threading.Thread(target=kill, args=(moments.uniform(0, duration),))
+        killer.start()
+        found, took = fit()
+        done.set()
+        killer.join()
+        apart = float(np.abs(found - expected).max())
+        said = f"killed after {killed[0]:.1f} s" if killed else "nobody was busy"
+        print(f"{number + 1}: {said}, {took:.1f} s, largest difference of a prediction {apart:.1e}", flush=True)
+    ray.shutdown()
+
+
+def main():
+    """Read the arguments and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("prepare", "workers", "fit", "kills"))
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--folder", type=Path, default=None)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    work = {"prepare": prepare_costs, "workers": worker_gains, "fit": fit_costs, "kills": killed_fits}
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as place:
+        work[arguments.what](arguments, Path(place))
+
+
+if __name__ == "__main__":
+    main()
