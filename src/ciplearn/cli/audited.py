@@ -111,7 +111,7 @@ class Audited:
                 "more rows."
             )
         some = understood.n_rows > len(table)
-        drawn = f"{len(every)} of {understood.n_rows}, drawn at random, all" if some else f"All {len(every)}"
+        drawn = f"{len(every)} of {understood.n_rows}, drawn at random," if some else f"All {len(every)}"
         about = f"{drawn} complete rows of {source.path.name}; only you know if the model was trained on some."
         unknown = {str(name): int(count) for name, count in table.isna().sum().items() if count}
         found = cls(None, None, verdict, task, every, every, about, unknown, positive)
