@@ -11,6 +11,10 @@ import ciplearn
 torch.set_num_threads(1)
 os.environ.setdefault("TQDM_DISABLE", "1")
 
+# The gallery shows objects as HTML, notebooks show graphs and verdicts as SVG, and SVG is HTML.
+ciplearn.CausalGraph._repr_html_ = ciplearn.CausalGraph._repr_svg_
+ciplearn.Verdict._repr_html_ = ciplearn.Verdict._repr_svg_
+
 project = "ciplearn"
 author = "The ciplearn developers"
 copyright = author
@@ -40,6 +44,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 numpydoc_citation_re = "(?!)"  # [kusner2017] is a key of the page of references, not a citation of numpydoc
 default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 
 sphinx_gallery_conf = {
     "examples_dirs": ["gallery"],
