@@ -1,6 +1,7 @@
 import json
 import math
 
+from ciplearn.cli.app import _note
 from ciplearn.cli.output import say_json
 
 
@@ -9,3 +10,12 @@ def test_numbers_that_json_does_not_have_are_null(capsys):
     printed = capsys.readouterr().out
     assert json.loads(printed) == {"vcf": None, "rows": [[1.5, None], {"Ŷ": None}], "n": 3, "holds": True}
     assert "Ŷ" in printed
+
+
+def test_a_warning_is_said_once_whatever_counts_it_has(capsys):
+    said = set()
+    for count in (1, 211, 86):
+        _note(said, UserWarning(f"Column 'job' holds levels that training never saw: 'pilot' in {count} rows."))
+    _note(said, UserWarning("Column 'town' holds levels that training never saw: 'Ulm' in 1 rows."))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("'")[1] for line in lines] == ["job", "town"]

@@ -7,11 +7,13 @@ the module's top light: torch, pandas and the like are imported inside the funct
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import typer
 
@@ -79,7 +81,7 @@ def main() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, lambda received, _: sys.exit(128 + received))
-    warnings.showwarning = _note
+    warnings.showwarning = partial(_note, set())
     for name in _THREADS:
         os.environ.setdefault(name, "1")
     sys.exit(_run(sys.argv[1:]))
@@ -124,5 +126,9 @@ def _forget_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _note(message: Warning | str, *_: object, **__: object) -> None:
-    note(str(message))
+def _note(said: set[str], message: Warning | str, *_: object, **__: object) -> None:
+    """Say a warning once, however many trainings give it, and with whatever counts."""
+    words = re.sub(r"\d+", "", str(message))
+    if words not in said:
+        said.add(words)
+        note(str(message))
