@@ -96,6 +96,7 @@ RUN_HERE = {
     "docs/guide/report.md": "True",
     "docs/guide/networks.md": "",
     "docs/guide/scale.md": "rows",
+    "docs/scale.md": "[",
     "docs/theory/definitions.md": "",
     "docs/theory/counterexamples.md": "True False\n0.0\n2.0\nTrue False\nFalse\n",
     "docs/theory/penalties.md": "",

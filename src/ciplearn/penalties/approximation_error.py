@@ -45,11 +45,14 @@ def gradient_error(approximate: Tensor, exact: Tensor, predictions: Tensor) -> f
 
 
 def _gradients(matrix: Tensor, predictions: Tensor) -> Tensor:  # (m, m), (k, m) -> (k, m)
-    with torch.enable_grad():
-        y_hat = predictions[:, :, None].to(matrix).requires_grad_()
-        values = GaussianBlockProduct.apply(y_hat, matrix, _KERNEL.scale(1), 1.0, 1.0)
-        (gradient,) = torch.autograd.grad(values.sum(), y_hat)
-    return gradient[:, :, 0]
+    found = []
+    # One after the other: each needs several matrices of the size of the block.
+    for prediction in predictions.to(matrix):
+        with torch.enable_grad():
+            y_hat = prediction[:, None].requires_grad_()
+            value = GaussianBlockProduct.apply(y_hat, matrix, _KERNEL.scale(1), 1.0, 1.0)
+            found.append(torch.autograd.grad(value, y_hat)[0][:, 0])
+    return torch.stack(found)
 
 
 def _standardised(columns: Tensor) -> Tensor:  # (m, k)
