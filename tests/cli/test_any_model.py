@@ -12,7 +12,7 @@ from ciplearn.cli.any_model import Foreign, Numbers, Probabilities, from_module,
 from ciplearn.cli.app import _run
 
 ROLES = ["--outcome", "income", "--protected", "sex"]
-EFFORT = ["--points=30", "--interventions=6", "--draws=3", "--scm-rows=300"]
+EFFORT = ["--points=30", "--interventions=6", "--draws=3", "--scm-rows=300", "--doubt=0"]
 
 MODULE = """
 import numpy as np

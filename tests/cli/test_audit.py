@@ -21,7 +21,7 @@ EQUATIONS = {
     "L": "exp(-A ** 2 / 2) * sin(2 * A) + 2 * Z + 0.2 * u",
     "Y": "0.5 * exp(-L * Z) * sin(2 * L * Z) + 5 * A + 0.2 * u",
 }
-EFFORT = ["--points=40", "--interventions=15", "--draws=2"]
+EFFORT = ["--points=40", "--interventions=15", "--draws=2", "--doubt=0"]
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_line_is_compared_with_the_predictor_at_its_end(place, tmp_path, capsys)
     fitted = ["fit", table, "--graph", str(place / "graph.txt"), "--route=line", "--tolerance=0.9", "--epochs=6"]
     assert _run([*fitted, "--out", out]) == 0
     capsys.readouterr()
-    effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--json"]
+    effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--doubt=0", "--json"]
     assert _run(["audit", out, table, "--out", str(tmp_path / "r.html"), *effort]) == 0
     pairs = json.loads(capsys.readouterr().out)["effects"]["pairs"]
     effects = {pair["model"]: abs(pair["effect"]) for pair in pairs}
@@ -188,6 +188,15 @@ def test_audit_of_the_training_rows_themselves_says_so(tmp_path, capsys):
     people(150, seed=1).to_csv(tmp_path / "t.csv", index=False)
     assert audited(tmp_path, capsys)[0] == 0
     assert "which is not the training table" in (tmp_path / "r.html").read_text()
+
+
+def test_how_wrong_it_may_be_is_asked_for_as_long_as_allowed(known, capsys):
+    code, answer = audited(known, capsys, "--doubt=2", "--scm-rows=150")
+    assert code == 0
+    assert len(answer["how_wrong"]) == 3
+    assert set(answer["how_wrong"]) <= set(answer["summary"])
+    page = unescape((known / "r.html").read_text())
+    assert all(sentence in page for sentence in answer["how_wrong"])
 
 
 def test_settings_on_the_page_repeat_the_audit(known, capsys, tmp_path):

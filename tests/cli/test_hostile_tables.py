@@ -76,7 +76,7 @@ def test_pipe_is_read_once_and_whole(place, model):
         found = (place / "p.csv").read_bytes()
         assert found == (place / "first.csv").read_bytes() if (place / "first.csv").exists() else True
         (place / "first.csv").write_bytes(found)
-    effort = ["--points=20", "--interventions=5", "--draws=2", "--scm-rows=200", "--json"]
+    effort = ["--points=20", "--interventions=5", "--draws=2", "--scm-rows=200", "--doubt=0", "--json"]
     audited = ciplearn("audit", "m", "-", *effort, input=large)
     assert audited.returncode == 0, audited.stderr
     assert "rows of the training table that training never saw" in (place / "report.html").read_text()

@@ -23,7 +23,16 @@ COMMANDS = {
     "fit over a model": FIT,
     "predict": ["predict", "old", "people.csv", "--id=id", "--out=p.csv", "--chunk-rows=50"],
     "predict to parquet": ["predict", "old", "people.csv", "--out=p.parquet", "--chunk-rows=50"],
-    "audit": ["audit", "old", "people.csv", "--points=40", "--interventions=10", "--draws=4", "--scm-rows=100"],
+    "audit": [
+        "audit",
+        "old",
+        "people.csv",
+        "--points=40",
+        "--interventions=10",
+        "--draws=4",
+        "--scm-rows=100",
+        "--doubt=0",
+    ],
     "check": ["check", "graph.txt", "--json"],
 }
 

@@ -39,7 +39,7 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     truth = people()["income"][answers["prediction"].notna()]
     assert (answers["prediction"].dropna() == truth).mean() > 0.6
 
-    effort = ["--points=40", "--interventions=10", "--draws=4", "--scm-rows=300"]
+    effort = ["--points=40", "--interventions=10", "--draws=4", "--scm-rows=300", "--doubt=0"]
     audited = ciplearn("audit", "model", "people.csv", "--out=report.html", "--json", *effort, cwd=tmp_path)
     assert audited.returncode == 0, audited.stderr
     answer = json.loads(audited.stdout)

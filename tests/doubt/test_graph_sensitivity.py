@@ -8,7 +8,8 @@ import pytest
 from ciplearn import CausalGraph, sensitivity
 from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
-from ciplearn.doubt.graph_changes import single_changes
+from ciplearn.doubt.graph_changes import single_changes, variants_of
+from ciplearn.doubt.permuted_names import RankCorrelations
 
 GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, L -> Y")
 ROLES = {"outcome": "Y", "protected": ["A"]}
@@ -93,6 +94,54 @@ def test_members_of_a_class_are_compared_by_default():
     graph = CausalGraph(directed=[("S", "Y"), ("L", "Y")], undirected=[("S", "A"), ("A", "L"), ("S", "L")])
     found = sensitivity(through, graph, people(150), inputs=["L"], n_points=20, n_interventions=10, **ROLES)
     assert len(found.table) == len(list(graph.members()))
+
+
+def bent(n=1500):
+    """L follows A along a curve that correlations of ranks do not see through."""
+    draw = np.random.default_rng(3)
+    a = draw.normal(size=n)
+    el = np.abs(a) + 0.3 * draw.normal(size=n)
+    return pd.DataFrame(
+        {"A": a, "L": el, "Y": el**2 + 0.3 * draw.normal(size=n), "Z": np.exp(a) + 0.3 * draw.normal(size=n)}
+    )
+
+
+def test_a_true_graph_with_bent_mechanisms_is_not_refuted_and_a_wrong_one_is():
+    true = CausalGraph.from_edges("A -> L, L -> Y, A -> Z")
+    wrong = CausalGraph.from_edges("A -> L, A -> Y, A -> Z")
+    table = bent()
+    # Rank correlations alone would refute the true graph, too.
+    quick = RankCorrelations(table, {name: (name,) for name in table})
+    assert quick.p_value("Y", "Z", ["L"]) < 1e-3 or quick.p_value("Z", "L", ["A"]) < 1e-3
+    found = sensitivity(through, true, table, {"wrong": wrong}, inputs=["L"], n_points=20, n_interventions=10, **ROLES)
+    assert list(found.table["refuted"]) == [False, True]
+
+
+def test_what_was_not_reached_in_time_has_a_verdict_and_no_vcf():
+    found = sensitivity(
+        through,
+        GRAPH,
+        people(60),
+        {"again": GRAPH},
+        inputs=["L"],
+        n_points=20,
+        n_interventions=10,
+        budget=1e-9,
+        **ROLES,
+    )
+    assert found.table["vcf"].isna().all()
+    assert found.table["holds"].notna().all()
+    assert "2 were not reached in the time allowed" in str(found)
+    with pytest.raises(InputError, match="budget"):
+        sensitivity(through, GRAPH, people(60), budget=0, **ROLES)
+
+
+def test_of_a_large_class_one_member_per_set_of_parents_is_compared(monkeypatch):
+    graph = CausalGraph(directed=[("S", "Y"), ("L", "Y")], undirected=[("S", "A"), ("A", "L"), ("S", "L")])
+    monkeypatch.setattr("ciplearn.doubt.graph_changes._MOST_MEMBERS", 2)
+    found = variants_of(graph, None, ["A"])
+    parents = [variant.graph.parents("A") for variant in found]
+    assert sorted(parents) == [(), ("L",), ("L", "S"), ("S",)]
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,15 @@ def test_the_true_correlation_gives_the_true_vcf(found):
 
 def test_the_crossing_lies_between_the_values_around_it(found):
     vcf = found.table.set_index("rho")["vcf"]
-    threshold = (vcf[0.0] + vcf[0.5]) / 2
+    threshold = ((vcf[0.0] ** 0.5 + vcf[0.5] ** 0.5) / 2) ** 2
     assert found.crossing(threshold) == {"L": pytest.approx(0.25)}
+    # Between ρ = 0 and ρ = 1/2 the effect of A falls from 3/2 to 1, and VCF is twice its square.
+    assert found.crossing(2 * 1.25**2)["L"] == pytest.approx(0.25, abs=0.06)
     assert np.isnan(found.crossing(100.0)["L"])
     with pytest.raises(InputError, match="measure must be"):
         found.crossing(1.0, "mse")
+    with pytest.raises(InputError, match="threshold must not be negative"):
+        found.crossing(-1.0)
 
 
 def test_an_observed_cause_says_what_is_much(found):
@@ -78,6 +82,17 @@ def test_two_labels_have_a_noise_and_three_have_none():
 def test_correlations_of_one_or_more_are_refused(rho):
     with pytest.raises(InputError, match="strictly between -1 and 1"):
         hidden_confounding(through, GRAPH, confounded(100), "A", rho=[rho])
+
+
+def test_nodes_that_were_not_reached_in_time_are_named():
+    table = confounded(200).assign(M=lambda frame: frame["A"] + frame["S"])
+    graph = CausalGraph.from_edges("S -> A, S -> L, A -> L, A -> M, S -> M")
+    found = hidden_confounding(
+        through, graph, table, "A", rho=[0.0], inputs=["L"], n_points=20, n_interventions=10, budget=1e-9
+    )
+    assert list(found.table["node"].unique()) == ["L"]
+    assert found.late == ("M",)
+    assert "M was not reached in the time" in str(found)
 
 
 def test_graphs_with_hidden_causes_and_odd_nodes_are_refused():

@@ -1,14 +1,16 @@
+import json
 import re
 from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn import audit
+from ciplearn import CausalGraph, audit
 from ciplearn._core.errors import InputError
-from ciplearn.doubt import falsify, sensitivity
+from ciplearn.doubt import falsify, hidden_confounding, sensitivity
 from ciplearn.report import Report
 from tests.report.conftest import HOSTILE
 
@@ -16,7 +18,8 @@ HEADINGS = [
     "What changing A does",
     "Before and after, by group",
     "What it costs, and what else could be had",
-    "What this rests on, and how wrong it may be",
+    "How wrong may this be?",
+    "What this rests on",
     "Individuals",
     "Appendix: the statement, reasons and methods",
 ]
@@ -159,6 +162,43 @@ def test_doubts_are_answered_where_they_were_asked(make_report):
     assert page.count("Here: ") >= 3
     assert 'data-of="changes"' in page
     assert str(doubted) in unescape(page)
+
+
+def test_how_wrong_it_may_be_is_said_in_three_sentences_with_numbers(make_report):
+    report = make_report()
+    graph, rows = report.audit.verdict.graph, report.rows
+    small = {"n_points": 20, "n_interventions": 10}
+    turned = CausalGraph.from_edges("A -> S, A -> Y, S -> Y")
+    answers = {
+        "rows": falsify(graph, rows, n_permutations=0),
+        "arrows": sensitivity(report.model, graph, rows, {"A first": turned}, outcome="Y", protected=["A"], **small),
+        "hidden": hidden_confounding(report.model, graph, rows, "A", rho=[0.0, 0.3], **small),
+    }
+    asked = make_report(doubts=answers)
+    rows_say, arrows, hidden = asked.how_wrong
+    assert rows_say.startswith("The rows cannot say")
+    assert re.search(r"between [0-9.]+ and [0-9.]+ instead of at [0-9.]+, over 1 other graphs", arrows)
+    assert "what matters most is: A first" in arrows
+    assert "moves both A and Y" in hidden
+    assert "S, were it not measured, would make" in hidden
+    page = unescape(asked.to_html())
+    assert "<h2>How wrong may this be?</h2>" in page
+    assert all(sentence in page for sentence in asked.how_wrong)
+    assert 'aria-label="typical difference against correlation ρ that a hidden cause would make"' in page
+    assert json.loads(json.dumps(asked.to_dict()))["how_wrong"] == asked.how_wrong
+    assert "--doubt 60" in unescape(report.to_html())
+
+
+def test_a_graph_that_is_refuted_and_one_that_is_not_are_told_apart(make_report):
+    report = make_report()
+    without = CausalGraph(nodes=("S", "A", "Y"), directed=[("S", "A"), ("A", "Y")])
+    refuted = make_report(doubts={"rows": falsify(without, report.rows, n_permutations=0)}).how_wrong[0]
+    assert "contradict the drawn graph: of 1 statements that it makes about them, 1 is wrong (Y ⊥ {S} | {A})" in refuted
+    fine = falsify(
+        CausalGraph.from_edges("S -> A, S -> Z"), report.rows.assign(Z=report.rows["S"] + np.arange(200) % 7)
+    )
+    said = make_report(doubts={"rows": fine}).how_wrong[0]
+    assert "1 statement that it makes about them was tested, and it holds; a correlation of 0." in said
 
 
 def test_page_without_trials_says_that_there_is_nothing_to_compare(make_report):

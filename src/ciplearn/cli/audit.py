@@ -26,23 +26,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to compute: points, interventions per point, draws of open noise, rows for the causal model."""
+    """How much to compute: points, interventions per point, draws, rows for the causal model, seconds for doubts."""
 
     n_points: int
     n_interventions: int
     n_draws: int
     scm_rows: int
+    doubt: float
 
     @classmethod
-    def of(cls, preset: str, **asked: int | None) -> Effort:
+    def of(cls, preset: str, **asked: Any) -> Effort:
         """Take a preset, and what was asked for beside it."""
         return replace(_PRESETS[preset], **{name: value for name, value in asked.items() if value is not None})
 
 
 _PRESETS = {
-    "quick": Effort(200, 50, 10, 3000),
-    "standard": Effort(500, 100, 10, 5000),
-    "thorough": Effort(1000, 500, 100, 50_000),
+    "quick": Effort(200, 50, 10, 3000, 0),
+    "standard": Effort(500, 100, 10, 5000, 60),
+    "thorough": Effort(1000, 500, 100, 50_000, 600),
 }
 
 # Ways to name a model, and roles that a folder brings along.
@@ -110,6 +111,7 @@ class AuditCall:
                 n_interventions=params["interventions"],
                 n_draws=params["draws"],
                 scm_rows=params["scm_rows"],
+                doubt=params.get("doubt"),
             ),
             _row_numbers(params["individuals"]),
             params,
@@ -182,7 +184,8 @@ class AuditCall:
     @property
     def options(self) -> dict[str, Any]:
         """The options that repeat it, in the form of an option file."""
-        effort = {"points": "n_points", "interventions": "n_interventions", "draws": "n_draws", "scm_rows": "scm_rows"}
+        effort = {"points": "n_points", "interventions": "n_interventions", "draws": "n_draws"}
+        effort |= {"scm_rows": "scm_rows", "doubt": "doubt"}
         given = {
             name: printable(Path(value.name)) if isinstance(value, Path) else value
             for name, value in self.params.items()
@@ -233,6 +236,7 @@ def audit(
     interventions: options.Interventions = None,
     draws: options.Draws = None,
     scm_rows: options.ScmRows = None,
+    doubt: options.Doubt = None,
     seed: options.Seed = 0,
     categories: options.Categories = None,
     separator: options.Separator = None,
@@ -268,7 +272,9 @@ def audit(
         whole_file(out) as stream,
     ):
         subject = asked.subject(source, _foreign(asked, predictor, onnx, predictions))
-        found = subject.report(asked.effort, seed, scm, run_code=run_code, groups=split_names(groups))
+        # Predictions that were written down cannot be asked about rows of other graphs.
+        effort = asked.effort if predictions is None else replace(asked.effort, doubt=0)
+        found = subject.report(effort, seed, scm, run_code=run_code, groups=split_names(groups))
         report = replace(
             found,
             max_effect=max_effect,

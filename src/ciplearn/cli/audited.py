@@ -22,6 +22,7 @@ from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder
 from ciplearn.cli.output import progress
 from ciplearn.cli.streamed_fit import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
+from ciplearn.doubt import how_wrong
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE
 from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
@@ -158,9 +159,9 @@ class Audited:
         """Measure the model under a causal model that is given or estimated, and others beside it."""
         torch.set_num_threads(1)
         graph = self.verdict.graph
-        with progress("causal model", "step", total=3) as bar:
+        learnt_from = sample_with_every_label(self.every, effort.scm_rows, as_generator(seed))
+        with progress("causal model", "step", total=4) as bar:
             if scm_file is None:
-                learnt_from = sample_with_every_label(self.every, effort.scm_rows, as_generator(seed))
                 scm: StructuralCausalModel = fit_scm(graph, learnt_from, None, seed)
             else:
                 scm = read_scm(scm_file, graph, run_code=run_code)
@@ -182,6 +183,9 @@ class Audited:
             bar.set_description_str("models to compare with")
             beside = self._beside(found, effort, seed) if compare else {}
             bar.update()
+            bar.set_description_str("how wrong it may be")
+            doubts = self._doubts(found, learnt_from, effort, seed) if compare and effort.doubt else {}
+            bar.update()
         about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
         return Report(
             audit=found,
@@ -189,9 +193,26 @@ class Audited:
             rows=self.rows,
             title=f"Predicting {self.verdict.outcome}, and {as_list(found.verdict.protected)}",
             groups=groups,
+            doubts=doubts,
             unknown=self.unknown,
             about_rows=f"Audited on: {about}",
             **beside,
+        )
+
+    def _doubts(self, found: Audit, rows: pd.DataFrame, effort: Effort, seed: int) -> dict[str, Any]:
+        """Ask how wrong graph and causal model may be, on the rows that the causal model was learnt from."""
+        return how_wrong(
+            self.model,
+            found.verdict,
+            rows,
+            found.scm,
+            context=found.vcf.context,
+            inputs=found.inputs,
+            method=None if found.method == "call" else found.method,
+            budget=effort.doubt,
+            n_points=min(effort.n_points, 200),
+            n_interventions=min(effort.n_interventions, 50),
+            random_state=seed,
         )
 
     def _beside(self, found: Audit, effort: Effort, seed: int) -> dict[str, Any]:

@@ -203,6 +203,15 @@ Draws = Annotated[int | None, typer.Option(help="Draws of what a row leaves open
 ScmRows = Annotated[
     int | None, typer.Option(help="Rows the causal model is estimated from.", min=20, rich_help_panel=_EFFORT)
 ]
+Doubt = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds for how wrong graph and causal model may be, 0 for not at all. Default: 60, 0 with --preset "
+        "quick, 600 with thorough.",
+        min=0,
+        rich_help_panel=_EFFORT,
+    ),
+]
 PredictorName = Annotated[
     str | None,
     typer.Option(

@@ -1,6 +1,7 @@
 """How wrong may it be: what graph and data leave open."""
 
 from ciplearn.doubt.bounds import CounterfactualBounds, counterfactual_bounds
+from ciplearn.doubt.every_check import how_wrong
 from ciplearn.doubt.falsification import Falsification, falsify
 from ciplearn.doubt.graph_sensitivity import Sensitivity, sensitivity
 from ciplearn.doubt.hidden_confounding import HiddenConfounding, hidden_confounding
@@ -15,6 +16,7 @@ __all__ = [
     "counterfactual_bounds",
     "falsify",
     "hidden_confounding",
+    "how_wrong",
     "mechanism_sensitivity",
     "sensitivity",
 ]

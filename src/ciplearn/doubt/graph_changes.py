@@ -12,6 +12,9 @@ from ciplearn.causal import CausalGraph
 
 DRAWN = "as drawn"
 
+# Of a larger class, one member per set of parents that the protected nodes may have is compared.
+_MOST_MEMBERS = 200
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -35,7 +38,8 @@ class Variant:
 def single_changes(graph: CausalGraph) -> Iterator[Variant]:
     """Yield the graph with each edge removed or reversed, each edge added, and each pair given a hidden common cause.
 
-    Changes that would make a cycle are left out, and so are edges at latent nodes.
+    Changes that would make a cycle are left out, and so are edges at latent nodes. Hidden causes come last: a model
+    with one takes longest to learn.
     """
     observed = set(graph.observed)
     edges = [edge for edge in graph.directed if set(edge) <= observed]
@@ -43,20 +47,25 @@ def single_changes(graph: CausalGraph) -> Iterator[Variant]:
         rest = [edge for edge in graph.directed if edge != (a, b)]
         yield Variant(f"without {a} → {b}", replace(graph, directed=tuple(rest)))
         yield from _acyclic(f"{a} → {b} reversed", graph, (*rest, (b, a)))
-    joined = {frozenset(edge) for edge in (*graph.directed, *graph.bidirected)}
+    common = {frozenset(edge) for edge in graph.bidirected}
+    joined = common | {frozenset(edge) for edge in graph.directed}
     for a, b in combinations(graph.observed, 2):
         if frozenset((a, b)) not in joined:
             yield from _acyclic(f"with {a} → {b}", graph, (*graph.directed, (a, b)))
             yield from _acyclic(f"with {b} → {a}", graph, (*graph.directed, (b, a)))
-        if frozenset((a, b)) not in {frozenset(edge) for edge in graph.bidirected}:
+    for a, b in combinations(graph.observed, 2):
+        if frozenset((a, b)) not in common:
             yield Variant(f"with {a} ↔ {b}", replace(graph, bidirected=(*graph.bidirected, (a, b))), hidden=True)
 
 
-def variants_of(graph: CausalGraph, graphs: Any) -> list[Variant]:
+def variants_of(graph: CausalGraph, graphs: Any, protected: Sequence[str] = ()) -> list[Variant]:
     """Return the graph as drawn and those to compare it with: a user's, its members, or its single changes."""
     if graphs is None:
         if graph.undirected:
-            members = [Variant(f"member {place}", member) for place, member in enumerate(graph.members(), start=1)]
+            found = list(graph.members(_MOST_MEMBERS + 1))
+            if len(found) > _MOST_MEMBERS:
+                found = list(graph.members(by_parents_of=protected))
+            members = [Variant(f"member {place}", member) for place, member in enumerate(found, start=1)]
             return [replace(members[0], change=f"{DRAWN}, member 1"), *members[1:]]
         return [Variant(DRAWN, graph), *single_changes(graph)]
     return [Variant(DRAWN, _directed(graph)), *_named(graph, graphs)]

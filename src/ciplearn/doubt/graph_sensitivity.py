@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
@@ -17,16 +17,16 @@ from ciplearn._core.digest import digest_of
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import CiplearnError, InputTypeError
 from ciplearn._core.kept_answers import KeptAnswers
-from ciplearn._core.numbers import whole
+from ciplearn._core.numbers import positive, whole
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.implications import local_independencies
 from ciplearn.causal.names import Names
-from ciplearn.doubt.falsification import holm, table_columns
+from ciplearn.doubt.falsification import table_columns
 from ciplearn.doubt.graph_changes import Variant, variants_of
-from ciplearn.doubt.permuted_names import RankCorrelations
+from ciplearn.doubt.refutation import Refutation
 from ciplearn.evaluation.carried_verdict import verdict_on
+from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import fit_scm
 from ciplearn.scm.estimated_model import EstimatedModel
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 # Laws of hidden causes are learnt by gradient steps, whose cost grows with the rows.
 _ROWS_WITH_HIDDEN_CAUSES = 1000
 
-_LEVEL = 0.05
+_DRAWS_WITH_HIDDEN_CAUSES = 20
+
+_LATE = "not reached in the time allowed"
 _BARS = 15
 _RED, _BLUE, _GREY = "#b3362b", "#2f6690", "#9aa3ad"
 
@@ -51,7 +53,7 @@ class Sensitivity:
     table : DataFrame
         One row per graph, the one as drawn first: ``change``; ``holds`` and ``adjustment`` of its verdict; ``vcf``, its
         interval ``low`` and ``high``, and ``relative``, NaN where no model could be estimated; ``refuted``, whether
-        rank correlations contradict the graph (Holm, 5 %); ``note``, what stood in the way.
+        a test contradicts one of the graph's independencies (5 % per graph); ``note``, what stood in the way.
     graphs : tuple of CausalGraph
         In the order of the rows.
     protected : tuple of str
@@ -103,9 +105,12 @@ class Sensitivity:
         if self.largest is not None:
             said.append(f"The change that matters most is: {self.largest}.")
         said.append(f"The verdict changes in {len(self.flips)} of {others}.")
-        unknown = int(self.table["vcf"].isna().sum())
+        late = int((self.table["note"] == _LATE).sum())
+        unknown = int(self.table["vcf"].isna().sum()) - late
         if unknown:
             said.append(f"For {unknown} no causal model could be estimated.")
+        if late:
+            said.append(f"{late} were {_LATE}.")
         return " ".join(said)
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,6 +160,8 @@ def sensitivity(
     n_jobs: int = 1,
     engine: Engine | None = None,
     file: str | os.PathLike[str] | None = None,
+    budget: float | None = None,
+    like: EstimatedModel | None = None,
 ) -> Sensitivity:
     """Ask the same questions of other graphs: verdict, adjustment set, estimated model and VCF of one predictor.
 
@@ -167,8 +174,8 @@ def sensitivity(
         Rows with all observed nodes.
     graphs : list or dict of CausalGraph, optional
         Graphs over the same observed nodes, a bootstrap bag for example. By default the members of a graph with
-        undirected edges, or else the graph with every single edge removed, reversed or added, and with a hidden common
-        cause of every pair.
+        undirected edges (of more than 200, one per set of parents that the protected nodes may have), or else the graph
+        with every single edge removed, reversed or added, and with a hidden common cause of every pair.
     random_state : int, Generator, RandomState or None
     outcome, protected, context
         Roles, as in `CausalGraph.criterion`; by default those of the model, or those written in the graph's text.
@@ -181,6 +188,10 @@ def sensitivity(
     file : path, optional
         Where answers are written down as they come; graphs that it holds are not asked about again. It belongs to one
         model, its table and its settings, and refuses others.
+    budget : float, optional
+        Seconds; graphs that are not reached by then have a verdict and no VCF, and that is said.
+    like : EstimatedModel, optional
+        A model of `fit_scm` from the same rows and seed, whose mechanisms are not fitted again.
 
     Returns
     -------
@@ -205,10 +216,11 @@ def sensitivity(
     if not isinstance(graph, CausalGraph):
         raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; pass the drawing.")
     n_jobs = whole(n_jobs, "n_jobs", minimum=1)
-    variants = variants_of(graph, graphs)
-    drawn = variants[0].graph
-    columns = table_columns(drawn, table)
-    judged = verdict_on(model, drawn, {"outcome": outcome, "protected": protected, "context": context})
+    deadline = math.inf if budget is None else time.time() + positive(budget, "budget")
+    roles = {"outcome": outcome, "protected": protected, "context": context}
+    judged = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
+    variants = variants_of(graph, graphs, judged.protected)
+    columns = table_columns(variants[0].graph, table)
     question = _Question(
         model=model,
         table=table[[column for held in columns.values() for column in held]],
@@ -218,14 +230,19 @@ def sensitivity(
         n_points=n_points,
         n_interventions=n_interventions,
         seed=as_seed(random_state),
+        deadline=deadline,
     )
-    base = None if variants[0].hidden else question.estimated(variants[0], None)
+    base = like if variants[0].hidden else question.estimated(variants[0], like)
     kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
     missing = [variant for variant in variants if variant.change not in kept.known]
+    rows = dict(kept.known)
     for variant, row in zip(missing, _asked(question, missing, base, n_jobs, engine, file), strict=True):
-        kept.add(variant.change, row)
-    frame = pd.DataFrame([kept.known[variant.change] for variant in variants])
-    frame["refuted"] = _refuted([variant.graph for variant in variants], question.table.dropna(), columns)
+        rows[variant.change] = row
+        if row["note"] != _LATE:
+            kept.add(variant.change, row)
+    frame = pd.DataFrame([rows[variant.change] for variant in variants])
+    refuted = Refutation(question.table.dropna(), columns, question.seed)
+    frame["refuted"] = [refuted(variant.graph) for variant in variants]
     order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
     return Sensitivity(frame[order], tuple(variant.graph for variant in variants), judged.protected)
 
@@ -242,6 +259,7 @@ class _Question:
     n_points: int
     n_interventions: int
     seed: int
+    deadline: float
 
     def digest(self, drawn: Variant) -> str:
         """What tells it apart from other questions."""
@@ -266,17 +284,24 @@ class _Question:
             "relative": math.nan,
             "note": "",
         }
+        if time.time() > self.deadline:
+            return {**row, "note": _LATE}
         try:
+            scm, points = self.estimated(variant, like), self.table.dropna()
+            # As in an audit a row is known by its context; but a hidden cause is inferred from all that is seen.
+            context = None if variant.hidden else context_that_can_be_drawn_from(scm, points, self.roles["context"])
             found = variance_of_counterfactuals(
                 self.model,
-                self.estimated(variant, like),
-                self.table.dropna(),
+                scm,
+                points,
                 self.roles["protected"],
                 self.n_points,
                 self.n_interventions,
                 self.seed,
+                context=context,
                 inputs=self.inputs,
                 method=self.method,
+                n_draws=_DRAWS_WITH_HIDDEN_CAUSES if variant.hidden else None,
             )
         except CiplearnError as error:
             return {**row, "note": str(error)}
@@ -310,12 +335,3 @@ def _answer(question: _Question, base: EstimatedModel | None, variant: Variant) 
 def _answers(question: _Question, variants: Sequence[Variant], base: EstimatedModel | None) -> list[dict[str, Any]]:
     # Every fit adds to the memory of the first: a node with the same parents is fitted once per process.
     return [question.answer(variant, base) for variant in variants]
-
-
-def _refuted(graphs: Sequence[CausalGraph], table: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> list[bool]:
-    correlations = RankCorrelations(table, columns)
-    found = []
-    for graph in graphs:
-        p = np.array([correlations.p_value(s.left[0], s.right[0], s.given) for s in local_independencies(graph)])
-        found.append(bool((holm(p) <= _LEVEL).any()))
-    return found

@@ -12,6 +12,7 @@ they fit every value of it alike.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,9 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError
+from ciplearn._core.numbers import non_negative, positive
 from ciplearn._core.random import RandomState, as_generator, as_seed
+from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
 from ciplearn.doubt.falsification import table_columns
 from ciplearn.evaluation.encoding import Variable
@@ -53,6 +56,8 @@ class HiddenConfounding:
         Per node and observed common cause: ``node``, ``covariate``, ``rho``, the correlation that the noises would have
         if the covariate were not in the table.
     protected : str
+    late : tuple of str
+        Nodes that were not reached in the time allowed.
 
     Examples
     --------
@@ -70,16 +75,21 @@ class HiddenConfounding:
     table: pd.DataFrame
     benchmarks: pd.DataFrame
     protected: str
+    late: tuple[str, ...] = ()
 
     def crossing(self, threshold: float, measure: str = "vcf") -> dict[str, float]:
         """Return per node the ρ nearest to zero at which ``"vcf"`` or ``"relative"`` crosses a threshold, else NaN.
 
-        Between the values of ρ that were tried the curve is taken as straight.
+        Between the values of ρ that were tried the root of the measure is taken as straight: ρ moves effects, and VCF
+        is a mean of their squares.
         """
         if measure not in ("vcf", "relative"):
             raise InputError(f"measure must be 'vcf' or 'relative', got {measure!r}.")
+        threshold = non_negative(threshold, "threshold")
         return {
-            str(node): _crossing(curve["rho"].to_numpy(), curve[measure].to_numpy() - threshold)
+            str(node): _crossing(
+                curve["rho"].to_numpy(), np.sqrt(curve[measure].clip(lower=0).to_numpy()) - math.sqrt(threshold)
+            )
             for node, curve in self.table.groupby("node", sort=False)
         }
 
@@ -97,6 +107,8 @@ class HiddenConfounding:
                 f"For comparison, {strongest['covariate']} would correlate the noises of {self.protected} and "
                 f"{strongest['node']} by {strongest['rho']:.2g} if it were hidden."
             )
+        if self.late:
+            said.append(f"{as_list(self.late)} {'was' if len(self.late) == 1 else 'were'} not reached in the time.")
         return " ".join(said)
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,10 +145,13 @@ def hidden_confounding(
     rho: Sequence[float] = _GRID,
     random_state: RandomState = 0,
     *,
+    context: Sequence[str] | None = None,
     inputs: Sequence[str] | None = None,
     method: str | None = None,
     n_points: int = 300,
     n_interventions: int = 100,
+    budget: float | None = None,
+    like: EstimatedModel | None = None,
 ) -> HiddenConfounding:
     """Measure VCF for a range of correlations between the noises of a protected node and of others, one at a time.
 
@@ -156,8 +171,12 @@ def hidden_confounding(
     rho : list of float
         Correlations strictly between −1 and 1.
     random_state : int, Generator, RandomState or None
-    inputs, method, n_points, n_interventions
+    context, inputs, method, n_points, n_interventions
         See `variance_of_counterfactuals`.
+    budget : float, optional
+        Seconds; the first node is always finished, and those that are not begun by then are named.
+    like : EstimatedModel, optional
+        A model of `fit_scm` from the same rows and seed, whose mechanisms are not fitted again.
 
     Examples
     --------
@@ -171,6 +190,7 @@ def hidden_confounding(
     >>> sorted(curve.table["rho"].unique().tolist())
     [0.0, 0.2]
     """
+    deadline = math.inf if budget is None else time.monotonic() + positive(budget, "budget")
     graph.known_observed((protected,), "protected")
     if graph.latent or graph.bidirected:
         raise GraphError(
@@ -184,24 +204,40 @@ def hidden_confounding(
     table_columns(graph, table)
     chosen = _nodes(graph, table, protected, nodes)
     generator, seed = as_generator(random_state), as_seed(random_state)
-    base = fit_scm(graph, table, random_state=seed)
+    base = fit_scm(graph, table, random_state=seed, like=like)
     own = _left_of(_as_numbers(table[protected], protected), table, graph.parents(protected), generator)
-    rows = []
+    rows: list[dict[str, Any]] = []
+    asked: list[str] = []
     for node in chosen:
+        if asked and time.monotonic() > deadline:
+            break
+        asked.append(node)
         for value in rho:
             scm = _with_correlation(base, table, own, node, float(value), seed)
             found = variance_of_counterfactuals(
-                model, scm, table, [protected], n_points, n_interventions, seed, inputs=inputs, method=method
+                model,
+                scm,
+                table,
+                [protected],
+                n_points,
+                n_interventions,
+                seed,
+                context=context,
+                inputs=inputs,
+                method=method,
             )
             rows.append({"node": node, "rho": float(value), "vcf": found.value, "relative": found.relative})
     benchmarks = [
         {"node": node, "covariate": covariate, "rho": _if_hidden(base, table, protected, node, covariate, generator)}
-        for node in chosen
+        for node in asked
         for covariate in graph.parents(node)
         if covariate in graph.parents(protected)
     ]
     return HiddenConfounding(
-        pd.DataFrame(rows), pd.DataFrame(benchmarks, columns=["node", "covariate", "rho"]), protected
+        pd.DataFrame(rows),
+        pd.DataFrame(benchmarks, columns=["node", "covariate", "rho"]),
+        protected,
+        tuple(chosen[len(asked) :]),
     )
 
 

@@ -63,6 +63,7 @@ def mechanism_sensitivity(
     protected: Names,
     random_state: RandomState = 0,
     *,
+    context: Sequence[str] | None = None,
     inputs: Sequence[str] | None = None,
     method: str | None = None,
     n_points: int = 300,
@@ -79,7 +80,7 @@ def mechanism_sensitivity(
     table : DataFrame
     protected : name or list of names
     random_state : int, Generator, RandomState or None
-    inputs, method, n_points, n_interventions
+    context, inputs, method, n_points, n_interventions
         See `variance_of_counterfactuals`.
 
     Examples
@@ -105,7 +106,16 @@ def mechanism_sensitivity(
     rows = []
     for node, name, variant in variants:
         found = variance_of_counterfactuals(
-            model, variant, table, protected, n_points, n_interventions, seed, inputs=inputs, method=method
+            model,
+            variant,
+            table,
+            protected,
+            n_points,
+            n_interventions,
+            seed,
+            context=context,
+            inputs=inputs,
+            method=method,
         )
         rows.append({"node": node, "mechanism": name, "vcf": found.value, "relative": found.relative})
     return MechanismSensitivity(pd.DataFrame(rows), tuple(finding.sentence for finding in scm.ambiguities))

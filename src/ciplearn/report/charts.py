@@ -107,6 +107,32 @@ def agreement(dots: Sequence[Dot], x_label: str, y_label: str) -> Markup:
     return frame.document(frame.dots(dots) + frame.labels(dots, []), x_label, y_label)
 
 
+def over_correlation(
+    curves: Sequence[Sequence[Dot]], seen: Sequence[tuple[float, str]], limit: float, y_label: str
+) -> Markup:
+    """Draw a measure over the correlation that a hidden cause would make, with a limit and what known causes make."""
+    values = [dot.y for curve in curves for dot in curve]
+    reach = [dot.x for curve in curves for dot in curve]
+    frame = _Frame(
+        Scale.around(reach, _LEFT, _WIDTH - _RIGHT),
+        Scale.around([0.0, limit, *values], _HEIGHT - _BOTTOM, _TOP, from_zero=True),
+    )
+    level, side = frame.y(limit), _WIDTH - _RIGHT
+    parts = [
+        f'<path class="choice" d="M{_LEFT},{level:.1f}H{side}"/>',
+        f'<text class="gamma chosen" x="{side - 4}" y="{level - 5:.1f}" text-anchor="end">limit</text>',
+    ]
+    for rho, name in seen:
+        if min(reach) <= rho <= max(reach):
+            x = frame.x(rho)
+            parts.append(f'<path class="grid" stroke-dasharray="2 3" d="M{x:.1f},{_TOP}V{_HEIGHT - _BOTTOM}"/>')
+            parts.append(f'<text class="gamma" x="{x + 4:.1f}" y="{_TOP + 12}">{escape(name)}</text>')
+    for number, curve in enumerate(curves):
+        kind = f"p{number % 3}" if len(curves) > 1 else ""
+        parts += [frame.line(curve, kind), frame.dots(curve, kind)]
+    return frame.document("".join(parts), "correlation ρ that a hidden cause would make", y_label)
+
+
 @dataclass(frozen=True)
 class _Frame:
     """Two scales with their axes."""

@@ -19,6 +19,7 @@ from ciplearn.evaluation.predictors import Predictor
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
 from ciplearn.report.conclusion import Conclusion, conclude, scores_in_words
+from ciplearn.report.doubts import in_short
 from ciplearn.report.groups import scores_by_group
 from ciplearn.report.individuals import Individual, asked_about
 from ciplearn.report.wording import FREE, MODEL, Unit, percent, short
@@ -159,6 +160,7 @@ class Report:
             "groups": [] if self.by_group is None else self.by_group.to_dict()["groups"],
             "individuals": [one.to_dict() for one in self.shown_individuals],
             "doubts": {question: str(answer) for question, answer in self.doubts.items()},
+            "how_wrong": self.how_wrong,
             "unknown": dict(self.unknown),
         }
 
@@ -284,7 +286,7 @@ class Report:
         said = [f"{found.state.capitalize()}: {found.headline}"]
         said += [f"{check.name} {check.sentence}" for check in found.checks]
         said += [self.against_free] if self.against_free else []
-        return [*said, self.rests_on]
+        return [*said, *self.how_wrong, self.rests_on]
 
     @property
     def against_free(self) -> str:
@@ -297,6 +299,11 @@ class Report:
             f"{whose} largest effect is {self.unit.amount(before['effect'], signed=True)} "
             f"(from {before['first']} to {before['second']})."
         )
+
+    @property
+    def how_wrong(self) -> list[str]:
+        """At most three sentences: what the rows say of the graph, wrong arrows, and what was not measured."""
+        return in_short(self)
 
     @property
     def rests_on(self) -> str:

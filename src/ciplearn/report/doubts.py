@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ciplearn.doubt import Falsification, Sensitivity
+from ciplearn._core.wording import as_list
+from ciplearn.doubt import Falsification, HiddenConfounding, Sensitivity
 from ciplearn.evaluation.bounds import VCFBounds
+from ciplearn.report.charts import Dot, over_correlation
 from ciplearn.report.marks import Mark, Strip
 
 if TYPE_CHECKING:
@@ -30,12 +32,15 @@ class Doubt:
         The changes of the graph that move the predictions most: a tornado.
     tests : tuple of dict
         The independencies that were tested.
+    curve : Markup or None
+        The typical difference over the correlation ρ that a hidden cause would make.
     """
 
     question: str
     answer: str
     changes: tuple[tuple[str, Markup, str, bool, bool], ...] = ()
     tests: tuple[dict[str, Any], ...] = ()
+    curve: Markup | None = None
 
 
 def doubts(report: Report) -> list[Doubt]:
@@ -46,8 +51,90 @@ def doubts(report: Report) -> list[Doubt]:
     for question, answer in report.doubts.items():
         changes = _tornado(answer, report) if isinstance(answer, Sensitivity) else ()
         tests = tuple(answer.to_dict()["tests"]) if isinstance(answer, Falsification) else ()
-        found.append(Doubt(question, str(answer), changes, tests))
+        curve = _curve(answer, report) if isinstance(answer, HiddenConfounding) else None
+        found.append(Doubt(question, str(answer), changes, tests, curve))
     return found
+
+
+def in_short(report: Report) -> list[str]:
+    """Say how wrong it may be in at most three sentences with numbers: rows, arrows, and what was not measured."""
+    found: dict[int, str] = {}
+    for answer in report.doubts.values():
+        if isinstance(answer, Falsification):
+            found.setdefault(0, _of_rows(answer))
+        elif isinstance(answer, Sensitivity):
+            found.setdefault(1, _of_arrows(answer, report))
+        elif isinstance(answer, HiddenConfounding):
+            found.setdefault(2, _of_hidden_causes(answer, report))
+    return [found[place] for place in sorted(found)]
+
+
+def _of_rows(answer: Falsification) -> str:
+    judged = answer.tests.dropna(subset="p")
+    if answer.refuted:
+        return (
+            f"The rows contradict the drawn graph: of {len(judged)} statements that it makes about them, "
+            f"{len(answer.violated)} {'is' if len(answer.violated) == 1 else 'are'} wrong "
+            f"({as_list(map(str, answer.violated[:3]))}), so draw it anew before you rely on this page."
+        )
+    if answer.refuted is None:
+        return "The rows cannot say whether the drawn graph is right: none of its statements can be tested well enough."
+    weakest = judged["detectable"].max()
+    power = "" if math.isnan(weakest) else f"; a correlation of {weakest:.2f} would have been noticed in 4 cases of 5"
+    one = len(judged) == 1
+    return (
+        f"The rows do not contradict the drawn graph: {len(judged)} statement{'' if one else 's'} that it makes about "
+        f"them {'was' if one else 'were'} tested, and {'it holds' if one else 'none fails'}{power}."
+    )
+
+
+def _of_arrows(answer: Sensitivity, report: Report) -> str:
+    amount, measured = report.unit.amount, answer.table["vcf"].notna()
+    base, low, high = (_typical(vcf) for vcf in (answer.table["vcf"].iloc[0], *answer.interval))
+    counted = int((measured & ~answer.table["refuted"]).iloc[1:].sum())
+    if not counted:
+        return (
+            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs was measured in "
+            "the time."
+        )
+    matters = "" if answer.largest is None else f"; what matters most is: {answer.largest}"
+    return (
+        f"If one arrow of the graph is wrong, the typical difference may lie anywhere between {amount(low)} and "
+        f"{amount(high)} instead of at {amount(base)}, over {counted} other graphs that the rows do not "
+        f"contradict{matters}."
+    )
+
+
+def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
+    amount, table = report.unit.amount, answer.table
+    worst = table.loc[table["vcf"].idxmax()]
+    said = (
+        f"If something that was not measured moves both {answer.protected} and {worst['node']}, the typical difference "
+        f"is at most {amount(_typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
+    )
+    crossings = [rho for rho in answer.crossing(report.limit**2 / 2).values() if not math.isnan(rho)]
+    if crossings:
+        said += f", and it passes the limit of {amount(report.limit)} at {min(crossings, key=abs):.2g}"
+    if len(answer.benchmarks):
+        known = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
+        said += f"; {known['covariate']}, were it not measured, would make {known['rho']:.2g}"
+    return f"{said}."
+
+
+def _typical(vcf: float) -> float:
+    """√(2 VCF), as everywhere on the page."""
+    return math.sqrt(2 * max(0.0, float(vcf)))
+
+
+def _curve(answer: HiddenConfounding, report: Report) -> Markup:
+    times = 100 if report.is_classifier else 1
+    curves = [
+        [Dot(row.rho, times * _typical(row.vcf), row.rho, name=f"ρ = {row.rho:g}, {node}") for row in part.itertuples()]
+        for node, part in answer.table.groupby("node", sort=False)
+    ]
+    seen = [(float(row.rho), f"{row.covariate}") for row in answer.benchmarks.itertuples()]
+    unit = " (points)" if report.is_classifier else ""
+    return over_correlation(curves, seen, times * report.limit, f"typical difference{unit}")
 
 
 def _beside_bounds(report: Report, bounds: VCFBounds) -> str:
@@ -71,8 +158,10 @@ def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[str, Markup, st
     if table.empty:
         return ()
     typical = (2 * table["vcf"].clip(lower=0.0)) ** 0.5
-    base = math.sqrt(2 * max(0.0, float(answer.table["vcf"].fillna(report.audit.vcf.value).iloc[0])))
-    order = (typical - base).abs().sort_values(ascending=False, kind="stable").index[:_MOST_CHANGES]
+    base = _typical(answer.table["vcf"].fillna(report.audit.vcf.value).iloc[0])
+    size = (typical - base).abs().sort_values(ascending=False, kind="stable").index
+    # What data refute matters less, however large it is.
+    order = sorted(size, key=lambda place: bool(table.loc[place, "refuted"]))[:_MOST_CHANGES]
     strip = Strip.of([base, *typical[order]], zero=True)
     holds = answer.table["holds"].iloc[0]
     return tuple(

@@ -108,8 +108,7 @@ def _as_yaml(options: Mapping[str, Any]) -> str:
 def _evidence(assumption: str, report: Report) -> str:
     """What this audit has found that bears on an assumption."""
     if assumption.startswith("The graph is right"):
-        said = " ".join(str(answer) for answer in report.doubts.values())
-        return said or "Nothing in this audit bears on it."
+        return " ".join(report.how_wrong) or "Nothing in this audit bears on it."
     if assumption.startswith("Overlap"):
         return f"{report.outside} of the imagined rows lie where there are no data."
     if assumption.startswith("The independence is exact"):

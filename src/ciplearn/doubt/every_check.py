@@ -1,0 +1,130 @@
+"""`how_wrong`: every check on the graph and on the causal model, within a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from ciplearn._core.errors import CiplearnError
+from ciplearn._core.numbers import positive
+from ciplearn._core.random import RandomState, as_seed
+from ciplearn.causal import Verdict
+from ciplearn.doubt.falsification import falsify
+from ciplearn.doubt.graph_sensitivity import sensitivity
+from ciplearn.doubt.hidden_confounding import hidden_confounding
+from ciplearn.doubt.mechanism_sensitivity import mechanism_sensitivity
+from ciplearn.scm import StructuralCausalModel
+from ciplearn.scm.estimated_model import EstimatedModel
+
+# What a check may take of the time, in the order in which they are asked; the last gets what is left.
+_TESTS, _HIDDEN = 0.25, 0.35
+
+# Correlations between noises; beyond them a hidden cause would outweigh all that is seen.
+_RHO = (-0.5, -0.25, 0.0, 0.25, 0.5)
+
+
+def how_wrong(
+    model: Any,
+    verdict: Verdict,
+    table: pd.DataFrame,
+    scm: StructuralCausalModel | None = None,
+    *,
+    context: Sequence[str] | None = None,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    budget: float = 60.0,
+    n_points: int = 200,
+    n_interventions: int = 50,
+    random_state: RandomState = 0,
+) -> dict[str, Any]:
+    """Ask `falsify`, `hidden_confounding`, `mechanism_sensitivity` and `sensitivity` about one finished predictor.
+
+    Parameters
+    ----------
+    model
+        A finished predictor, as in `variance_of_counterfactuals`.
+    verdict : Verdict
+        Its graph and roles.
+    table : DataFrame
+        Rows with all observed nodes, the outcome included.
+    scm : StructuralCausalModel, optional
+        The model that the audit rests on. One of `fit_scm` is asked about its mechanisms; from the same rows and seed,
+        its nodes are not fitted again.
+    context, inputs, method, n_points, n_interventions
+        See `variance_of_counterfactuals`.
+    budget : float
+        Seconds, about: what is begun is finished. What is not reached is said.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    dict from question to answer
+        An answer prints itself; a check that cannot be asked here answers with the reason.
+    """
+    start, budget = time.monotonic(), positive(budget, "budget")
+    seed, complete = as_seed(random_state), table.dropna()
+    graph = next(verdict.graph.members(1)) if verdict.graph.undirected else verdict.graph
+    like = scm if isinstance(scm, EstimatedModel) else None
+    measured: dict[str, Any] = {"inputs": inputs, "method": method, "n_points": n_points}
+    measured["n_interventions"] = n_interventions
+    found: dict[str, Any] = {}
+
+    def ask(question: str, check: Any, *arguments: Any, **more: Any) -> None:
+        try:
+            found[question] = check(*arguments, **more)
+        except CiplearnError as error:
+            found[question] = f"This could not be asked: {error}"
+
+    ask(
+        "Do the rows contradict the graph?",
+        falsify,
+        verdict.graph,
+        table,
+        budget=_TESTS * budget,
+        random_state=seed,
+    )
+    for protected in verdict.protected:
+        ask(
+            f"What if something that was not measured acts on {protected}, and on what follows from it?",
+            hidden_confounding,
+            model,
+            graph,
+            complete,
+            protected,
+            rho=_RHO,
+            random_state=seed,
+            context=context,
+            budget=_HIDDEN * budget / len(verdict.protected),
+            like=like,
+            **measured,
+        )
+    if like is not None:
+        ask(
+            "What if a mechanism is another one that fits as well?",
+            mechanism_sensitivity,
+            model,
+            like,
+            complete,
+            verdict.protected,
+            seed,
+            context=context,
+            **measured,
+        )
+    ask(
+        "What if an arrow is wrong?",
+        sensitivity,
+        model,
+        verdict.graph,
+        table,
+        random_state=seed,
+        outcome=verdict.outcome,
+        protected=verdict.protected,
+        context=verdict.context,
+        budget=max(budget - (time.monotonic() - start), 0.05 * budget),
+        like=like,
+        **measured,
+    )
+    return found

@@ -1,0 +1,49 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from ciplearn import CausalGraph, fit_scm
+from ciplearn._core.errors import InputError
+from ciplearn.doubt import Falsification, HiddenConfounding, MechanismSensitivity, Sensitivity, how_wrong
+
+GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> Y, S -> Y")
+VERDICT = GRAPH.criterion(outcome="Y", protected=["A"])
+SMALL = {"inputs": ["L"], "n_points": 20, "n_interventions": 10}
+
+
+def people(n=150):
+    draw = np.random.default_rng(0)
+    s = draw.normal(size=n)
+    a = s + draw.normal(size=n)
+    el = s + 2 * a + draw.normal(size=n)
+    return pd.DataFrame({"S": s, "A": a, "L": el, "Y": el + s + draw.normal(size=n)})
+
+
+def through(frame):
+    return frame["L"]
+
+
+def test_every_check_is_asked_and_the_drawn_graph_is_measured_alike_in_all():
+    table = people()
+    scm = fit_scm(GRAPH, table)
+    found = how_wrong(through, VERDICT, table, scm, budget=4, context=VERDICT.context, **SMALL)
+    kinds = [type(answer) for answer in found.values()]
+    assert kinds == [Falsification, HiddenConfounding, MechanismSensitivity, Sensitivity]
+    _, hidden, mechanisms, graphs = found.values()
+    drawn = graphs.table["vcf"].iloc[0]
+    assert mechanisms.table["vcf"].iloc[0] == pytest.approx(drawn, rel=1e-9)
+    # With noises that are not correlated the node has additive noise, which was chosen here anyway.
+    assert hidden.table.set_index("rho")["vcf"][0.0] == pytest.approx(drawn, rel=1e-6)
+
+
+def test_a_check_that_cannot_be_asked_says_why():
+    table = people().assign(A=lambda frame: pd.cut(frame["A"], 3, labels=list("abc")).astype(str))
+    found = how_wrong(through, VERDICT, table, budget=1e-3, **SMALL)
+    said = [answer for answer in found.values() if isinstance(answer, str)]
+    assert len(said) == 1
+    assert "could not be asked: A has 3 labels" in said[0]
+
+
+def test_a_budget_is_positive():
+    with pytest.raises(InputError, match="budget"):
+        how_wrong(through, VERDICT, people(), budget=0, **SMALL)
