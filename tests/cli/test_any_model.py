@@ -2,6 +2,8 @@
 
 import json
 import textwrap
+from contextlib import redirect_stdout
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -77,6 +79,15 @@ def here(place, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def ours(place, model, tmp_path_factory):
+    """What an audit of the folder's own model says."""
+    page, said = tmp_path_factory.mktemp("ours") / "r.html", StringIO()
+    with redirect_stdout(said):
+        assert _run(["audit", str(model), str(place / "people.csv"), *EFFORT, "--out", str(page), "--json"]) == 0
+    return json.loads(said.getvalue())
+
+
 def audited(here, place, monkeypatch, capsys, *more, folder=None):
     monkeypatch.chdir(here)
     monkeypatch.syspath_prepend(str(here))
@@ -100,18 +111,18 @@ def test_boosted_trees_are_audited_without_a_line_of_python_about_ciplearn(here,
     assert "ciplearn fit people.csv --graph" in page, "the next step trains one here"
 
 
-def test_function_an_object_and_both_shapes_of_probabilities_are_one_model(here, place, monkeypatch, capsys):
-    answers = [
-        audited(here, place, monkeypatch, capsys, f"--predictor=own_models:{name}")[1]
-        for name in ("chance", "chances", "labels")
+def test_function_an_object_and_both_shapes_of_probabilities_are_one_model(here, monkeypatch):
+    monkeypatch.syspath_prepend(str(here))
+    rows = pd.DataFrame({"education": [9.0, 14.0], "sex": ["Male", "Female"]})
+    found = [
+        Probabilities(from_module(f"own_models:{name}"), ["<=50K", ">50K"]) for name in ("chance", "chances", "labels")
     ]
-    for answer in answers[1:]:
-        assert answer["vcf"] == answers[0]["vcf"]
-        assert answer["scores"] == answers[0]["scores"]
+    wanted = 1 / (1 + np.exp([0.2, -1.5]))
+    for one in found:
+        assert one.predict_proba(rows) == pytest.approx(np.column_stack([1 - wanted, wanted]))
 
 
-def test_any_model_is_compared_with_that_of_a_folder_on_the_same_rows(here, place, model, monkeypatch, capsys):
-    _, ours = audited(here, place, monkeypatch, capsys, folder=model)
+def test_any_model_is_compared_with_that_of_a_folder_on_the_same_rows(here, place, model, ours, monkeypatch, capsys):
     code, answer = audited(here, place, monkeypatch, capsys, "--predictor=own_models:boosted", folder=model)
     assert code == 0, answer
     assert answer["n_rows"] == ours["n_rows"]
@@ -127,8 +138,8 @@ def test_any_model_is_compared_with_that_of_a_folder_on_the_same_rows(here, plac
     assert len(pairs) == 1
 
 
-def test_positive_label_can_be_named(here, place, model, monkeypatch, capsys):
-    _, usual = audited(here, place, monkeypatch, capsys, folder=model)
+def test_positive_label_can_be_named(here, place, model, ours, monkeypatch, capsys):
+    usual = ours
     _, turned = audited(here, place, monkeypatch, capsys, "--positive=<=50K", folder=model)
     one, other = (
         next(pair for pair in answer["effects"]["pairs"] if pair["model"] == "this model") for answer in (usual, turned)
@@ -140,26 +151,39 @@ def test_positive_label_can_be_named(here, place, model, monkeypatch, capsys):
 
 
 MISTAKES = {
-    "--predictor=own_models:nothing": "could not be imported: AttributeError",
-    "--predictor=own_models:number": "is int; name a fitted model",
-    "--predictor=own_models:Labels": "is a class; name a fitted model",
-    "--predictor=no_such_module:x": "could not be imported: ModuleNotFoundError",
-    "--predictor=own_models": "must be package.module:name, got 'own_models'",
-    "--predictor=own_models:fails": "ValueError: no such luck; correct it",
-    "--predictor=own_models:short": "returned shape (3,) for",
-    "--predictor=own_models:words": "return probabilities, which a label does not tell",
-    "--predictor=own_models:large": "returned 17, which is no probability",
-    "--onnx=own_models.py": "cannot be read as ONNX",
-    "--onnx=nowhere.onnx": "There is no file 'nowhere.onnx'",
+    "nothing": "could not be imported: AttributeError",
+    "number": "is int; name a fitted model",
+    "Labels": "is a class; name a fitted model",
+    "fails": "ValueError: no such luck; correct it",
+    "short": r"returned shape \(3,\) for 2 rows",
+    "words": "return probabilities, which a label does not tell",
+    "large": "returned 17, which is no probability",
 }
 
 
-@pytest.mark.parametrize("option", MISTAKES)
-def test_mistakes_end_in_a_sentence(here, place, monkeypatch, capsys, option):
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_in_a_module_end_in_a_sentence(here, monkeypatch, name):
+    monkeypatch.syspath_prepend(str(here))
+    rows = pd.DataFrame({"education": [9.0, 14.0], "sex": ["Male", "Female"]})
+    with pytest.raises(InputError, match=MISTAKES[name]):
+        Probabilities(from_module(f"own_models:{name}"), ["<=50K", ">50K"]).predict_proba(rows)
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("--predictor=no_such_module:x", "could not be imported: ModuleNotFoundError"),
+        ("--predictor=own_models", "must be package.module:name, got 'own_models'"),
+        ("--predictor=own_models:fails", "ValueError: no such luck; correct it"),
+        ("--onnx=own_models.py", "cannot be read as ONNX"),
+        ("--onnx=nowhere.onnx", "There is no file 'nowhere.onnx'"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(here, place, monkeypatch, capsys, option, sentence):
     code, said = audited(here, place, monkeypatch, capsys, option)
     assert code == 2
-    assert MISTAKES[option] in said
-    assert said.count("\n") == 1
+    assert sentence in said
+    assert len([line for line in said.splitlines() if "progress" not in line and "step" not in line]) == 1
 
 
 def test_calls_that_say_too_little_or_too_much_end_in_a_sentence(here, place, model, monkeypatch, capsys):

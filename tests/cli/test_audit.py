@@ -12,6 +12,7 @@ from ciplearn.causal.conditions import Conditions
 from ciplearn.causal.criterion import judge
 from ciplearn.cli.app import _run
 from ciplearn.datasets import first_synthetic
+from ciplearn.scm.report import Finding, FitReport
 from ciplearn.scm.scm_file import read_scm
 from tests.cli.people import people
 
@@ -145,6 +146,16 @@ def test_commands_to_run_next_do_run(known, capsys, monkeypatch):
         _, *arguments = shlex.split(command)
         dry = ["--dry-run"] if arguments[0] == "fit" else ["--budget=1"]
         assert _run([*arguments, *dry]) in (0, 1)
+
+
+def test_mechanism_that_does_not_fit_is_a_warning_in_the_terminal(known, capsys, monkeypatch):
+    sentence = "The noise of L still depends on A."
+    monkeypatch.setattr(FitReport, "misfits", (Finding("L", sentence),))
+    assert _run(["audit", str(known / "m"), str(known / "t.csv"), "--out", str(known / "r.html"), *EFFORT]) == 0
+    said = capsys.readouterr()
+    assert f"note: {sentence}" in said.err
+    assert "(L does not fit)" in said.out
+    assert sentence in (known / "r.html").read_text()
 
 
 def test_formulas_are_the_model(known):

@@ -42,6 +42,7 @@ def test_average_that_hides_opposite_moves_does_not_pass(make_report):
     names = [check.name for check in report.conclusion.checks if not check.holds]
     assert report.conclusion.state == "fails"
     assert "Single rows:" in names
+    assert "moves too many single rows by more than is allowed" in report.conclusion.headline
     assert abs(report.effects.largest()["effect"]) < 0.4
 
 

@@ -19,7 +19,7 @@ from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.any_model import Foreign, Numbers, Probabilities
 from ciplearn.cli.audit import Effort
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder
-from ciplearn.cli.output import progress
+from ciplearn.cli.output import note, progress
 from ciplearn.cli.streamed_fit import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
@@ -186,6 +186,8 @@ class Audited:
             bar.set_description_str("how wrong it may be")
             doubts = self._doubts(found, learnt_from, effort, seed) if compare and effort.doubt else {}
             bar.update()
+        for finding in getattr(getattr(scm, "report", None), "misfits", ()):
+            note(finding.sentence)
         about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
         return Report(
             audit=found,

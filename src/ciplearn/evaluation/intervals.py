@@ -72,4 +72,5 @@ def share_interval(values: Array) -> tuple[float, float]:  # (n,), each between 
     z2 = NORMAL_ERRORS**2
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = NORMAL_ERRORS * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # At the ends Wilson's formula is exact, but for rounding.
+    return 0.0 if share == 0 else max(0.0, centre - half), 1.0 if share == 1 else min(1.0, centre + half)

@@ -68,17 +68,23 @@ class Conclusion:
 def conclude(report: Report) -> Conclusion:
     """Judge a report by its limits."""
     who = as_list(report.audit.vcf.protected)
-    use, *kept = _use(report), _effect(report), _rows(report), _spread(report)
-    checks = tuple(check for check in (use, *kept) if check is not None)
-    failing = [check for check in kept if check is not None and not check.holds]
+    use, effect, rows, spread = _use(report), _effect(report), _rows(report), _spread(report)
+    checks = tuple(check for check in (use, effect, rows, spread) if check is not None)
+    fails = [check is not None and not check.holds for check in (effect, rows, spread)]
     if use is not None and not use.holds:
         return Conclusion(USELESS, f"Nothing is gained by using this predictor, however little {who} moves it.", checks)
-    if not failing:
-        return Conclusion(
-            PASSES, f"Changing {who} hardly moves the prediction for the same row{_most(report)}.", checks
+    most = _most(report)
+    if not any(fails):
+        return Conclusion(PASSES, f"Changing {who} hardly moves the prediction for the same row{most}.", checks)
+    if fails[0] or report.effects is None:
+        said = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
+    elif fails[1]:
+        said = (
+            f"Changing {who} moves too many single rows by more than is allowed; on average it moves them less{most}."
         )
-    named = f"Changing {who} moves the prediction for the same row by more than is allowed{_most(report)}."
-    return Conclusion(FAILS, named, checks)
+    else:
+        said = f"Changing {who} makes the predictions for the same row vary more than is allowed{most}."
+    return Conclusion(FAILS, said, checks)
 
 
 def _most(report: Report) -> str:
@@ -86,9 +92,8 @@ def _most(report: Report) -> str:
     if report.effects is None:
         return ""
     row = report.effects.largest(MODEL)
-    return (
-        f": most from {row['first']} to {row['second']}, by {report.unit.amount(row['effect'], signed=True)} on average"
-    )
+    amount = report.unit.amount(row["effect"], signed=True)
+    return f": most from {row['first']} to {row['second']}, by {amount} on average"
 
 
 def explained(report: Report) -> float:
