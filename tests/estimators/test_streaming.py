@@ -62,6 +62,9 @@ def test_the_same_files_give_the_same_model(folder):
     )
     fresh = table(50, seed=2).drop(columns="Y")
     np.testing.assert_array_equal(first.predict(fresh), second.predict(fresh))
+    for ending in ("parquet", "csv"):
+        streamed = first.predict(folder / f"*.{ending}")
+        np.testing.assert_allclose(streamed, first.predict(table().drop(columns="Y")), rtol=1e-4, atol=1e-4)
     assert "validation" in first.history_[0]
 
 

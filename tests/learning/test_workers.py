@@ -10,6 +10,7 @@ import torch
 import torch.distributed as distributed
 
 from ciplearn import HSCIC, Gaussian, Linear, ResidualHSCIC
+from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, ProcessGroup
 from ciplearn.learning import SquaredError, StreamedRows, TrainingRows, TrainingSettings, train
 from ciplearn.learning.invariance import (
@@ -21,6 +22,7 @@ from ciplearn.learning.invariance import (
     Worst,
 )
 from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
+from ciplearn.scale import TorchRun
 from tests.penalties.test_streamed_operator import parts_of
 
 N, B = 600, 157
@@ -88,6 +90,19 @@ def trained(workers, streamed=None):
     return weights, fit.history
 
 
+def square(number):
+    if number < 0:
+        raise InputError("A number is negative, got one below zero; pass others.")
+    return number**2
+
+
+def refused(engine):
+    try:
+        return list(engine.each(square, [1, -1, 2]))
+    except InputError as error:
+        return str(error)
+
+
 def stored(folder):
     data = rows()
     layout = RowLayout.of(data)
@@ -109,6 +124,8 @@ def work(rank, size, port, folder):
     workers = ProcessGroup()
     asked, streamed = pickle.loads((folder / "asked").read_bytes())
     found = {name: gradient(one, workers) for name, one in asked.items()}
+    found["each"] = list(TorchRun().each(square, [3, 1, 2]))
+    found["refused"] = refused(TorchRun())
     found["trained"] = trained(workers)
     found["streamed"] = trained(workers, streamed)
     (folder / f"found {rank}").write_bytes(pickle.dumps(found))
@@ -141,6 +158,12 @@ def test_gradient_of_two_workers_is_that_of_one_process(together, name):
         shared = together[rank][name]
         torch.testing.assert_close(shared[:2], alone[:2], rtol=1e-5, atol=1e-7)
         assert float((shared[2:] - alone[2:]).norm() / alone[2:].norm()) < 1e-5
+
+
+def test_work_is_shared_and_an_error_is_told_to_all(together):
+    for rank in range(2):
+        assert together[rank]["each"] == [9, 1, 4]
+        assert together[rank]["refused"].startswith("A number is negative")
 
 
 def test_a_training_of_two_workers_ends_with_the_same_weights_as_alone(together):

@@ -86,6 +86,28 @@ def test_a_bad_file_is_named_by_the_worker_that_reads_it(engine, tmp_path):
     assert "\n" not in str(error.value)
 
 
+def test_predictions_of_two_workers_are_those_of_one_process(engine, folder, tmp_path):
+    from ciplearn.cli.app import _run
+
+    model = [
+        "fit",
+        str(folder / "0.parquet"),
+        "--graph",
+        "S -> A, A -> L, S -> L, L -> Y, A -> Y, S -> Y",
+        "--outcome",
+        "Y",
+    ]
+    settings = ["--protected", "A", "--gamma", "1", "--no-compare", "--epochs", "1", "--out", str(tmp_path / "model")]
+    assert _run([*model, *settings]) == 0
+    found = []
+    for more in ([], ["--engine", "ray", "--workers", "2"]):
+        out = tmp_path / f"{len(more)}.csv"
+        assert _run(["predict", str(tmp_path / "model"), str(folder), "--out", str(out), *more]) == 0
+        found.append(out.read_bytes())
+    assert found[0] == found[1]
+    assert found[0].count(b"\n") == 4001
+
+
 class DiesOnce(torch.nn.Module):
     """A network whose process is killed once, in the fifth of eight epochs."""
 

@@ -33,7 +33,7 @@ from ciplearn.estimators.preparation import (
     statement_rows,
 )
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
-from ciplearn.estimators.streaming import fit_stream
+from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
 from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, warn_of_unseen
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.mixed import mixed_kernel
@@ -359,6 +359,10 @@ class CIPEstimator(BaseEstimator, ABC):
 
     def _output(self, X: Any, tensors: Sequence[Any] = ()) -> Tensor:  # (n, k)
         check_is_fitted(self, "module_")
+        source = as_source(X)
+        if source is not None:
+            # One block of rows after the other; their order is that of the files.
+            return torch.cat([self._output(block) for block in blocks_to_predict(self, source)])
         table = read_table(self, X, reset=False)
         absent = [name for name in self.encoding_.names if name not in table.columns]
         if absent:

@@ -89,7 +89,7 @@ class Encoder:
 
     def _in_kinds(self, block: pd.DataFrame) -> pd.DataFrame:
         kinds = {column.name: column.kind for column in self._columns()} | {self.outcome.name: self.outcome.kind}
-        return _in_kinds(block, kinds)
+        return in_kinds_found(block, kinds)
 
     def _columns(self) -> Iterator[Any]:
         yield from self.estimator.encoding_.columns
@@ -151,7 +151,7 @@ def joined_rows(pieces: Sequence[TrainingRows]) -> TrainingRows | None:
     )
 
 
-def _in_kinds(block: pd.DataFrame, kinds: dict[str, str]) -> pd.DataFrame:
+def in_kinds_found(block: pd.DataFrame, kinds: dict[str, str]) -> pd.DataFrame:
     """Text that reads as numbers in all blocks, as numbers."""
     columns = {
         name: block[name]

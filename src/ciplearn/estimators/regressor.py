@@ -101,7 +101,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     """
 
     def predict(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:
-        """Predict; only the inputs' columns are needed."""
+        """Predict; only the inputs' columns are needed. A path, a pattern or a dataset is read block by block."""
         scaled = self._output(X, tensors).cpu().numpy().astype(float)
         values = self.target_low_ + scaled * self.target_range_
         return values[:, 0] if self.target_is_flat_ else values

@@ -25,7 +25,14 @@ from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_seed
 from ciplearn._core.sampled_numbers import sampled_numbers
-from ciplearn.estimators.encoding_parts import Encoder, EncodingJob, PartReading, encode_part, joined_rows
+from ciplearn.estimators.encoding_parts import (
+    Encoder,
+    EncodingJob,
+    PartReading,
+    encode_part,
+    in_kinds_found,
+    joined_rows,
+)
 from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.networks import naming_inputs
 from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, certified_roles
@@ -155,6 +162,15 @@ def prepare_stream(
     if len(rows) < 2:
         raise InputError(f"{source.shown} has {len(rows)} rows to train on, and training needs 2; pass more rows.")
     return _penalised(estimator, rows, judging, looked_at, engine)
+
+
+def blocks_to_predict(estimator: CIPEstimator, source: Source) -> Iterator[pd.DataFrame]:
+    """The inputs' columns of a table that streams, block by block, in the kinds of the training."""
+    kinds = {column.name: column.kind for column in estimator.encoding_.columns}
+    labels = [name for name, kind in kinds.items() if kind == CATEGORY]
+    for part in source.parts():
+        for block in part.chunks(list(kinds), labels):
+            yield in_kinds_found(block, kinds)
 
 
 def _penalised(
