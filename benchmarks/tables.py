@@ -41,8 +41,8 @@ def made_up(name, seed):
 
 def adult(folder, seed):
     """Adult's rows, and VCF under a model that is estimated on rows that nothing was trained on."""
-    table = datasets.load_adult(folder).sample(frac=1.0, random_state=seed)
-    graph = datasets.adult_graph()
+    table = datasets.load_adult(folder, allow_download=False).train.sample(frac=1.0, random_state=seed)
+    graph = datasets.graphs.adult_columns()
     cut = int(0.8 * len(table))
     fresh = table.iloc[cut:].reset_index(drop=True)
     judge = fit_scm(graph, fresh, random_state=1000 + seed)
@@ -131,7 +131,11 @@ def main():
     if options.only:
         names = [name for name in names if name in options.only.split(",")]
     tasks = [(name, seed, options.adult) for name in names for seed in range(options.seeds)]
-    rows = pd.DataFrame(Parallel(n_jobs=options.jobs)(delayed(one)(*task) for task in tasks))
+    found = []
+    for row in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(delayed(one)(*task) for task in tasks):
+        print(f"{row['table']} {row['seed']}: {row['chosen']}", flush=True)
+        found.append(row)
+    rows = pd.DataFrame(found).sort_values(["table", "seed"])
     pd.set_option("display.width", 250, "display.max_columns", 20, "display.max_colwidth", 60)
     print(rows.drop(columns="notes").round(3).to_string(index=False))
     for name, own in rows.groupby("table", sort=False):

@@ -21,14 +21,14 @@ from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.gamma_search import GammaSearch
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, Prepared
+from ciplearn.estimators.preparation import INDEPENDENCE, Prepared
 from ciplearn.estimators.tables import split_rows
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.learning.settings import TrainingSettings, chosen_device
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Penalty, ResidualHSCIC
 from ciplearn.routes import ROUTES, Comparison, compare_routes
-from ciplearn.routes.comparison import FREE, GAMMAS
+from ciplearn.routes.candidates import FREE
 
 # Ends of the search for gamma, and the share of the training rows that judge it.
 _LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
@@ -213,9 +213,8 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
     X, y = rows.training()
-    planned = plan.trials + 1 if plan.gamma is None else 2 * plan.compare
-    if plan.route != INDEPENDENCE:
-        planned = 4 + len(GAMMAS) * (2 if plan.route == AUTO else plan.route == COUNTERFACTUAL)
+    # A comparison of routes says itself how many trainings it takes.
+    planned = None if plan.route != INDEPENDENCE else plan.trials + 1 if plan.gamma is None else 2 * plan.compare
     what = "choosing gamma" if plan.route == INDEPENDENCE else "comparing routes"
     with warnings.catch_warnings(), progress(what, "training", planned) as bar:
         # Said before training, or after it, in one line each.

@@ -7,20 +7,19 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing as take
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn._core.random import as_seed
 from ciplearn.causal import Verdict
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
 from ciplearn.estimators.preparation import NO_ROUTE, Prepared
-from ciplearn.estimators.tables import split_rows
+from ciplearn.estimators.tables import judging_splits
 from ciplearn.learning.frontier import Frontier, Point
 from ciplearn.learning.gamma import ChosenGamma, largest_allowed_gamma
 from ciplearn.learning.invariance import Invariance
@@ -29,7 +28,7 @@ from ciplearn.learning.invariance import Invariance
 _STILL_FALLS = 0.9
 
 # With fewer rows than this, a single split would leave too few to judge by.
-_ROWS_FOR_ONE_SPLIT, _FOLDS = 4000, 5
+_FOLDS = 5
 
 
 class GammaSearch(MetaEstimatorMixin, BaseEstimator):
@@ -212,7 +211,9 @@ class _Trials:
         self.points: list[Point] = []
         self.judged: dict[float, Judged] = {}
         self.folds: list[tuple[Prepared, tuple[Any, Any], Invariance | None]] = []
-        splits = _splits(search, X, y)
+        labels = y if is_classifier(search.estimator) else None
+        seed = as_seed(search.random_state)
+        splits = judging_splits(X, y, search.validation_fraction, seed, labels, search.folds, _FOLDS)
         n = sum(len(judge) for _, judge in splits) if len(splits) > 1 else sum(map(len, splits[0]))
         if sample_weight is not None and np.shape(sample_weight) != (n,):
             raise InputError(
@@ -294,17 +295,3 @@ class _Trials:
             f"{'raise high' if falls else 'the penalty no longer falls, so raise the bound'}."
         )
         return ChosenGamma(high, remark)
-
-
-def _splits(search: GammaSearch, X: Any, y: Any) -> list[tuple[np.ndarray, np.ndarray]]:  # positions
-    """Rows to train on and rows to judge on: one split, or one per fold."""
-    seed = as_seed(search.random_state)
-    labels = y if is_classifier(search.estimator) else None
-    train, judge = split_rows(X, y, search.validation_fraction, seed, labels)
-    n = len(train) + len(judge)
-    folds = search.folds if search.folds is not None else (_FOLDS if n < _ROWS_FOR_ONE_SPLIT else 1)
-    if whole(folds, "folds", minimum=1) == 1:
-        return [(train, judge)]
-    kind = KFold if labels is None else StratifiedKFold
-    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or folds=1"):
-        return list(kind(folds, shuffle=True, random_state=seed).split(np.zeros(n), labels))

@@ -11,19 +11,22 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
-from ciplearn._core.numbers import positive
+from ciplearn._core.numbers import positive, whole
 from ciplearn._core.tables import as_frame
 from ciplearn._core.wording import as_list
 from ciplearn.learning.dataset_rows import checked_length, read_batches
 
 MISSING_POLICIES = ("error", "drop", "impute")
+
+# As many are judged well enough by a share of them.
+_ROWS_FOR_ONE_SPLIT = 4000
 
 # Unseen levels that a warning names.
 _MOST_LEVELS_NAMED = 3
@@ -161,6 +164,24 @@ def split_rows(
     with in_one_sentence(f"{n} training rows cannot be split", "pass more rows"):
         train, judge = train_test_split(np.arange(n), test_size=share, random_state=random_state, stratify=labels)
     return train, judge
+
+
+def judging_splits(
+    X: Any, y: Any, share: float, random_state: Any, labels: Any, folds: int | None, usual: int
+) -> list[tuple[np.ndarray, np.ndarray]]:  # positions
+    """Return rows to train on and rows to judge on: one split with a share of the rows, or one per fold.
+
+    Where the number of folds is left open, many rows are split once; of few, every row judges in its turn.
+    """
+    train, judge = split_rows(X, y, share, random_state, labels)
+    n = len(train) + len(judge)
+    if folds is None:
+        folds = usual if n < _ROWS_FOR_ONE_SPLIT else 1
+    if whole(folds, "folds", minimum=1) == 1:
+        return [(train, judge)]
+    kind = KFold if labels is None else StratifiedKFold
+    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or folds=1"):
+        return list(kind(folds, shuffle=True, random_state=random_state).split(np.zeros(n), labels))
 
 
 def held_out(n: int, share: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:  # positions

@@ -6,37 +6,32 @@ model that is estimated on them alone, so that no route is judged by the model i
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from tqdm import tqdm
 
-from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
-from ciplearn.baselines import CF1, CF2, NaivePredictor
-from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE, Prepared
-from ciplearn.estimators.tables import split_rows
-from ciplearn.evaluation import variance_of_counterfactuals
-from ciplearn.scm import EstimatedModel, fit_scm
-
-ROUTES = (INDEPENDENCE, COUNTERFACTUAL, LINE)
-FREE, BASELINE = "unconstrained", "baseline"
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
+from ciplearn.estimators.tables import judging_splits
+from ciplearn.routes.candidates import BASELINE, FREE, ROUTES, Asked, Candidates, OnOtherRows
+from ciplearn.scm import EstimatedModel
 
 GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SHARES = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
 
-# What VCF is measured on: enough to tell routes apart, few enough for many models.
-_POINTS, _INTERVENTIONS, _DRAWS = 400, 50, 20
+# With few rows every row judges in its turn; a causal model of fewer than a third of them says little.
+_FOLDS = 3
 
 # A route that rests on more has to be better by more than this share of VCF.
 _CLEARLY = 0.9
@@ -44,13 +39,10 @@ _CLEARLY = 0.9
 # Below this share of the unconstrained predictor's VCF, less is not worth a loss.
 _NEXT_TO_NOTHING = 0.01
 
-_RESTS_ON = {
-    INDEPENDENCE: "the graph alone",
-    LINE: "the graph alone",
-    COUNTERFACTUAL: "the graph and an estimated causal model",
-    FREE: "nothing",
-    BASELINE: "the graph",
-}
+_NOTHING_TO_LOSE = (
+    "Even without any penalty the predictor is no better than a constant, so there is nothing to keep; add inputs that "
+    "tell the outcome, or rows."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +55,7 @@ class Comparison:
         One row per candidate: ``name``, ``kind``, ``gamma`` or ``share``, ``loss``, ``score``, the criterion, ``vcf``,
         ``relative``, ``allowed`` (whether the tolerance allows it) and ``rests_on``.
     models : mapping from name to model
-        As trained on the rows that do not judge.
+        As trained on the rows that do not judge; with folds, on all rows.
     chosen : str
         The name of the route to take.
     reason : str
@@ -117,6 +109,7 @@ def compare_routes(
     shares: Sequence[float] = SHARES,
     baselines: bool = True,
     validation_fraction: float = 0.3,
+    folds: int | None = None,
     random_state: Any = 0,
     verbose: Any = False,
 ) -> Comparison:
@@ -139,7 +132,10 @@ def compare_routes(
     baselines : bool
         Also train CF1, CF2 on parents, and the predictor that leaves the protected columns out.
     validation_fraction : float
-        Share of the rows that judge.
+        Share of the rows that judge, where they are split once.
+    folds : int, optional
+        Every row judges in its turn, and the models that are returned are trained on all rows; by default 3 folds below
+        4 000 rows, and one split above.
     random_state : int, Generator, RandomState or None
     verbose : bool or progress bar
 
@@ -168,159 +164,53 @@ def compare_routes(
         raise InputError("Routes are compared for a CIPRegressor or CIPClassifier with a graph; pass one with graph=.")
     criterion = checked_criterion(measure, classifier=is_classifier(estimator))
     seed = as_seed(random_state)
-    run = _Run(estimator, X, y, validation_fraction, seed, _bar(verbose, routes, gammas, baselines))
-    run.add(FREE, FREE, run.prepared.trained(0.0))
-    if INDEPENDENCE in routes:
-        run.independence(gammas)
-    if COUNTERFACTUAL in routes:
-        run.counterfactual(gammas)
-    if LINE in routes:
-        for model in run.prepared.line(run.models[FREE], shares):
-            run.add(f"line, {model.share_:.0%} of VCF kept", LINE, model, share=model.share_)
-    if baselines:
-        run.baselines()
-    run.measure_vcf()
-    table = run.table(criterion, Allowance(criterion, non_negative(tolerance, "tolerance"), run.judged[FREE]))
-    chosen, reason = _recommendation(table, tolerance)
-    notes = (*run.notes, *_better_baselines(table, chosen))
-    return Comparison(table, run.models, chosen, reason, notes, run.scm, run.judge)
+    labels = y if is_classifier(estimator) else None
+    splits = judging_splits(X, y, validation_fraction, seed, labels, folds, _FOLDS)
+    trainings = len(splits) if len(splits) == 1 else len(splits) + 1
+    bar = _bar(verbose, trainings * planned_trainings(routes, gammas, shares, baselines))
+    asked = Asked(estimator, routes, gammas, shares, baselines, seed, bar)
+    parts = []
+    for train, judge in splits:
+        candidates = Candidates(asked, *rows_of(X, y, train))
+        parts.append(candidates.judged(*rows_of(X, y, judge)))
+    if len(splits) > 1:
+        candidates = Candidates(asked, X, y)
+    table, explains = _judged_table(candidates, parts, criterion, non_negative(tolerance, "tolerance"))
+    chosen, reason = _recommendation(table, tolerance) if explains else (FREE, _NOTHING_TO_LOSE)
+    notes = (*dict.fromkeys(candidates.notes), *_better_baselines(table, chosen))
+    models = {name: candidates.models[name] for name in table["name"]}
+    return Comparison(table, models, chosen, reason, notes, candidates.scm, parts[-1].judge)
 
 
-@dataclass
-class _Run:
-    """The moving parts of a comparison."""
+def planned_trainings(
+    routes: Iterable[str], gammas: Sequence[float], shares: Sequence[float], baselines: bool = True
+) -> int:
+    """Return how many candidates a comparison has at most, on one part of the rows."""
+    at_gammas = 2 * (INDEPENDENCE in routes) + (COUNTERFACTUAL in routes)
+    return 1 + len(gammas) * at_gammas + len(shares) * (LINE in routes) + 3 * baselines
 
-    estimator: CIPEstimator
-    X: Any
-    y: Any
-    validation_fraction: float
-    seed: int
-    bar: Any
-    models: dict[str, Any] = field(default_factory=dict)
-    judged: dict[str, Judged] = field(default_factory=dict)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    scm: EstimatedModel | None = None
-    judge: EstimatedModel | None = None
 
-    def __post_init__(self) -> None:
-        labels = self.y if is_classifier(self.estimator) else None
-        train, judge = split_rows(self.X, self.y, self.validation_fraction, self.seed, labels)
-        self.train, self.judging = rows_of(self.X, self.y, train), rows_of(self.X, self.y, judge)
-        base = clone(self.estimator).set_params(counterfactuals=None, random_state=self.seed)
-        with warnings.catch_warnings():
-            # A graph that does not certify the statement leaves the other routes open, and a note says so.
-            warnings.filterwarnings("ignore", message="The graph does not certify")
-            self.prepared = Prepared.of(base.set_params(on_violation="warn"), *self.train)
-        verdict, graph = self.prepared.roles.verdict, self.estimator.graph
-        if verdict is None or graph is None:
-            raise InputError("Routes are compared on a graph; pass an estimator with graph=.")
-        self.verdict, self.graph = verdict, graph
-
-    def add(self, name: str, kind: str, model: Any, **known: float) -> None:
-        """Judge a trained model by its loss."""
-        self.models[name], self.judged[name] = model, Judged.of(model, *self.judging)
-        self.rows.append({"name": name, "kind": kind, "rests_on": _RESTS_ON[kind], **known})
-        self.bar.update()
-
-    def independence(self, gammas: Sequence[float]) -> None:
-        """Dependence in the data is penalised: certified by the graph, or not offered."""
-        if not self.verdict.holds:
-            self.notes.append("The independence route is not offered: the graph does not certify its statement.")
-            return
-        for gamma in gammas:
-            self.add(f"independence, gamma {gamma:g}", INDEPENDENCE, self.prepared.trained(gamma), gamma=gamma)
-
-    def counterfactual(self, gammas: Sequence[float]) -> None:
-        """Differences between rows imagined by a model of the training rows are penalised."""
-        self.scm = self._model_of(*self.train, seed=self.seed, use="the counterfactual route is not offered")
-        if self.scm is None:
-            return
-        matters = self._nodes_that_matter()
-        unclear = [finding for finding in self.scm.ambiguities if finding.node in matters]
-        if unclear:
-            self.notes.append(f"The counterfactual route is not offered: {unclear[0].sentence}")
-            return
-        self.notes += [finding.sentence for finding in self.scm.misfits if finding.node in matters]
-        own = clone(self.estimator).set_params(counterfactuals=self.scm, random_state=self.seed)
-        prepared = Prepared.of(own, *self.train)
-        for gamma in gammas:
-            self.add(f"counterfactual, gamma {gamma:g}", COUNTERFACTUAL, prepared.trained(gamma), gamma=gamma)
-
-    def baselines(self) -> None:
-        """CF1, CF2 on parents and leaving the protected columns out."""
-        one = self.estimator
-        roles: dict[str, Any] = {
-            "graph": one.graph,
-            "outcome": one.outcome,
-            "protected": list(self.prepared.roles.protected),
-            "inputs": list(self.prepared.roles.inputs),
-            "task": "classification" if is_classifier(one) else "regression",
-            "random_state": self.seed,
-        }
-        same = ("missing", "hidden", "epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "device")
-        stopping = ("early_stopping", "validation_fraction", "patience")
-        roles |= {name: getattr(one, name) for name in (*same, *stopping)}
-        made = {
-            "CF1": CF1(**roles),
-            "CF2": CF2(**roles, regress_on="parents"),
-            "protected columns left out": NaivePredictor(**roles),
-        }
-        for name, model in made.items():
-            try:
-                self.add(name, BASELINE, model.fit(*self.train))
-            except CiplearnError as refusal:
-                self.notes.append(f"{name} is not offered: {refusal}")
-
-    def measure_vcf(self) -> None:
-        """Measure all models under a causal model of the rows that judge."""
-        self.judge = self._model_of(*self.judging, seed=self.seed + 1, use="VCF is not judged")
-        for row in self.rows:
-            row |= {"vcf": np.nan, "relative": np.nan}
-        if self.judge is None:
-            return
-        table = self._table(*self.judging)
-        found = variance_of_counterfactuals(
-            self.models,
-            self.judge,
-            table,
-            self.verdict.protected,
-            min(_POINTS, len(table)),
-            _INTERVENTIONS,
-            self.seed,
-            inputs=list(self.prepared.roles.inputs),
-            n_draws=_DRAWS,
-        )
-        for row in self.rows:
-            row |= {"vcf": found[row["name"]].value, "relative": found[row["name"]].relative}
-
-    def table(self, criterion: str, allowance: Allowance) -> pd.DataFrame:
-        """One row per candidate."""
-        for row in self.rows:
-            judged = self.judged[row["name"]]
-            row |= {name: CRITERIA[name](judged) for name in dict.fromkeys(("loss", "score", criterion))}
-            row["allowed"] = row["kind"] == FREE or allowance.allows(judged)
-        columns = ["name", "kind", "gamma", "share", "loss", "score", "vcf", "relative", "allowed", "rests_on"]
-        table = pd.DataFrame(self.rows)
-        return table.reindex(columns=[*columns, *(name for name in table.columns if name not in columns)])
-
-    def _table(self, X: Any, y: Any) -> pd.DataFrame:
-        table = pd.DataFrame(X).reset_index(drop=True)
-        return table.assign(**{self.verdict.outcome: np.asarray(y)}).dropna(subset=list(self.prepared.roles.used))
-
-    def _model_of(self, X: Any, y: Any, *, seed: int, use: str) -> EstimatedModel | None:
-        try:
-            return fit_scm(self.graph, self._table(X, y), random_state=seed)
-        except CiplearnError as refusal:
-            self.notes.append(f"No causal model could be estimated, so {use}: {refusal}")
-            return None
-
-    def _nodes_that_matter(self) -> frozenset[str]:
-        """Inputs that the protected variables act on, and what lies between: where imagined values differ."""
-        graph = self.graph
-        protected = {node_of(name, graph.nodes) for name in self.prepared.roles.protected}
-        inputs = {node_of(name, graph.nodes) for name in self.prepared.roles.inputs}
-        return (graph.descendants(sorted(protected)) - protected) & graph.ancestors(sorted(inputs))
+def _judged_table(
+    final: Candidates,
+    parts: Sequence[OnOtherRows],
+    criterion: str,
+    tolerance: float,
+) -> tuple[pd.DataFrame, bool]:
+    """One row per candidate that was trained on every part of the rows; and whether there is anything to lose."""
+    names = [name for name in final.models if all(name in part.answers for part in parts)]
+    joined = {name: reduce(Judged.joined, (part.answers[name] for part in parts)) for name in names}
+    allowance = Allowance(criterion, tolerance, joined[FREE])
+    rows = []
+    for name in names:
+        spread = np.array([part.vcf[name] for part in parts])
+        row = {**final.about[name], "vcf": spread[:, 0].mean(), "relative": spread[:, 1].mean()}
+        row |= {measure: CRITERIA[measure](joined[name]) for measure in dict.fromkeys(("loss", "score", criterion))}
+        row["allowed"] = row["kind"] == FREE or (allowance.explains_something and allowance.allows(joined[name]))
+        rows.append(row)
+    columns = ["name", "kind", "gamma", "share", "loss", "score", "vcf", "relative", "allowed", "rests_on"]
+    table = pd.DataFrame(rows)
+    ordered = [*columns, *(name for name in table.columns if name not in columns)]
+    return table.reindex(columns=ordered), allowance.explains_something
 
 
 def _recommendation(table: pd.DataFrame, tolerance: float) -> tuple[str, str]:
@@ -367,8 +257,8 @@ def _percent(share: float) -> str:
     return "less than 0.1 %" if share < 0.001 else f"{100 * share:.2g} %"
 
 
-def _bar(verbose: Any, routes: tuple[str, ...], gammas: Sequence[float], baselines: bool) -> Any:
+def _bar(verbose: Any, planned: int) -> Any:
     if hasattr(verbose, "update"):
+        verbose.total = planned
         return verbose
-    planned = 1 + len(gammas) * len({INDEPENDENCE, COUNTERFACTUAL} & set(routes)) + 3 * baselines
     return tqdm(total=planned, disable=not verbose, unit="training")

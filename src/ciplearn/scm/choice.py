@@ -163,19 +163,19 @@ def _is_lumpy(values: Array) -> bool:
     return few or counts.max() >= _HEAVY * len(values)
 
 
-def ambiguity(choice: Choice, held_out: NodeSample, generator: Generator) -> str | None:
-    """Say in a sentence where the data leave open what would have been, or return None.
+def ambiguity(choice: Choice, held_out: NodeSample, generator: Generator) -> tuple[str | None, str | None]:
+    """Say in a sentence where the data leave open what would have been, and name the mechanism that says otherwise.
 
-    Held-out rows are imagined with the parents of other rows.
+    Held-out rows are imagined with the parents of other rows. No mechanism is named where the noise itself is open.
     """
     node, chosen = held_out.node, choice.chosen
     if isinstance(held_out.kind, Categories):
-        return None
+        return None, None
     if _sign_is_open(chosen.mechanism, held_out):
         return (
             f"The noise of {node} almost vanishes for some values of its parents and is symmetric: beyond them data "
             "cannot tell U from −U, so imagined values may lie on the wrong side."
-        )
+        ), None
     order = generator.permutation(held_out.n)
     elsewhere = {parent: held_out.values[parent][order] for parent in held_out.parents}
     spread = np.maximum(held_out.target.std(axis=0), np.finfo(float).tiny)
@@ -188,15 +188,15 @@ def ambiguity(choice: Choice, held_out: NodeSample, generator: Generator) -> str
         gap = np.abs(imagined(other) - imagined(chosen.mechanism)) / spread
         return float(np.mean(np.minimum(gap, 1.0)))
 
+    gaps = {other.recipe.label: apart(other.mechanism) for other in choice.equals}
+    widest = max(gaps, key=gaps.__getitem__, default=None)
     # Where noise is drawn, two draws of one mechanism differ, too.
-    by_chance = apart(chosen.mechanism)
-    for other in choice.equals:
-        if (gap := apart(other.mechanism)) > by_chance + _DIFFERENT:
-            return (
-                f"{node}: '{other.recipe.label}' predicts about as well as '{chosen.recipe.label}' and imagines other "
-                f"values (by {100 * gap:.0f} % of its spread on average)."
-            )
-    return None
+    if widest is None or gaps[widest] <= apart(chosen.mechanism) + _DIFFERENT:
+        return None, None
+    return (
+        f"{node}: '{widest}' predicts about as well as '{chosen.recipe.label}' and imagines other values (by "
+        f"{100 * gaps[widest]:.0f} % of its spread on average)."
+    ), widest
 
 
 def _sign_is_open(mechanism: Mechanism, held_out: NodeSample) -> bool:
