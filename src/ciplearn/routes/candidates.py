@@ -19,7 +19,7 @@ from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import CF1, CF2, NaivePredictor
 from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.criteria import Judged
+from ciplearn.estimators.criteria import Allowance, Judged
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE, Prepared
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.scm import EstimatedModel, fit_scm
@@ -29,6 +29,12 @@ FREE, BASELINE = "unconstrained", "baseline"
 
 # What VCF is measured on: enough to tell routes apart, few enough for many models.
 _POINTS, _INTERVENTIONS, _DRAWS = 400, 24, 4
+
+# Mechanisms are told apart well enough by so many rows, and many times as many take minutes.
+_ROWS_OF_A_MODEL = 10_000
+
+# What is lost, as a multiple of the tolerance, beyond which a route is followed no further.
+_FAR_BEYOND = 3.0
 
 # Models with another mechanism, where data cannot tell which is right.
 _MOST_RIVALS = 2
@@ -61,13 +67,15 @@ class OnOtherRows:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be trained."""
+    """What is to be trained, and what may be lost of what an unconstrained predictor explains."""
 
     estimator: CIPEstimator
     routes: tuple[str, ...]
     gammas: Sequence[float]
     shares: Sequence[float]
     baselines: bool
+    criterion: str
+    tolerance: float
     seed: int
     bar: Any
 
@@ -75,21 +83,36 @@ class Asked:
 class Candidates:
     """All candidates, trained on some rows.
 
+    A route is followed from weak to strong penalties, until what is lost on the rows that judge is far beyond the
+    tolerance: nothing further along could be taken.
+
+    Parameters
+    ----------
+    asked : Asked
+    rows, judging : pairs of table and outcome
+        To train on, and to judge on.
+
     Attributes
     ----------
     models, about : mapping from name to model, and to what its row of the table says
+    answers : mapping from name to Judged
+    refused : mapping from route or baseline to the sentence that says why it is not offered
     notes : list of str
+        What to know about the causal model.
     scm : EstimatedModel or None
     """
 
-    def __init__(self, asked: Asked, X: Any, y: Any) -> None:
-        self.asked, self.rows = asked, (X, y)
+    def __init__(self, asked: Asked, rows: tuple[Any, Any], judging: tuple[Any, Any]) -> None:
+        self.asked, self.rows, self.judging = asked, rows, judging
         self.models: dict[str, Any] = {}
         self.about: dict[str, dict[str, Any]] = {}
+        self.answers: dict[str, Judged] = {}
+        self.prepared = self._prepared(rows)
+        self.refused: dict[str, str] = {}
         self.notes: list[str] = []
         self.scm: EstimatedModel | None = None
-        self.prepared = self._prepared()
-        verdict, graph = self.prepared.roles.verdict, asked.estimator.graph
+        self.roles = self.prepared.roles
+        verdict, graph = self.roles.verdict, asked.estimator.graph
         if verdict is None or graph is None:
             raise InputError("Routes are compared on a graph; pass an estimator with graph=.")
         self.verdict, self.graph = verdict, graph
@@ -104,14 +127,25 @@ class Candidates:
         if asked.baselines:
             self._baselines()
 
-    def judged(self, X: Any, y: Any) -> OnOtherRows:
-        """Judge all on other rows; where data leave open which mechanism is right, the larger VCF counts."""
-        answers = {name: Judged.of(model, X, y) for name, model in self.models.items()}
+    def on_all_rows(self, name: str, X: Any, y: Any) -> dict[str, Any]:
+        """Train a candidate, the unconstrained predictor and the line from it once more, on more rows."""
+        free = self._prepared((X, y))
+        models = {FREE: free.trained(0.0)}
+        if LINE in self.asked.routes:
+            lines = [other for other, about in self.about.items() if about["kind"] == LINE]
+            models |= dict(zip(lines, free.line(models[FREE], self.asked.shares), strict=True))
+        if name not in models:
+            about = self.about[name]
+            models[name] = self._prepared((X, y), **about["settings"]).trained(about["gamma"])
+        return models
+
+    def judged(self) -> OnOtherRows:
+        """Judge all by VCF, too; where data leave open which mechanism is right, the larger VCF counts."""
         spread = dict.fromkeys(self.models, (np.nan, np.nan))
-        judge = self._model_of(X, y, seed=self.asked.seed + 1, use="VCF is not judged")
+        judge = self._model_of(self.judging, seed=self.asked.seed + 1, use="VCF is not judged")
         if judge is None:
-            return OnOtherRows(answers, spread, None)
-        table = self._table(X, y)
+            return OnOtherRows(self.answers, spread, None)
+        table = self._table(self.judging)
         for number, model in enumerate([judge, *judge.rivals(self._nodes_that_matter())[:_MOST_RIVALS]]):
             found = variance_of_counterfactuals(
                 self.models,
@@ -121,54 +155,64 @@ class Candidates:
                 min(_POINTS, len(table)),
                 _INTERVENTIONS,
                 self.asked.seed,
-                inputs=list(self.prepared.roles.inputs),
+                inputs=list(self.roles.inputs),
                 n_draws=_DRAWS,
             )
             for name, own in found.items():
                 if number == 0 or own.value > spread[name][0]:
                     spread[name] = own.value, own.relative
-        return OnOtherRows(answers, spread, judge)
+        return OnOtherRows(self.answers, spread, judge)
 
-    def _add(self, name: str, kind: str, model: Any, **known: float) -> None:
-        self.models[name] = model
+    def _add(self, name: str, kind: str, model: Any, **known: Any) -> None:
+        self.models[name], self.answers[name] = model, Judged.of(model, *self.judging)
         self.about[name] = {"name": name, "kind": kind, "rests_on": _RESTS_ON[kind], **known}
         self.asked.bar.update()
 
-    def _prepared(self, **settings: Any) -> Prepared:
+    def _prepared(self, rows: tuple[Any, Any], **settings: Any) -> Prepared:
         asked = self.asked
         base = clone(asked.estimator).set_params(random_state=asked.seed, on_violation="warn")
         with warnings.catch_warnings():
             # A graph that does not certify the statement leaves the other routes open, and a note says so.
             warnings.filterwarnings("ignore", message="The graph does not certify")
-            return Prepared.of(base.set_params(**{"counterfactuals": None, **settings}), *self.rows)
+            return Prepared.of(base.set_params(**{"counterfactuals": None, **settings}), *rows)
+
+    def _along_gammas(self, name: str, kind: str, prepared: Prepared, settings: dict[str, Any]) -> None:
+        """Train at one gamma after the other, as long as the tolerance is in sight."""
+        allowance = Allowance(self.asked.criterion, _FAR_BEYOND * self.asked.tolerance, self.answers[FREE])
+        for place, gamma in enumerate(sorted(self.asked.gammas)):
+            named = f"{name}, gamma {gamma:g}"
+            self._add(named, kind, prepared.trained(gamma), gamma=gamma, settings=settings)
+            lost, _ = allowance.lost(self.answers[named])
+            if lost > allowance.tolerance * max(allowance.explained, 0.0):
+                self.asked.bar.update(len(self.asked.gammas) - place - 1)
+                return
 
     def _independence(self) -> None:
         """Dependence in the data is penalised: certified by the graph, or not offered."""
-        names = {"independence": self.prepared}
-        if self.verdict.context:
-            # A weaker statement, which leaves more to predict from: had the protected variables alone been different.
-            names["independence of the protected alone"] = self._prepared(context=[])
-        for name, prepared in names.items():
-            verdict = prepared.roles.verdict
-            if verdict is None or not verdict.holds:
-                if name == "independence":
-                    self.notes.append(
-                        "The independence route is not offered: the graph does not certify its statement."
-                    )
-                continue
-            for gamma in self.asked.gammas:
-                self._add(f"{name}, gamma {gamma:g}", INDEPENDENCE, prepared.trained(gamma), gamma=gamma)
+        if self.verdict.holds:
+            self._along_gammas("independence", INDEPENDENCE, self.prepared, {})
+        else:
+            self.refused[INDEPENDENCE] = (
+                "The independence route is not offered: the graph does not certify its statement."
+            )
+        if not self.verdict.context:
+            return
+        # A weaker statement, which leaves more to predict from: had the protected variables alone been different.
+        settings: dict[str, Any] = {"context": []}
+        prepared = self._prepared(self.rows, **settings)
+        if prepared.roles.verdict is not None and prepared.roles.verdict.holds:
+            self._along_gammas("independence of the protected alone", INDEPENDENCE, prepared, settings)
 
     def _counterfactual(self) -> None:
         """Differences between rows imagined by a model of the training rows are penalised."""
-        scm = self.scm = self._model_of(*self.rows, seed=self.asked.seed, use="the counterfactual route is not offered")
+        scm = self.scm = self._model_of(self.rows, seed=self.asked.seed, use="the counterfactual route is not offered")
         if scm is None:
             return
         matters = self._nodes_that_matter()
         open_about = [fit for fit in scm.report.nodes if fit.node in matters and fit.ambiguity]
         beyond = [fit for fit in open_about if fit.rival is None]
         if beyond:
-            self.notes.append(f"The counterfactual route is not offered: {beyond[0].ambiguity}")
+            self.refused[COUNTERFACTUAL] = f"The counterfactual route is not offered: {beyond[0].ambiguity}"
             return
         rivals = scm.rivals(matters)[:_MOST_RIVALS]
         if rivals:
@@ -176,9 +220,8 @@ class Candidates:
                 f"{open_about[0].ambiguity} The counterfactual route is trained and judged against the worst of both."
             )
         self.notes += [finding.sentence for finding in scm.misfits if finding.node in matters]
-        prepared = self._prepared(counterfactuals=[scm, *rivals] if rivals else scm)
-        for gamma in self.asked.gammas:
-            self._add(f"counterfactual, gamma {gamma:g}", COUNTERFACTUAL, prepared.trained(gamma), gamma=gamma)
+        settings: dict[str, Any] = {"counterfactuals": [scm, *rivals] if rivals else scm}
+        self._along_gammas("counterfactual", COUNTERFACTUAL, self._prepared(self.rows, **settings), settings)
 
     def _baselines(self) -> None:
         """CF1, CF2 on parents and leaving the protected columns out."""
@@ -186,8 +229,8 @@ class Candidates:
         roles: dict[str, Any] = {
             "graph": one.graph,
             "outcome": one.outcome,
-            "protected": list(self.prepared.roles.protected),
-            "inputs": list(self.prepared.roles.inputs),
+            "protected": list(self.roles.protected),
+            "inputs": list(self.roles.inputs),
             "task": "classification" if is_classifier(one) else "regression",
             "random_state": self.asked.seed,
         }
@@ -203,23 +246,26 @@ class Candidates:
             try:
                 self._add(name, BASELINE, model.fit(*self.rows))
             except CiplearnError as refusal:
-                self.notes.append(f"{name} is not offered: {refusal}")
+                self.refused[name] = f"{name} is not offered: {refusal}"
 
-    def _table(self, X: Any, y: Any) -> pd.DataFrame:
-        table = pd.DataFrame(X).reset_index(drop=True)
-        return table.assign(**{self.verdict.outcome: np.asarray(y)}).dropna(subset=list(self.prepared.roles.used))
+    def _table(self, rows: tuple[Any, Any]) -> pd.DataFrame:
+        table = pd.DataFrame(rows[0]).reset_index(drop=True)
+        return table.assign(**{self.verdict.outcome: np.asarray(rows[1])}).dropna(subset=list(self.roles.used))
 
-    def _model_of(self, X: Any, y: Any, *, seed: int, use: str) -> EstimatedModel | None:
+    def _model_of(self, rows: tuple[Any, Any], *, seed: int, use: str) -> EstimatedModel | None:
+        table = self._table(rows)
+        if len(table) > _ROWS_OF_A_MODEL:
+            table = table.sample(_ROWS_OF_A_MODEL, random_state=seed)
         try:
-            return fit_scm(self.graph, self._table(X, y), random_state=seed)
+            return fit_scm(self.graph, table, random_state=seed)
         except CiplearnError as refusal:
-            self.notes.append(f"No causal model could be estimated, so {use}: {refusal}")
+            self.refused[use] = f"No causal model could be estimated, so {use}: {refusal}"
             return None
 
     def _nodes_that_matter(self) -> tuple[str, ...]:
         """Inputs that the protected variables act on, and what lies between: where imagined values differ."""
         graph = self.graph
-        protected = {node_of(name, graph.nodes) for name in self.prepared.roles.protected}
-        inputs = {node_of(name, graph.nodes) for name in self.prepared.roles.inputs}
+        protected = {node_of(name, graph.nodes) for name in self.roles.protected}
+        inputs = {node_of(name, graph.nodes) for name in self.roles.inputs}
         matter = (graph.descendants(sorted(protected)) - protected) & graph.ancestors(sorted(inputs))
         return tuple(node for node in graph.topological_order() if node in matter)

@@ -55,7 +55,8 @@ class Comparison:
         One row per candidate: ``name``, ``kind``, ``gamma`` or ``share``, ``loss``, ``score``, the criterion, ``vcf``,
         ``relative``, ``allowed`` (whether the tolerance allows it) and ``rests_on``.
     models : mapping from name to model
-        As trained on the rows that do not judge; with folds, on all rows.
+        As trained on the rows that do not judge, of several folds the last; with folds, the chosen model, the
+        unconstrained one and the line are trained on all rows.
     chosen : str
         The name of the route to take.
     reason : str
@@ -134,7 +135,7 @@ def compare_routes(
     validation_fraction : float
         Share of the rows that judge, where they are split once.
     folds : int, optional
-        Every row judges in its turn, and the models that are returned are trained on all rows; by default 3 folds below
+        Every row judges in its turn, and what is chosen is trained once more on all rows; by default 3 folds below
         4 000 rows, and one split above.
     random_state : int, Generator, RandomState or None
     verbose : bool or progress bar
@@ -166,26 +167,27 @@ def compare_routes(
     seed = as_seed(random_state)
     labels = y if is_classifier(estimator) else None
     splits = judging_splits(X, y, validation_fraction, seed, labels, folds, _FOLDS)
-    trainings = len(splits) if len(splits) == 1 else len(splits) + 1
-    bar = _bar(verbose, trainings * planned_trainings(routes, gammas, shares, baselines))
-    asked = Asked(estimator, routes, gammas, shares, baselines, seed, bar)
-    parts = []
+    planned = len(splits) * _trainings(routes, gammas, shares, baselines)
+    bar = _bar(verbose, planned)
+    tolerance = non_negative(tolerance, "tolerance")
+    asked = Asked(estimator, routes, gammas, shares, baselines, criterion, tolerance, seed, bar)
+    parts: list[OnOtherRows] = []
+    refused: dict[str, str] = {}
     for train, judge in splits:
-        candidates = Candidates(asked, *rows_of(X, y, train))
-        parts.append(candidates.judged(*rows_of(X, y, judge)))
-    if len(splits) > 1:
-        candidates = Candidates(asked, X, y)
-    table, explains = _judged_table(candidates, parts, criterion, non_negative(tolerance, "tolerance"))
+        candidates = Candidates(asked, rows_of(X, y, train), rows_of(X, y, judge))
+        parts.append(candidates.judged())
+        refused = candidates.refused | refused
+    table, explains = _judged_table(candidates, parts, criterion, tolerance)
     chosen, reason = _recommendation(table, tolerance) if explains else (FREE, _NOTHING_TO_LOSE)
-    notes = (*dict.fromkeys(candidates.notes), *_better_baselines(table, chosen))
     models = {name: candidates.models[name] for name in table["name"]}
+    if len(splits) > 1:
+        models |= candidates.on_all_rows(chosen, X, y)
+    notes = (*refused.values(), *candidates.notes, *_better_baselines(table, chosen))
     return Comparison(table, models, chosen, reason, notes, candidates.scm, parts[-1].judge)
 
 
-def planned_trainings(
-    routes: Iterable[str], gammas: Sequence[float], shares: Sequence[float], baselines: bool = True
-) -> int:
-    """Return how many candidates a comparison has at most, on one part of the rows."""
+def _trainings(routes: Iterable[str], gammas: Sequence[float], shares: Sequence[float], baselines: bool) -> int:
+    """How many candidates there are at most, on one part of the rows."""
     at_gammas = 2 * (INDEPENDENCE in routes) + (COUNTERFACTUAL in routes)
     return 1 + len(gammas) * at_gammas + len(shares) * (LINE in routes) + 3 * baselines
 
@@ -203,12 +205,12 @@ def _judged_table(
     rows = []
     for name in names:
         spread = np.array([part.vcf[name] for part in parts])
-        row = {**final.about[name], "vcf": spread[:, 0].mean(), "relative": spread[:, 1].mean()}
+        row = {**final.about[name], "settings": None, "vcf": spread[:, 0].mean(), "relative": spread[:, 1].mean()}
         row |= {measure: CRITERIA[measure](joined[name]) for measure in dict.fromkeys(("loss", "score", criterion))}
         row["allowed"] = row["kind"] == FREE or (allowance.explains_something and allowance.allows(joined[name]))
         rows.append(row)
     columns = ["name", "kind", "gamma", "share", "loss", "score", "vcf", "relative", "allowed", "rests_on"]
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(rows).drop(columns="settings")
     ordered = [*columns, *(name for name in table.columns if name not in columns)]
     return table.reindex(columns=ordered), allowance.explains_something
 
