@@ -149,6 +149,7 @@ def test_numbers_are_short():
     assert plus_minus([28.72, 28.72]) == "28.7 ± 0.0"
     assert plus_minus([0.0, 0.0]) == "0 ± 0"
     assert plus_minus([]) == "—"
+    assert plus_minus([0.002], 1e3) == "2.00"
     assert plus_minus([-0.5, -0.5], digits=1) == "−0.5 ± 0.0"
 
 

@@ -106,8 +106,10 @@ def boxes(
             box.set(facecolor=colour, alpha=0.55, edgecolor=colour)
         for line in (*drawn["whiskers"], *drawn["caps"]):
             line.set(color=colour)
+        # A box of one seed is its median and has no other colour.
+        alone = all(len(rows[gamma, method]) == 1 for gamma in here)
         for line in drawn["medians"]:
-            line.set(color=INK, linewidth=1.2)
+            line.set(color=colour if alone else INK, linewidth=2.4 if alone else 1.2)
         for dots in drawn["fliers"]:
             dots.set(marker=".", markersize=3, markeredgecolor=colour)
         ax.plot([], [], color=colour, linewidth=6, alpha=0.55, label=labels[method])

@@ -151,7 +151,7 @@ def _notes(settings: ImageSettings) -> tuple[str, ...]:
         "x_pos and scale clipped to what pictures can show; counterfactuals keep their noise and are rendered.",
         "The paper does not print the number of pictures, the gammas, the rate of dropout or the length of training; "
         f"here {settings.rows} pictures, {settings.epochs} epochs, batches of {settings.batch_size}, learning rate "
-        f"{settings.learning_rate:g} and dropout {settings.dropout:g}. The network is the paper's for both penalties.",
+        f"{settings.learning_rate:g} and dropout {settings.dropout:g}. The network is the paper's for all penalties.",
         f"{PAPER}: HSCIC with the paper's kernels and ridge, prepared once on all training rows, not on each batch.",
         f"{BY_VARIABLE}: ResidualHSCIC with a kernel for each variable. After the default had done badly in a trial, "
         "the kernels were chosen by the ratio of two penalties, of the outcome and of its mean by shape and y_pos; "

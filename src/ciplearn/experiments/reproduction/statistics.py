@@ -147,16 +147,19 @@ def apart(
 
 
 def plus_minus(values: Iterable[float], scale: float = 1.0, digits: int | None = None) -> str:
-    """Mean ± standard deviation, with so many digits after the point, or else with three digits of the mean."""
+    """Mean ± standard deviation, with so many digits after the point, or else with three digits of the mean.
+
+    One value stands alone: it has no deviation.
+    """
     numbers = np.asarray(list(values), dtype=float) * scale
     if numbers.size == 0:
         return "—"
     mean = float(numbers.mean())
-    deviation = float(numbers.std(ddof=1)) if numbers.size > 1 else 0.0
     places = digits
     if places is None:
         places = int(np.clip(2 - np.floor(np.log10(abs(mean))), 0, 5)) if mean else 0
-    return f"{mean:.{places}f} ± {deviation:.{places}f}".replace("-", "−")
+    deviation = f" ± {numbers.std(ddof=1):.{places}f}" if numbers.size > 1 else ""
+    return f"{mean:.{places}f}{deviation}".replace("-", "−")
 
 
 def signed(value: float) -> str:
