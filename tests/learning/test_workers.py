@@ -5,11 +5,13 @@ import pickle
 import socket
 from datetime import timedelta
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 import torch.distributed as distributed
 
-from ciplearn import HSCIC, Gaussian, Linear, ResidualHSCIC
+from ciplearn import HSCIC, CIPRegressor, Gaussian, Linear, ResidualHSCIC
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, ProcessGroup
 from ciplearn.learning import SquaredError, StreamedRows, TrainingRows, TrainingSettings, train
@@ -54,6 +56,11 @@ def invariances():
         "drawn worlds": drawn,
         "worst": Worst((listed, drawn), (1.0, 0.7)),
     }
+
+
+def table():
+    data = rows()
+    return pd.DataFrame({"S": data.given[:, 0], "A": data.right[:, 0], "Y": data.target[:, 0]})
 
 
 def network():
@@ -126,6 +133,9 @@ def work(rank, size, port, folder):
     found = {name: gradient(one, workers) for name, one in asked.items()}
     found["each"] = list(TorchRun().each(square, [3, 1, 2]))
     found["refused"] = refused(TorchRun())
+    model = CIPRegressor(adjustment=["S"], protected=["A"], gamma=1.0, epochs=2, device="cpu", random_state=0)
+    model.fit(folder / "*.csv", "Y", engine=TorchRun())
+    found["fitted"] = model.predict(table()[["S", "A"]])
     found["trained"] = trained(workers)
     found["streamed"] = trained(workers, streamed)
     (folder / f"found {rank}").write_bytes(pickle.dumps(found))
@@ -141,6 +151,8 @@ def together(tmp_path_factory):
         port = free.getsockname()[1]
     folder = tmp_path_factory.mktemp("workers")
     (folder / "asked").write_bytes(pickle.dumps((invariances(), stored(folder))))
+    for number in range(3):
+        table().iloc[number * 200 : (number + 1) * 200].to_csv(folder / f"{number}.csv", index=False)
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=work, args=(rank, 2, port, folder)) for rank in range(2)]
     for process in processes:
@@ -164,6 +176,12 @@ def test_work_is_shared_and_an_error_is_told_to_all(together):
     for rank in range(2):
         assert together[rank]["each"] == [9, 1, 4]
         assert together[rank]["refused"].startswith("A number is negative")
+
+
+def test_a_fit_on_files_by_processes_gives_each_the_same_model(together):
+    first, second = (together[rank]["fitted"] for rank in range(2))
+    np.testing.assert_allclose(first, second, rtol=1e-6)
+    assert np.corrcoef(first, table()["Y"])[0, 1] > 0.5
 
 
 def test_a_training_of_two_workers_ends_with_the_same_weights_as_alone(together):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from ciplearn._core.workers import ALONE, Workers
@@ -29,6 +32,12 @@ class Engine(ABC):
     @abstractmethod
     def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Return the result of each item, in the order of the items; what a lost worker had is done again."""
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Yield an empty folder that all workers see, and that is gone at the end."""
+        with tempfile.TemporaryDirectory(dir=self.scratch, prefix="ciplearn-") as place:
+            yield Path(place)
 
     @abstractmethod
     def train(self, task: Callable[[Workers], Result]) -> Result:

@@ -7,7 +7,6 @@ does not depend on the engine.
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -85,12 +84,12 @@ def fit_stream(
             raise InputError(f"A table that streams is trained on without {name}; leave it out, or pass a frame.")
     if len(tensors):
         raise InputError("A table that streams is trained on without tensors; pass a frame.")
-    with tempfile.TemporaryDirectory(dir=engine.scratch, prefix="ciplearn-") as folder:
-        prepared = prepare_stream(estimator, source, y, engine, Path(folder), left_out, categories)
+    with engine.folder() as folder:
+        prepared = prepare_stream(estimator, source, y, engine, folder, left_out, categories)
         own = estimator.checkpoint
         if own is None and engine.workers > 1:
             # A worker that is lost must not cost the whole training.
-            estimator.checkpoint = Path(folder) / _CHECKPOINT
+            estimator.checkpoint = folder / _CHECKPOINT
         try:
             with naming_inputs(estimator.encoding_, 0):
                 return prepared.train(estimator)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch.distributed as distributed
@@ -15,11 +18,17 @@ class TorchRun(Engine):
     """All processes of ``torch.distributed`` together.
 
     Every process makes the same calls. Each does its share of independent work and has the results of all.
+
+    Parameters
+    ----------
+    scratch : path, optional
+        A folder that all processes see: encoded rows and checkpoints are kept there while a job runs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: str | os.PathLike[str] | None = None) -> None:
         self._group = ProcessGroup()
         self.workers = self._group.size
+        self.scratch = None if scratch is None else os.fspath(scratch)
 
     def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Do every so-manieth item, and gather; an error of one process is raised in all."""
@@ -37,6 +46,18 @@ class TorchRun(Engine):
             if raised is not None:
                 raise raised
         return (result for _, result, _ in results)
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Yield the first process's folder, which all must see."""
+        if self._group.rank == 0:
+            with super().folder() as place:
+                yield Path(self._group.agreed(str(place)))
+                # Others may still read.
+                distributed.barrier()
+        else:
+            yield Path(self._group.agreed(None))
+            distributed.barrier()
 
     def train(self, task: Callable[[Workers], Result]) -> Result:
         """Run it here, with the others."""
