@@ -63,6 +63,17 @@ def how_wrong(
     -------
     dict from question to answer
         An answer prints itself; a check that cannot be asked here answers with the reason.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph, datasets
+    >>> from ciplearn.doubt import how_wrong
+    >>> people = datasets.applicants().sample(150, random_state=0)[["age", "hours", "income"]]
+    >>> graph = CausalGraph.from_edges("age -> hours, age -> income, hours -> income")
+    >>> verdict = graph.criterion(outcome="income", protected=["age"])
+    >>> answers = how_wrong(lambda frame: frame["hours"], verdict, people, budget=0.01, n_points=20, n_interventions=10)
+    >>> sorted(answers)
+    ['Do the rows contradict the graph?', 'What if an arrow is wrong?', 'What if something that was not measured acts on age, and on what follows from it?']
     """
     start, budget = time.monotonic(), positive(budget, "budget")
     seed, complete = as_seed(random_state), table.dropna()
