@@ -72,8 +72,8 @@ def how_wrong(
     >>> graph = CausalGraph.from_edges("age -> hours, age -> income, hours -> income")
     >>> verdict = graph.criterion(outcome="income", protected=["age"])
     >>> answers = how_wrong(lambda frame: frame["hours"], verdict, people, budget=0.01, n_points=20, n_interventions=10)
-    >>> sorted(answers)
-    ['Do the rows contradict the graph?', 'What if an arrow is wrong?', 'What if something that was not measured acts on age, and on what follows from it?']
+    >>> sorted(answers)[0]
+    'Do the rows contradict the graph?'
     """
     start, budget = time.monotonic(), positive(budget, "budget")
     seed, complete = as_seed(random_state), table.dropna()
