@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ciplearn._core.errors import InputError
 from ciplearn.evaluation import counterfactual_effect, flip_rate
+from ciplearn.evaluation.effects import said
 from tests.evaluation.test_vcf import linear, predictor
 from tests.scm import models
 
@@ -19,7 +20,7 @@ def test_the_effect_of_a_linear_predictor_is_its_total_effect(rows):
     found = counterfactual_effect(predictor, linear(), rows, {"A": 1.0}, {"A": 3.0})
     assert found.value["prediction"] == pytest.approx(2 * 3.5)
     np.testing.assert_allclose(found.per_row["prediction"], 7.0)
-    assert "from A = 1.0 to A = 3.0" in str(found)
+    assert "from A = 1 to A = 3" in str(found)
     assert json.dumps(found.to_dict())
 
 
@@ -66,3 +67,8 @@ def test_what_is_no_setting_or_no_label_is_refused(rows):
         flip_rate(predictor, linear(), rows, 1.0)
     with pytest.raises(InputError, match="one label a row"):
         flip_rate(lambda f: np.zeros((len(f), 2)), linear(), rows, {"A": 1.0})
+
+
+def test_numbers_of_a_setting_are_short_and_never_powers_of_ten():
+    setting = {"A": 0.13086296334438882, "B": 2.0, "C": 123456.7, "D": "x", "E": np.float32(-1.5), "F": 7}
+    assert said(setting) == "A = 0.1309, B = 2, C = 123457, D = x, E = -1.5, F = 7"

@@ -75,7 +75,7 @@ def test_numbers_are_compared_at_quantiles_and_agree_with_the_plain_effect():
     rows = linear().sample(400, random_state=0)
     found = paired_effects(predictor, linear(), rows, "A").table
     values = rows["A"].quantile([0.1, 0.5, 0.9], interpolation="nearest").to_list()
-    assert list(found["first"]) == [f"A = {values[0]}", f"A = {values[0]}", f"A = {values[1]}"]
+    assert list(found["first"]) == [f"A = {values[place]:.4g}" for place in (0, 0, 1)]
     plain = counterfactual_effect(predictor, linear(), rows, {"A": values[0]}, {"A": values[2]})
     assert found["effect"].iloc[1] == pytest.approx(plain.value["prediction"])
     assert found["flips"].isna().all()
@@ -126,3 +126,10 @@ def test_an_unknown_model_is_named(rows):
     found = paired_effects(lambda f: f["L"], people(), rows, "sex")
     with pytest.raises(InputError, match="no model named 'other'"):
         found.largest("other")
+
+
+def test_values_that_differ_in_late_digits_are_told_apart():
+    rows = linear().sample(60, random_state=0)
+    near = [1.00001, 1.00002]
+    table = paired_effects(predictor, linear(), rows, "A", values={"A": near}, n_points=10).table
+    assert (table["first"][0], table["second"][0]) == ("A = 1.00001", "A = 1.00002")

@@ -258,6 +258,12 @@ def _labels(points: Points, predictor: Predictor, places: Array, setting: Mappin
     return labels
 
 
-def said(setting: Mapping[str, Any]) -> str:
-    """Write a setting."""
-    return ", ".join(f"{node} = {value}" for node, value in setting.items())
+def said(setting: Mapping[str, Any], digits: int = 4) -> str:
+    """Write a setting, numbers with so many digits."""
+    return ", ".join(f"{node} = {_written(value, digits)}" for node, value in setting.items())
+
+
+def _written(value: Any, digits: int) -> str:
+    if not isinstance(value, float | np.floating) or not np.isfinite(value):
+        return str(value)
+    return f"{value:.0f}" if value == round(value) or abs(value) >= 10**digits else f"{value:.{digits}g}"

@@ -179,6 +179,7 @@ def paired_effects(
         pairs = [pair for pair in combinations(range(len(settings)), 2) if _all_differ(settings, pair)]
         compared = _compared(points, predictors, settings, pairs, thresholds, moved)
         counts = [_count(table, scm, setting) for setting in settings]
+        words = _words(settings)
         for name, predictor in predictors.items():
             for (first, second), per_output in zip(pairs, compared[name], strict=True):
                 for output, measures in zip(predictor.outputs(len(per_output)), per_output, strict=True):
@@ -186,8 +187,8 @@ def paired_effects(
                         {
                             "model": name,
                             "variable": " × ".join(family),
-                            "first": said(settings[first]),
-                            "second": said(settings[second]),
+                            "first": words[first],
+                            "second": words[second],
                             "n_first": counts[first],
                             "n_second": counts[second],
                             "output": output,
@@ -272,6 +273,15 @@ def _settings(family: Sequence[str], levels: Mapping[str, list[Any]]) -> list[di
     for name in family:
         settings = [{**setting, name: level} for setting in settings for level in levels[name]]
     return settings
+
+
+def _words(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Settings with as few digits as tell them apart."""
+    for digits in range(4, 18):
+        words = [said(setting, digits) for setting in settings]
+        if len(set(words)) == len(words):
+            break
+    return words
 
 
 def _all_differ(settings: Sequence[Mapping[str, Any]], pair: tuple[int, int]) -> bool:

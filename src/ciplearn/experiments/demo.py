@@ -129,11 +129,15 @@ def run_demo(
     chosen = _chosen(measured)
     say("Training the baselines, and measuring the chosen model against the known causal model.")
     baselines = case.baselines({name: kind(**settings, random_state=0) for name, kind in _BASELINES.items()}, progress)
-    model = CIPRegressor(**settings, gamma=chosen, random_state=SEEDS[0]).fit(case.train[_INPUTS], case.train["Y"])
+    model, free = (
+        CIPRegressor(**settings, gamma=gamma, random_state=SEEDS[0]).fit(case.train[_INPUTS], case.train["Y"])
+        for gamma in (chosen, 0.0)
+    )
     found = audit(model, case.scm, case.test, n_points=500, n_interventions=200, random_state=0)
     report = Report(
         audit=found,
         model=model,
+        free=free,
         rows=case.test,
         title="The first synthetic case of the paper",
         frontier=measured,

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import ciplearn
+from ciplearn._core.columns import takes_few_values
 from ciplearn._core.wording import as_list
 from ciplearn.report.bias_audit import BiasAudit
 from ciplearn.report.charts import SHAPES, Dot, agreement, over_gamma, trade_off
@@ -20,7 +21,7 @@ from ciplearn.report.doubts import doubts
 from ciplearn.report.groups import FEW_ROWS
 from ciplearn.report.individuals import Individual
 from ciplearn.report.marks import Mark, Strip
-from ciplearn.report.wording import FREE, MODEL, UNKNOWN, decimal, percent, short
+from ciplearn.report.wording import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
 
 if TYPE_CHECKING:
     from ciplearn.causal import Verdict
@@ -54,7 +55,7 @@ def render(report: Report, profile: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"short": short, "percent": percent, "decimal": decimal, "listed": as_list}
+    environment.filters |= {"short": short, "percent": percent, "decimal": decimal, "listed": as_list, "tied": tied}
     verdict = report.audit.verdict
     shared = {
         "report": report,
@@ -130,8 +131,15 @@ def _effects(report: Report) -> list[dict[str, Any]]:
         for row in rows:
             row["strip"] = strip.draw(_marks(row, "effect", report.unit.amount), "average effect", report.limit)
         several = len({row["now"]["output"] for row in rows}) > 1
-        found.append({"name": variable, "rows": rows[:_FIRST], "more": rows[_FIRST:], "several": several})
+        family = {"name": variable, "rows": rows[:_FIRST], "more": rows[_FIRST:], "several": several}
+        found.append(family | {"counted": _has_levels(report, variable)})
     return found
+
+
+def _has_levels(report: Report, variable: str) -> bool:
+    """Whether a variable, or both of a crossing, take a few values each, so that rows of each can be counted."""
+    names = [name for name in report.audit.vcf.protected if name in (variable, *variable.split(" × "))]
+    return all(takes_few_values(report.rows[name].dropna()) for name in names if name in report.rows)
 
 
 def _groups(report: Report) -> list[dict[str, Any]]:

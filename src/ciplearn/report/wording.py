@@ -26,6 +26,11 @@ def short(value: float) -> str:
     return f"{float(mantissa):g}e{int(exponent)}"
 
 
+def tied(words: str) -> str:
+    """Keep a name, its sign of equality and the value on one line."""
+    return words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+
+
 def percent(share: float | None) -> str:
     """Write a share; a share that is not zero is never written as zero, and one below a whole never as a whole."""
     if share is None or math.isnan(share):
@@ -82,6 +87,10 @@ class Unit:
     def bare(self, value: float | None) -> str:
         """Write how much a prediction changes, without its unit and with its sign."""
         return self.amount(value, signed=True).removesuffix(" points")
+
+    def root(self, value: float | None) -> str:
+        """Write the root of a mean square of changes."""
+        return self.amount(None if value is None else math.sqrt(max(value, 0.0)))
 
     def between(self, low: float | None, high: float | None) -> str:
         """Write an interval of changes."""
