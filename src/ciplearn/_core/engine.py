@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from ciplearn._core.files import scratch_folder
 from ciplearn._core.workers import ALONE, Workers
 
 Item = TypeVar("Item")
@@ -36,8 +37,8 @@ class Engine(ABC):
     @contextmanager
     def folder(self) -> Iterator[Path]:
         """Yield an empty folder that all workers see, and that is gone at the end."""
-        with tempfile.TemporaryDirectory(dir=self.scratch, prefix="ciplearn-") as place:
-            yield Path(place)
+        with scratch_folder(Path(self.scratch or tempfile.gettempdir())) as place:
+            yield place
 
     @abstractmethod
     def train(self, task: Callable[[Workers], Result]) -> Result:

@@ -216,6 +216,14 @@ def _write_checksums(folder: Path) -> None:
 
 
 @contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Yield an empty folder that is removed at the end; those that killed runs have left are removed first."""
+    # For oneself alone: the place may be one that others use, too.
+    with _unfinished(parent, lambda path: path.mkdir(mode=0o700)) as part:
+        yield part
+
+
+@contextmanager
 def _unfinished(parent: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """Yield a hidden path that is ours alone, and remove it at the end; those of killed runs are removed first."""
     _remove_abandoned(parent)
