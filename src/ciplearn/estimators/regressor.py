@@ -117,8 +117,10 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         return target.reshape(len(target), -1)
 
     def _learn_target(self, target: np.ndarray) -> None:
-        moments = (target.min(axis=0), target.max(axis=0), target.mean(axis=0), target.std(axis=0))
-        self._learn_moments(*moments, len(target))
+        with np.errstate(over="ignore", invalid="ignore"):
+            # What has no squares is refused below.
+            mean, spread = target.mean(axis=0), target.std(axis=0)
+        self._learn_moments(target.min(axis=0), target.max(axis=0), mean, spread, len(target))
 
     def _learn_summed_target(self, outcome: ColumnSum) -> None:
         self.target_is_flat_ = True
