@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError, InputTypeError
@@ -96,7 +97,8 @@ class Kernel(ABC):
                 f"{self} reads column {max(self.columns)}, but the variable has {x.shape[-1]} columns; "
                 f"number columns from 0."
             )
-        return x[..., list(self.columns)]
+        # Not by a list of places: that is copied to a CUDA device, which a recorded step must not do.
+        return torch.stack([x[..., column] for column in self.columns], dim=-1)
 
 
 class StationaryKernel(Kernel, ABC):

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ciplearn._core.workers import ALONE, Workers
 from ciplearn.penalties import HSCIC, Operator
 from ciplearn.penalties.inner_product import stacked_inner_products
 
@@ -38,12 +39,12 @@ class _BatchOperator:
         self.kernel, self.n_rows = penalty.kernel, len(right)
         self._whole: Operator | None = None
 
-    def __call__(self, y_hat: Tensor, rows: Tensor | None = None) -> Tensor:
+    def __call__(self, y_hat: Tensor, rows: Tensor | None = None, workers: Workers = ALONE) -> Tensor:
         if rows is not None and len(rows) < self.n_rows:
             return self.stacked(y_hat[None], rows)[0]
         if self._whole is None:
             self._whole = HSCIC.prepare(self.penalty, self.right, self.given)
-        return self._whole(y_hat)
+        return self._whole(y_hat, workers=workers)
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
         """Return the penalty of k networks on a stand-alone batch."""
