@@ -17,6 +17,7 @@ from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC
 from ciplearn.experiments.reproduction.methods import METHODS
 from ciplearn.experiments.reproduction.page import assemble
 from ciplearn.experiments.reproduction.runner import reproduce
+from ciplearn.penalties import HSCIC
 
 SMALL = {"rows": 150, "epochs": 1, "seeds": 1, "points": 6, "interventions": 4, "batch_size": 64}
 MORE = {
@@ -73,6 +74,21 @@ def test_page_holds_all_of_them(out):
 def test_study_runs_on_a_device(name, tmp_path):
     result = reproduce(small(name), "quick", tmp_path, device="cuda", jobs=2)
     assert result["claims"]
+
+
+def test_the_papers_penalty_on_each_batch_is_what_a_frontier_judges_by():
+    """As on a device, where all networks of a frontier are one stack; a CPU takes another way to the same penalty."""
+    case = Case.draw(first_synthetic(), rows=150, seed=0)
+    X, y = case.train[case.inputs], case.train["Y"]
+    model = CIPRegressor(
+        independence=case.independence(), inputs=case.inputs, epochs=1, batch_size=60, penalty=InBatchHSCIC.paper()
+    )
+    prepared = Prepared.of(model, X, y)
+    (one,) = prepared.stacked([(1.0, 0)])
+    rows, said = (X - X.min()) / (X.max() - X.min()), (one.predict(X) - y.min()) / (y.max() - y.min())
+    parts = (said, rows[["A", "L"]].to_numpy(), rows[["Z"]].to_numpy())
+    known = HSCIC.paper()(*(torch.tensor(np.asarray(part)) for part in parts))
+    assert one.penalty_value(X, penalty=prepared.judge(X)) == pytest.approx(float(known), rel=1e-4)
 
 
 @pytest.mark.gpu
