@@ -13,7 +13,18 @@ matplotlib.use("Agg")
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 ROOMS = ("", ".causal", ".kernels", ".penalties", ".learning", ".estimators", ".scm", ".evaluation", ".doubt")
-ROOMS += (".routes", ".baselines", ".datasets", ".datasets.dsprites", ".display", ".report", ".workbench", ".errors")
+ROOMS += (
+    ".scale",
+    ".sources",
+    ".routes",
+    ".baselines",
+    ".datasets",
+    ".datasets.dsprites",
+    ".display",
+    ".report",
+    ".workbench",
+    ".errors",
+)
 
 
 def public_names():

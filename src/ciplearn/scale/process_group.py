@@ -23,6 +23,12 @@ class TorchRun(Engine):
     ----------
     scratch : path, optional
         A folder that all processes see: encoded rows and checkpoints are kept there while a job runs.
+
+    Examples
+    --------
+    >>> from ciplearn.scale import TorchRun
+    >>> torch.distributed.init_process_group("gloo")  # doctest: +SKIP
+    >>> model.fit("rows/*.parquet", engine=TorchRun())  # doctest: +SKIP
     """
 
     def __init__(self, scratch: str | os.PathLike[str] | None = None) -> None:

@@ -40,6 +40,12 @@ class RayEngine(Engine):
     scratch : path, optional
         A folder that all nodes see: encoded rows and checkpoints are kept there while a job runs. On one machine the
         system's folder for such files does.
+
+    Examples
+    --------
+    >>> from ciplearn.scale import RayEngine
+    >>> engine = RayEngine(workers=2)  # doctest: +SKIP
+    >>> model.fit("rows/*.parquet", engine=engine)  # doctest: +SKIP
     """
 
     def __init__(

@@ -16,7 +16,7 @@ PART_ROWS = 1 << 18
 
 
 class Part(ABC):
-    """Rows of a table that one worker reads.
+    r"""Rows of a table that one worker reads.
 
     Attributes
     ----------
@@ -24,6 +24,17 @@ class Part(ABC):
         What people call it: the name of a file.
     n_rows : int or None
         How many rows it has; None where that is known after reading only.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ciplearn.sources import open_source
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "rows.csv").write_text("a,b\n1,x\n2,y\n")
+    ...     (part,) = open_source(folder).parts()
+    ...     print([chunk["b"].tolist() for chunk in part.chunks(["b"])])
+    [['x', 'y']]
     """
 
     where: str
@@ -51,6 +62,14 @@ class Source(ABC):
     ----------
     shown : str
         What people call it.
+
+    Examples
+    --------
+    >>> import pyarrow.dataset
+    >>> from ciplearn.sources import open_source
+    >>> source = open_source(pyarrow.dataset.dataset(pyarrow.table({"a": [1.0, 2.0]})))
+    >>> source.names
+    ('a',)
     """
 
     shown: str

@@ -11,7 +11,14 @@ from ciplearn.sources.table_files import TableFiles
 
 
 def as_source(table: Any) -> Source | None:
-    """Return a path, a pattern, a pyarrow dataset or a Ray dataset as a source; None for anything else."""
+    """Return a path, a pattern, a pyarrow dataset or a Ray dataset as a source; None for anything else.
+
+    Examples
+    --------
+    >>> from ciplearn.sources import as_source
+    >>> as_source([[1.0, 2.0]]) is None
+    True
+    """
     if isinstance(table, Source):
         return table
     if isinstance(table, str | os.PathLike):
@@ -30,7 +37,16 @@ def as_source(table: Any) -> Source | None:
 
 
 def open_source(table: Any) -> Source:
-    """The same, where nothing else will do."""
+    """The same, where nothing else will do.
+
+    Examples
+    --------
+    >>> from ciplearn.sources import open_source
+    >>> open_source(3)
+    Traceback (most recent call last):
+    ...
+    ciplearn._core.errors.InputTypeError: A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got int; pass for example 'rows/*.parquet'.
+    """  # noqa: E501
     source = as_source(table)
     if source is None:
         raise InputTypeError(

@@ -27,13 +27,25 @@ _LOOKED_AT = 1 << 16
 
 @dataclass(frozen=True)
 class TableFiles(Source):
-    """Files that match a pattern, or that a folder holds.
+    r"""Files that match a pattern, or that a folder holds.
 
     Attributes
     ----------
     shown : str
         The pattern or the folder.
     files : tuple of TableFile
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ciplearn.sources import TableFiles
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for number in range(2):
+    ...         _ = Path(folder, f"{number}.csv").write_text("a,b\n1,x\n2,y\n")
+    ...     source = TableFiles.matching(f"{folder}/*.csv")
+    ...     print(source.names, [len(chunk) for part in source.parts() for chunk in part.chunks(["a"])])
+    ('a', 'b') [2, 2]
     """
 
     shown: str
