@@ -80,6 +80,7 @@ def test_page_on_doubt_says_what_it_shows(capsys):
     assert truth == pytest.approx(0, abs=1e-9)
     assert not names["swing"].table["refuted"].any()
     assert "S would correlate the noises of A and L" in printed
+    assert "2 ('S',) (4, 2)" in printed
 
 
 # Pages whose blocks simply run, from the first to the last, with what is to be printed.

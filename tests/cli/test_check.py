@@ -148,3 +148,18 @@ def test_what_the_budget_leaves_out_is_said(people, capsys):
     # Whether the first test, which always runs, refutes the graph is not the question here.
     assert _run(["check", "S -> A, S -> Y -> Z", "--data", people, "--budget", "0.001"]) in (0, 1)
     assert "not tested in the time allowed" in capsys.readouterr().out
+
+
+def test_what_the_table_contradicts_is_drawn(tmp_path, capsys):
+    draw = np.random.default_rng(0)
+    a = draw.normal(size=200)
+    table, picture = tmp_path / "t.csv", tmp_path / "g.svg"
+    pd.DataFrame({"A": a, "B": a + draw.normal(size=200)}).to_csv(table, index=False)
+    (tmp_path / "g.txt").write_text("A; B")
+    assert _run(["check", str(tmp_path / "g.txt"), "--data", str(table), "--svg", str(picture)]) == 1
+    assert "refuted at the 5% level by B ⊥ {A}" in capsys.readouterr().out
+    assert 'class="refuted"' in picture.read_text()
+    assert _run(["check", str(tmp_path / "g.txt"), "--data", str(table), "--svg", str(table)]) == 2
+    assert "is what this command reads" in capsys.readouterr().err
+    assert _run(["check", "A -> B", "--outcome=B", "--protected=A", "--svg", str(picture)]) in (0, 1)
+    assert 'class="refuted"' not in picture.read_text()

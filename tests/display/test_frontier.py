@@ -34,6 +34,21 @@ def test_display_draws_curve_baselines_and_the_chosen_gamma():
     assert shown.figure_ is shown.ax_.figure
 
 
+def test_other_frontiers_are_drawn_beside_it():
+    under_doubt = Frontier(
+        tuple(Point(g, 0, {"loss": 0.3 * g, "penalty": 1.0, "vcf": 1 / (1 + g)}) for g in (0.0, 1.0, 5.0))
+    )
+    alone = FrontierDisplay.from_frontier(FRONTIER).plot()
+    shown = FrontierDisplay.from_frontier(FRONTIER, beside={"under doubt": under_doubt}).plot()
+    assert "under doubt" in [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    curves = [container.lines[0] for container in shown.ax_.containers]
+    assert len(curves) == len(alone.ax_.containers) + 1
+    np.testing.assert_allclose(curves[1].get_xydata(), [[1, 0], [0.5, 0.3], [1 / 6, 1.5]])
+    other = Frontier((Point(0.0, 0, {"loss": 1.0, "penalty": 1.0}),))
+    with pytest.raises(InputError, match="'vcf' was not measured"):
+        FrontierDisplay.from_frontier(FRONTIER, beside={"under doubt": other})
+
+
 def test_display_draws_on_a_given_axis():
     _, ax = plt.subplots()
     assert FrontierDisplay.from_frontier(FRONTIER, violation="penalty").plot(ax=ax).ax_ is ax

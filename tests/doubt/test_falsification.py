@@ -1,4 +1,5 @@
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -76,6 +77,16 @@ def test_a_missing_edge_is_found_and_named(wrong):
 
 def test_few_graphs_with_permuted_names_fit_as_well(right):
     assert right.permuted <= 0.2
+
+
+def test_refuted_statements_are_drawn_in_the_picture(right, wrong):
+    drawn = ElementTree.fromstring(wrong.to_svg())
+    lines = [part for part in drawn.iter() if part.get("class") == "refuted"]
+    # One per statement, and one in the legend.
+    assert len(lines) == len(wrong.violated) + 1
+    assert "independent in the graph, not in the data" in wrong.to_svg()
+    assert 'class="refuted"' not in right.to_svg()
+    assert wrong._repr_svg_() == wrong.to_svg()
 
 
 def test_the_result_is_json(wrong):

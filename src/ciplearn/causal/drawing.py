@@ -20,6 +20,7 @@ from ciplearn.causal.paths import Path, predictor_name
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
+    from ciplearn.causal.independence import Independence
     from ciplearn.causal.verdict import Verdict
 
 _WIDE = 10  # nodes
@@ -27,13 +28,21 @@ _MARGIN = 26.0
 _LEGEND_ROW = 24.0
 
 
-def draw(graph: CausalGraph, verdict: Verdict | None, paths: Sequence[Path], prediction_edges: bool | None) -> str:
+def draw(
+    graph: CausalGraph,
+    verdict: Verdict | None,
+    paths: Sequence[Path],
+    prediction_edges: bool | None,
+    refuted: Sequence[Independence] = (),
+) -> str:
     """Return an SVG document of the graph; with a verdict, its roles, the predictor and its open paths."""
     wide = len(graph.nodes) >= _WIDE
     inputs_as_edges = not wide if prediction_edges is None else prediction_edges
     shown = (*paths, *(() if verdict is None else verdict.open_paths))
     predictor = predictor_name(graph)
     lines = _lines(graph, verdict, predictor, shown)
+    pairs = dict.fromkeys(tuple(sorted((statement.left[0], statement.right[0]))) for statement in refuted)
+    lines += [Line(a, b, "refuted", False) for a, b in pairs]
     if not inputs_as_edges:
         lines = [line for line in lines if line.kind != "input" or line.is_open]
     with_predictor = verdict is not None and (inputs_as_edges or any(line.kind == "input" for line in lines))
@@ -41,7 +50,7 @@ def draw(graph: CausalGraph, verdict: Verdict | None, paths: Sequence[Path], pre
     seen = () if verdict is None or inputs_as_edges else verdict.inputs
     roles = {name: _role(graph, verdict, name, predictor) for name in names}
     placed = bool(graph.nodes) and set(graph.nodes) <= set(graph.positions)
-    open_ends = {name for line in lines if line.is_open for name in (line.a, line.b)}
+    open_ends = {name for line in lines if line.is_open or line.kind == "refuted" for name in (line.a, line.b)}
     parts = boxes(graph, roles, open_ends if wide and not placed else set(names))
     box_of = {name: box for box in parts for name in box.members}
     lines = _bundled(lines, box_of)
@@ -87,7 +96,7 @@ def _lines(graph: CausalGraph, verdict: Verdict | None, predictor: str, shown: S
 def _bundled(lines: Sequence[Line], box_of: Mapping[str, Box]) -> list[Line]:
     """Draw the edges between two boxes once; bidirected edges stay between their nodes."""
     between = (
-        line if line.kind == "common" else replace(line, a=box_of[line.a].name, b=box_of[line.b].name) for line in lines
+        line if line.asks_no_column else replace(line, a=box_of[line.a].name, b=box_of[line.b].name) for line in lines
     )
     return list(dict.fromkeys(between))
 
@@ -117,11 +126,11 @@ def _laid_out(graph: CausalGraph, lines: Sequence[Line], box_of: Mapping[str, Bo
     last = next((name for name in order if name not in rank), None)
     layout = layered(order, edges, sizes, _ends(lines, box_of, common=True), last)
     of_edges, of_common = iter(layout.runs[: len(edges)]), iter(layout.runs[len(edges) :])
-    return replace(layout, runs=[next(of_common if line.kind == "common" else of_edges) for line in lines])
+    return replace(layout, runs=[next(of_common if line.asks_no_column else of_edges) for line in lines])
 
 
 def _ends(lines: Sequence[Line], box_of: Mapping[str, Box], common: bool) -> list[tuple[str, str]]:
-    return [(box_of[line.a].name, box_of[line.b].name) for line in lines if (line.kind == "common") == common]
+    return [(box_of[line.a].name, box_of[line.b].name) for line in lines if line.asks_no_column == common]
 
 
 def _document(
@@ -163,7 +172,7 @@ def _legend_keys(legend: Sequence[tuple[str, str]], x0: float, y0: float, room: 
         if x > x0 and x + width > x0 + room:
             x, row = x0, row + 1
         y = y0 + row * _LEGEND_ROW
-        if key in ("input", "common", "loose", "open", "cause"):
+        if key in ("input", "common", "loose", "open", "cause", "refuted"):
             kind = "cause open" if key == "open" else key
             sample = f'<path class="{kind}" d="M{x:.1f},{y:.1f} h18"/>'
         elif key == "seen":

@@ -20,8 +20,13 @@ class Line:
 
     a: str
     b: str
-    kind: str  # "cause", "input", "common" (bidirected) or "loose" (undirected)
+    kind: str  # "cause", "input", "common" (bidirected), "loose" (undirected) or "refuted" (no edge, and data miss one)
     is_open: bool
+
+    @property
+    def asks_no_column(self) -> bool:
+        """Whether the nodes may stand in any order: the line has no direction."""
+        return self.kind in ("common", "refuted")
 
 
 def draw_lines(
@@ -38,7 +43,7 @@ def draw_lines(
     `centres` are those of the nodes, `layout` holds those of the boxes. Where the boxes do not stand in columns,
     bidirected edges are `bowed`.
     """
-    forward = {n for n, line in enumerate(lines) if line.kind != "common" and _stands_left(line, box_of, layout)}
+    forward = {n for n, line in enumerate(lines) if not line.asks_no_column and _stands_left(line, box_of, layout)}
 
     def towards(number: int, end: int, name: str) -> float:
         runs = layout.runs[number]
@@ -52,7 +57,7 @@ def draw_lines(
             x, y = ends[number]
             end = (x - (0.0 if line.kind == "loose" else _ARROW), y)
             data = _led(starts[number], end, layout.runs[number], layout.borders[line.a][1], layout.borders[line.b][0])
-        elif bowed or line.kind != "common":
+        elif bowed or not line.asks_no_column:
             data = _arc(line, centres)
         else:
             data = _common(line, box_of, layout, layout.runs[number], centres)
@@ -135,10 +140,10 @@ def _arc(line: Line, centres: Mapping[str, Point]) -> str:
     """A bow between two nodes, to the side, so that it does not lie on a directed edge between the same two."""
     start, end = centres[line.a], centres[line.b]
     length = math.dist(start, end) or 1.0
-    bow = 0.0 if line.kind != "common" else 22.0 + 0.22 * length
+    bow = 0.0 if not line.asks_no_column else 22.0 + 0.22 * length
     across = ((end[1] - start[1]) / length, -(end[0] - start[0]) / length)
     middle = ((start[0] + end[0]) / 2 + bow * across[0], (start[1] + end[1]) / 2 + bow * across[1])
-    tail = _ARROW if line.kind == "common" else 0.0
+    tail = _ARROW if line.asks_no_column else 0.0
     head = 0.0 if line.kind == "loose" else _ARROW
     p, q = _rim(line.a, start, middle, tail), _rim(line.b, end, middle, head)
     return f"M{_xy(p)} Q{_xy(middle)} {_xy(q)}"
@@ -156,7 +161,7 @@ def _rim(name: str, centre: Point, towards: Point, gap: float) -> Point:
 
 def _path(line: Line, data: str, identity: str) -> str:
     mark = "red" if line.is_open else "pale" if line.kind == "input" else "ink"
-    ends = "" if line.kind == "loose" else f' marker-end="url(#{identity}-{mark})"'
+    ends = "" if line.kind in ("loose", "refuted") else f' marker-end="url(#{identity}-{mark})"'
     if line.kind == "common":
         ends += f' marker-start="url(#{identity}-{mark})"'
     return f'<path class="{line.kind}{" open" if line.is_open else ""}" d="{data}"{ends}/>'

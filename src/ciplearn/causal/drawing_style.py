@@ -14,6 +14,7 @@ font-family:ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif}
 .cg path{fill:none;stroke:var(--ink);stroke-width:1.5;stroke-linecap:round}
 .cg path.input{stroke:var(--pale);stroke-width:1.2}
 .cg path.common{stroke-dasharray:5 4}
+.cg path.refuted{stroke:var(--red);stroke-width:2;stroke-dasharray:1.5 5}
 .cg path.open{stroke:var(--red);stroke-width:2.4}
 .cg marker path{stroke:none}
 .cg marker .ink{fill:var(--ink)}.cg marker .pale{fill:var(--pale)}.cg marker .red{fill:var(--red)}
@@ -39,4 +40,5 @@ LEGEND = (
     ("common", "unobserved common cause"),
     ("loose", "direction not known"),
     ("open", "open path"),
+    ("refuted", "independent in the graph, not in the data"),
 )

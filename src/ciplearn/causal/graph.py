@@ -364,6 +364,7 @@ class CausalGraph(Notations):
         *,
         paths: Iterable[Path] = (),
         prediction_edges: bool | None = None,
+        refuted: Iterable[Independence] = (),
     ) -> str:
         """Draw the graph.
 
@@ -378,8 +379,10 @@ class CausalGraph(Notations):
         prediction_edges
             Whether to draw the edges from the inputs into Ŷ, or else a dot at each input. Default: edges in graphs of
             fewer than ten nodes; edges on open paths are always drawn.
+        refuted
+            Independencies that data contradict: their pairs are joined by a dotted red line.
         """
-        return draw(self, verdict, tuple(paths), prediction_edges)
+        return draw(self, verdict, tuple(paths), prediction_edges, tuple(refuted))
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

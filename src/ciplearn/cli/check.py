@@ -26,6 +26,10 @@ def check(
         Path | None, typer.Option(help="Test the graph's independencies on this table, too.", metavar="TABLE")
     ] = None,
     budget: Annotated[float, typer.Option(help="Seconds for these tests.", min=0.001)] = 60,
+    svg: Annotated[
+        Path | None,
+        typer.Option(help="Write a picture of the graph, with what the table contradicts in red.", metavar="FILE"),
+    ] = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> int:
@@ -51,7 +55,11 @@ def check(
             inputs=options.split_names(inputs, drawn.nodes),
             adjustment=options.split_names(adjustment, drawn.nodes),
         )
+    if svg is not None:
+        options.keep_inputs(svg, options.graph_file(graph), data)
     found = None if data is None else _tested(drawn, data, budget, seed)
+    if svg is not None:
+        _draw(drawn, verdict, found, svg)
     if as_json:
         content = {} if verdict is None else verdict.to_dict()
         say_json(content if found is None else {**content, "falsification": found.to_dict()})
@@ -82,6 +90,13 @@ def _tested(graph: CausalGraph, data: Path, budget: float, seed: int) -> Falsifi
         if not holds_numbers(table[name]) and (numbers := text_as_numbers(table[name])) is not None:
             table[name] = numbers
     return graph.falsify(table, budget=budget, random_state=seed)
+
+
+def _draw(graph: CausalGraph, verdict: Verdict | None, found: Falsification | None, out: Path) -> None:
+    from ciplearn._core.files import whole_file
+
+    with whole_file(out) as stream:
+        stream.write(graph.to_svg(verdict, refuted=() if found is None else found.violated).encode())
 
 
 def _show_tests(found: Falsification) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LINE, _CHOSEN = "#2f6f9f", "#c8553d"
+_BESIDE = ("#7a5195", "#3d8a5f", "#9a6b1f")
 _LABELS = {
     "loss": "loss on held-out rows",
     "score": "score on held-out rows",
@@ -36,6 +38,8 @@ class FrontierDisplay:
         Points to compare with.
     chosen : float, optional
         A gamma to mark, one of those tried.
+    beside : mapping of name to Frontier, optional
+        Further frontiers, drawn as dashed curves: one trained under doubt, for example. Measure all of them alike.
 
     Attributes
     ----------
@@ -62,12 +66,14 @@ class FrontierDisplay:
         violation: str = "penalty",
         baselines: Mapping[str, tuple[float, float]] | None = None,
         chosen: float | None = None,
+        beside: Mapping[str, Frontier] | None = None,
     ) -> None:
         self.frontier = frontier
         self.cost = cost
         self.violation = violation
         self.baselines = baselines
         self.chosen = None if chosen is None else _tried(frontier, chosen)
+        self.beside = beside
 
     @classmethod
     def from_frontier(
@@ -78,6 +84,7 @@ class FrontierDisplay:
         violation: str | None = None,
         baselines: Mapping[str, tuple[float, float]] | None = None,
         chosen: float | None = None,
+        beside: Mapping[str, Frontier] | None = None,
     ) -> Self:
         """Choose the axes: the variance of counterfactuals where it was measured, else the penalty."""
         if not isinstance(frontier, Frontier):
@@ -86,10 +93,11 @@ class FrontierDisplay:
             )
         if violation is None:
             violation = "vcf" if "vcf" in frontier.measures else "penalty"
-        for name in (cost, violation):
-            if name not in frontier.measures:
-                raise InputError(f"{name!r} was not measured, there are {list(frontier.measures)}; name one of these.")
-        return cls(frontier, cost=cost, violation=violation, baselines=baselines, chosen=chosen)
+        for one in (frontier, *(beside or {}).values()):
+            for name in (cost, violation):
+                if name not in one.measures:
+                    raise InputError(f"{name!r} was not measured, there are {list(one.measures)}; name one of these.")
+        return cls(frontier, cost=cost, violation=violation, baselines=baselines, chosen=chosen, beside=beside)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on a new figure."""
@@ -99,16 +107,9 @@ class FrontierDisplay:
             _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         table = self.frontier.summary()
         x, y = table[self.violation], table[self.cost]
-        error_curve(
-            ax,
-            x,
-            y,
-            table[f"{self.violation}_error"].fillna(0),
-            table[f"{self.cost}_error"].fillna(0),
-            colour=_LINE,
-            marker="o",
-            label="gamma from 0 up",
-        )
+        self._curve(ax, self.frontier, colour=_LINE, marker="o", label="gamma from 0 up")
+        for (name, frontier), colour in zip((self.beside or {}).items(), cycle(_BESIDE)):
+            self._curve(ax, frontier, colour=colour, marker="s", label=name, linestyle="--")
         baselines = self.baselines or {}
         # Labels keep clear of the baselines too.
         look: dict[str, Any] = {"xytext": (7, 5), "fontsize": 8, "color": "#3a4250"}
@@ -123,6 +124,12 @@ class FrontierDisplay:
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _curve(self, ax: Axes, frontier: Frontier, **look: Any) -> None:
+        table = frontier.summary()
+        x, y = table[self.violation], table[self.cost]
+        errors = (table[f"{name}_error"].fillna(0) for name in (self.violation, self.cost))
+        error_curve(ax, x, y, *errors, **look)
 
     def _draw_straight_line(self, ax: Axes, table: Any) -> None:
         """Draw the reference, g + s (f − g) with g = CF1 and f at gamma 0.

@@ -25,7 +25,18 @@ def bare(ax: Axes) -> None:
         ax.spines[side].set_visible(False)
 
 
-def error_curve(ax: Axes, x: Any, y: Any, x_error: Any, y_error: Any, *, colour: str, marker: str, label: str) -> None:
+def error_curve(
+    ax: Axes,
+    x: Any,
+    y: Any,
+    x_error: Any,
+    y_error: Any,
+    *,
+    colour: str,
+    marker: str,
+    label: str,
+    linestyle: str = "-",
+) -> None:
     """Draw a line through points with error bars both ways."""
     ax.errorbar(
         x,
@@ -34,6 +45,7 @@ def error_curve(ax: Axes, x: Any, y: Any, x_error: Any, y_error: Any, *, colour:
         yerr=y_error,
         color=colour,
         marker=marker,
+        linestyle=linestyle,
         markersize=5,
         linewidth=1.6,
         elinewidth=0.9,

@@ -115,6 +115,13 @@ class Falsification:
                 "correlations."
             )
 
+    def to_svg(self) -> str:
+        """Draw the graph, with a dotted red line where it has no edge and the table contradicts that."""
+        return self.graph.to_svg(refuted=self.violated)
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
         tests = self.tests.astype(object).where(self.tests.notna(), None)
