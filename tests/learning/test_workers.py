@@ -13,7 +13,7 @@ import torch.distributed as distributed
 
 from ciplearn import HSCIC, CIPRegressor, Gaussian, Linear, ResidualHSCIC
 from ciplearn._core.errors import InputError
-from ciplearn._core.workers import ALONE, ProcessGroup
+from ciplearn._core.workers import ALONE, ProcessGroup, Workers
 from ciplearn.learning import SquaredError, StreamedRows, TrainingRows, TrainingSettings, train
 from ciplearn.learning.invariance import (
     BatchDependence,
@@ -208,6 +208,17 @@ def test_streamed_rows_come_once_per_epoch_in_another_order(tmp_path):
     expected = rows().target.sort(dim=0).values
     for found in (first, second):
         torch.testing.assert_close(found.sort(dim=0).values, expected)
+
+
+def test_every_worker_has_rows_where_they_are_few(tmp_path):
+    class Second(Workers):
+        rank, size = 1, 2
+
+    streamed, generator = stored(tmp_path), torch.Generator().manual_seed(0)
+    own = [len(batch) for _, batch in streamed.batches(streamed.plan(128, generator, Second()))]
+    assert len(own) == 5
+    assert 0.4 * N < sum(own) < 0.6 * N
+    assert min(own) > 0
 
 
 def test_what_was_stored_is_read_as_it_was(tmp_path):

@@ -182,10 +182,12 @@ class StreamedRows:
     def plan(self, batch_size: int, generator: torch.Generator, workers: Workers = ALONE) -> StreamPlan:
         """Draw an epoch: each worker goes through its own blocks, in an order of its own."""
         seed = int(torch.randint(2**62, (), generator=generator))
+        # Smaller where rows are few, so that every worker has some.
+        size = max(1, min(_BLOCK, len(self) // (8 * workers.size)))
         blocks = [
-            (place, first, min(_BLOCK, part.n_rows - first))
+            (place, first, min(size, part.n_rows - first))
             for place, part in enumerate(self.parts)
-            for first in range(0, part.n_rows, _BLOCK)
+            for first in range(0, part.n_rows, size)
         ]
         return StreamPlan(tuple(blocks[workers.rank :: workers.size]), self._steps(batch_size), seed + workers.rank)
 
