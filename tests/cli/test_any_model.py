@@ -148,6 +148,10 @@ def test_positive_label_can_be_named(here, place, model, ours, monkeypatch, caps
     assert other["effect"] == pytest.approx(-one["effect"])
     assert turned["vcf"]["value"] == pytest.approx(usual["vcf"]["value"])
     assert turned["scores"] == pytest.approx(usual["scores"])
+    audited(here, place, monkeypatch, capsys, "--positive=<=50K", "--profile=model-card", folder=model)
+    page = (here / "r.html").read_text()
+    assert "<dd>CIPClassifier, ResidualHSCIC" in page
+    assert "the probability of income = &lt;=50K" in page
 
 
 MISTAKES = {

@@ -143,7 +143,7 @@ class Audited:
             return model
         ask = getattr(model, "predict_proba", model.predict)
         return self.asked(
-            Foreign("the model", ask, getattr(model, "classes_", None), model.roles_.inputs, is_ours=True)
+            Foreign(type(model).__name__, ask, getattr(model, "classes_", None), model.roles_.inputs, is_ours=True)
         )
 
     def report(
