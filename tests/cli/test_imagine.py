@@ -26,7 +26,16 @@ def predicted(place, model, tmp_path_factory):
 
 
 def test_audit_of_predictions_is_that_of_the_model_which_made_them(predicted, place, model, tmp_path, capsys):
-    call = ["audit", str(model), str(place / "people.csv"), *EFFORT, "--json", "--out", str(tmp_path / "r.html")]
+    call = [
+        "audit",
+        str(model),
+        str(place / "people.csv"),
+        *EFFORT,
+        "--doubt=0",
+        "--json",
+        "--out",
+        str(tmp_path / "r.html"),
+    ]
     capsys.readouterr()
     assert _run([*call, "--predictions", str(predicted / "p.csv")]) == 0
     there = answer(capsys)
@@ -62,13 +71,13 @@ def test_model_without_a_folder_is_audited_by_its_predictions(place, tmp_path, c
     assert said["rows"] == len(rows)
     chance = 1 / (1 + np.exp(11 - rows["education"]))
     pd.DataFrame({"id": rows["id"], "prediction": chance}).to_csv(tmp_path / "p.csv", index=False)
-    call = ["audit", table, *graph, *EFFORT, "--out", str(tmp_path / "r.html"), "--json"]
+    call = ["audit", table, *graph, *EFFORT, "--doubt=0", "--out", str(tmp_path / "r.html"), "--json"]
     assert _run([*call, "--predictions", str(tmp_path / "p.csv")]) == 0
     assert answer(capsys)["effects"]["pairs"][0]["output"] == ">50K"
 
 
 def test_predictions_that_do_not_fit_end_in_a_sentence(predicted, place, model, tmp_path, capsys):
-    call = ["audit", str(model), str(place / "people.csv"), *EFFORT, "--out", str(tmp_path / "r.html")]
+    call = ["audit", str(model), str(place / "people.csv"), *EFFORT, "--doubt=0", "--out", str(tmp_path / "r.html")]
     good = pd.read_csv(predicted / "p.csv", dtype={"id": str})
     text = good.rename(columns={"probability[>50K]": "other", "probability[<=50K]": "more"})
     twice = pd.concat([good, good.iloc[:1].assign(**{"probability[>50K]": 0.5})])
