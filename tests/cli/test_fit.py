@@ -66,8 +66,8 @@ def test_settings_of_a_folder_repeat_it(place, model, tmp_path):
 
 
 def test_settings_of_a_folder_name_every_option_that_changes_a_model(model):
-    shown_or_placed = {"call", "table", "out", "overwrite", "dry_run", "config", "as_json"}
-    not_given = {"gamma", "measure", "penalty", "categories", "separator", "columns", "na"}
+    shown_or_placed = {"call", "table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch"}
+    not_given = {"gamma", "measure", "penalty", "categories", "separator", "columns", "na", "engine", "workers"}
     named = trained(model)["settings"]
     assert set(named) == set(inspect.signature(fit).parameters) - shown_or_placed - not_given
     assert list(named)[:6] == ["graph", "protected", "context", "inputs", "adjustment", "outcome"]

@@ -25,7 +25,7 @@ _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6
 _CHOICE, _NETWORK = "Penalty and gamma", "Network"
 
 # Options that say where to read, where to write and what to show: they do not change the model.
-_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "engine", "workers", "address", "scratch")
+_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch")
 
 
 def fit(
