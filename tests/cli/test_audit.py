@@ -62,7 +62,7 @@ def test_known_causal_model_comes_from_formulas_or_from_code_that_was_allowed(kn
     assert "Under the causal model given" in (known / "r.html").read_text()
 
 
-def test_graph_is_judged_once_by_fit_and_never_by_predict_and_audit(known, capsys, monkeypatch, tmp_path):
+def test_graph_is_judged_once_per_context_by_fit_and_never_by_predict_and_audit(known, capsys, monkeypatch, tmp_path):
     judged = []
     conditions = Conditions.of
     monkeypatch.setattr(Conditions, "of", lambda *given: judged.append(given) or conditions(*given))
@@ -70,12 +70,13 @@ def test_graph_is_judged_once_by_fit_and_never_by_predict_and_audit(known, capsy
     roles = ["--graph", first_synthetic().graph.to_dagitty(), "--outcome=Y", "--protected=A"]
     call = ["fit", str(known / "t.csv"), *roles, "--preset=quick", "--epochs=1", "--out", str(tmp_path / "m")]
     assert _run(call) == 0
-    assert len(judged) == 1
+    # Once per context that is compared.
+    assert len(judged) == len({str(given) for given in judged}) == 2
     judge.cache_clear()
     assert _run(["predict", str(known / "m"), str(known / "t.csv"), "--out", str(tmp_path / "p.csv")]) == 0
     assert audited(known, capsys, "--scm", str(known / "scm.yaml"))[0] == 0
     assert audited(known, capsys)[0] == 0
-    assert len(judged) == 1
+    assert len(judged) == 2
 
 
 def test_gamma_lowers_vcf_in_the_trials(known, capsys):
