@@ -18,8 +18,9 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.estimators.tables import FurtherInputs
 
-# Rows per ramp, most pieces of an input, and rows that their ends are read off.
-_ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 100, 64, 50_000
+# Rows per piece of an input, rows per ramp of all inputs together, most pieces of an input, and rows that their ends are
+# read off.
+_ROWS_PER_PIECE, _ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 200, 20, 32, 50_000
 
 # Rows predicted at a time.
 _ROWS_AT_ONCE, _ROWS_WITH_TENSORS_AT_ONCE = 65_536, 2048
@@ -59,7 +60,8 @@ class Ramps(nn.Module):
         read = inputs[order.to(inputs.device)].double().cpu().numpy()
         values = {place: np.unique(column) for place, column in enumerate(read.T)}
         numbers = {place: found for place, found in values.items() if len(found) > 2}
-        pieces = min(_MOST_PIECES, len(inputs) // _ROWS_PER_RAMP // max(1, len(numbers)))
+        n = len(inputs)
+        pieces = min(_MOST_PIECES, n // _ROWS_PER_PIECE, n // (_ROWS_PER_RAMP * max(1, len(numbers))))
         source, start, length = [], [], []
         for place, ends in numbers.items() if pieces > 1 else ():
             if len(ends) > pieces + 1:

@@ -259,7 +259,12 @@ class _Run:
         self.epoch, self.history = state["epoch"], state["history"]
         self.best = None if state["best"] is None else tuple(state["best"])
         self.module.load_state_dict(state["module"])
-        self.stepper.optimiser.load_state_dict(state["optimiser"])
+        optimiser = self.stepper.optimiser
+        rates = [group["lr"] for group in optimiser.param_groups]
+        optimiser.load_state_dict(state["optimiser"])
+        for group, rate in zip(optimiser.param_groups, rates, strict=True):
+            # A recorded step reads the rate where it was made, on the device; every epoch sets it anew.
+            group["lr"] = rate
         self.generator.set_state(state["shuffles"])
         if state["random"] is not None:
             torch.set_rng_state(state["random"])
