@@ -29,9 +29,8 @@ def test_baseline_learns_on_a_device_what_it_learns_elsewhere(name):
     scm = groups()
     rows = scm.sample(400, random_state=0)
     X, y = rows.drop(columns="Y"), rows["Y"]
-    if name == "InvariantDirections":
-        MORE[name] = {"counterfactuals": scm}
-    settings = {"epochs": 40, "batch_size": 64, "learning_rate": 1e-2, "random_state": 0, **MORE.get(name, {})}
+    own = {"counterfactuals": scm} if name == "InvariantDirections" else MORE.get(name, {})
+    settings = {"epochs": 40, "batch_size": 64, "learning_rate": 1e-2, "random_state": 0, **own}
     fitted = {
         device: getattr(baselines, name)(graph=scm.graph, outcome="Y", protected=["A"], device=device, **settings).fit(
             X, y

@@ -18,8 +18,8 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.estimators.tables import FurtherInputs
 
-# Rows per piece of an input, rows per ramp of all inputs together, most pieces of an input, and rows that their ends are
-# read off.
+# Rows per piece of an input, rows per ramp of all inputs together, most pieces of an input, and rows that their ends
+# are read off.
 _ROWS_PER_PIECE, _ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 200, 20, 32, 50_000
 
 # Rows predicted at a time.
