@@ -42,7 +42,7 @@ class Effort:
 
 _PRESETS = {
     "quick": Effort(200, 50, 10, 3000, 0),
-    "standard": Effort(500, 100, 10, 5000, 60),
+    "standard": Effort(500, 100, 10, 5000, 20),
     "thorough": Effort(1000, 500, 100, 50_000, 600),
 }
 
