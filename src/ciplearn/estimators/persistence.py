@@ -328,7 +328,7 @@ def _built(said: dict[str, Any], module: nn.Module | None, folder: Path) -> nn.M
         return InvariantPath(path, rest, said["places"])  # type: ignore[arg-type]
     if "perceptron" in said:
         n_inputs, hidden, n_outputs = said["perceptron"]
-        n = said["ramps"]
+        n = said.get("ramps", 0)
         return Perceptron(n_inputs, hidden, n_outputs, ramps=Ramps([0] * n, [0.0] * n, [1.0] * n))
     if "constant" in said:
         return Constant(torch.zeros(1, said["constant"]))
