@@ -22,6 +22,9 @@ from ciplearn.penalties.row_sample import Pair, RowSample, joined
 # Rows mapped to features at a time: large enough for fast matrix products, small enough to stay in cache.
 CHUNK_ROWS = 1024
 
+# On a device: small products there are all launching.
+DEVICE_ROWS = 1 << 17
+
 # Everything that is chosen on a sample is chosen on rows among these.
 SAMPLE_ROWS = 4096
 
@@ -151,7 +154,8 @@ def _looked_at(part: RowPart) -> tuple[Pair | None, RowSample]:
 def _summed(empty: Sums[Result], part: RowPart) -> Sums[Result]:
     sums = copy.deepcopy(empty)
     for right, given in part.pairs():
-        for rows, also in zip(right.split(CHUNK_ROWS), given.split(CHUNK_ROWS), strict=True):
+        size = DEVICE_ROWS if right.is_cuda else CHUNK_ROWS
+        for rows, also in zip(right.split(size), given.split(size), strict=True):
             sums.update(rows.double(), also.double())
     return sums
 
