@@ -85,7 +85,9 @@ def test_undirected_graph_is_refused_where_descent_matters(X, y):
 def test_every_baseline_takes_a_protected_vector(baseline):
     scm = datasets.multidimensional(3)
     rows = scm.sample(80, random_state=0)
-    model = getattr(baselines, baseline)(graph=scm.graph, outcome="Y", protected=["A"], epochs=1, random_state=0)
+    own = {"counterfactuals": scm} if baseline == "InvariantDirections" else {}
+    roles = {"graph": scm.graph, "outcome": "Y", "protected": ["A"]}
+    model = getattr(baselines, baseline)(**roles, **own, epochs=1, random_state=0)
     model.fit(rows.drop(columns="Y"), rows["Y"])
     found = variance_of_counterfactuals(model, scm, rows, protected=["A"], n_points=5, n_interventions=5)
     assert found.value >= 0
