@@ -109,9 +109,12 @@ def trained(model, case, seeds):
     """One model per gamma and seed; on a device as one stack."""
     prepared = Prepared.of(model, case.X, case.y)
     pairs = [(gamma, seed) for gamma in GAMMAS for seed in range(seeds)]
-    if prepared.rows.device.type == "cuda":
-        return dict(zip(pairs, prepared.stacked(pairs), strict=True))
-    return {(gamma, seed): prepared.trained(gamma, random_state=seed) for gamma, seed in pairs}
+    on_device = prepared.rows.device.type == "cuda"
+    # The unconstrained network is another one than those with a penalty, and is not stacked with them.
+    alone = [pair for pair in pairs if not (on_device and pair[0])]
+    found = {(gamma, seed): prepared.trained(gamma, random_state=seed) for gamma, seed in alone}
+    stacked = [pair for pair in pairs if pair not in found]
+    return found | (dict(zip(stacked, prepared.stacked(stacked), strict=True)) if stacked else {})
 
 
 def study(name, process, options):
