@@ -98,9 +98,10 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
             "the time."
         )
     matters = "" if answer.largest is None else f"; what matters most is: {answer.largest}"
+    others = "1 other graph" if counted == 1 else f"{counted} other graphs"
     return (
         f"If one arrow of the graph is wrong, the typical difference may lie anywhere between {amount(low)} and "
-        f"{amount(high)} instead of at {amount(base)}, over {counted} other graphs that the rows do not "
+        f"{amount(high)} instead of at {amount(base)}, over {others} that the rows do not "
         f"contradict{matters}."
     )
 
