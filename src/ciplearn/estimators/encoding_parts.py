@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.column_sums import ColumnSum, TableSums
-from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers
+from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers, holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.preparation import statement_rows
 from ciplearn.learning import TrainingRows
@@ -154,9 +154,7 @@ def joined_rows(pieces: Sequence[TrainingRows]) -> TrainingRows | None:
 def in_kinds_found(block: pd.DataFrame, kinds: dict[str, str]) -> pd.DataFrame:
     """Text that reads as numbers in all blocks, as numbers."""
     columns = {
-        name: block[name]
-        if kind == CATEGORY or pd.api.types.is_numeric_dtype(block[name].dtype)
-        else pd.to_numeric(block[name])
+        name: block[name] if kind == CATEGORY or holds_numbers(block[name]) else pd.to_numeric(block[name])
         for name, kind in kinds.items()
     }
     return pd.DataFrame(columns, index=block.index)

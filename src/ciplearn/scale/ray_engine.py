@@ -195,7 +195,7 @@ def _started(workers: int, address: str | None) -> Any:
         try:
             ray.init(address=address, **quiet)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise InputError(f"No Ray cluster answers at {address!r}; start one with ray start --head.") from error
+            raise InputError(f"No Ray cluster answers at {address!r}; start Ray on its head node first.") from error
         return ray
     # Reports of use are never sent.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
