@@ -185,3 +185,12 @@ def test_answers_are_kept_and_not_asked_for_again(tmp_path, found):
     assert len(asked) == seen
     with pytest.raises(InputError, match="another question"):
         sensitivity(counted, GRAPH, people(300), graphs, **settings)
+
+
+def test_a_file_tells_graphs_of_one_name_apart(tmp_path):
+    effect, none = GRAPH, CausalGraph.from_edges("S -> A, S -> L, S -> Y, L -> Y")
+    asked = {"inputs": ["L"], "n_points": 30, "n_interventions": 10, "file": tmp_path / "answers", **ROLES}
+    first = sensitivity(through, GRAPH, people(), {"other": effect}, **asked).table["vcf"].iloc[-1]
+    second = sensitivity(through, GRAPH, people(), {"other": none}, **asked).table["vcf"].iloc[-1]
+    assert first > 1
+    assert second == 0

@@ -34,6 +34,11 @@ class Variant:
     graph: CausalGraph
     hidden: bool = False
 
+    @property
+    def key(self) -> str:
+        """What tells it apart from others, also from one of another list that has the same name."""
+        return f"{self.change}: {self.graph.to_dagitty()}"
+
 
 def single_changes(graph: CausalGraph) -> Iterator[Variant]:
     """Yield the graph with each edge removed or reversed, each edge added, and each pair given a hidden common cause.

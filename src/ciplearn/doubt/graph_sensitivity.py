@@ -234,13 +234,13 @@ def sensitivity(
     )
     base = like if variants[0].hidden else question.estimated(variants[0], like)
     kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
-    missing = [variant for variant in variants if variant.change not in kept.known]
+    missing = [variant for variant in variants if variant.key not in kept.known]
     rows = dict(kept.known)
     for variant, row in zip(missing, _asked(question, missing, base, n_jobs, engine, file), strict=True):
-        rows[variant.change] = row
+        rows[variant.key] = row
         if row["note"] != _LATE:
-            kept.add(variant.change, row)
-    frame = pd.DataFrame([rows[variant.change] for variant in variants])
+            kept.add(variant.key, row)
+    frame = pd.DataFrame([rows[variant.key] for variant in variants])
     refuted = Refutation(question.table.dropna(), columns, question.seed)
     frame["refuted"] = [refuted(variant.graph) for variant in variants]
     order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
