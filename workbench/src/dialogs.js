@@ -123,8 +123,12 @@ function exporting(app) {
   const shown = el("textarea", { rows: 12, readonly: true, "aria-label": "The graph as text" });
   const said = el("span.said", { role: "status" });
   let name = "graph.txt";
+  let wanted = "";
   const show = async (format) => {
+    wanted = format;
     const answer = await app.ask({ do: "write", format, document: toJson(app.editor.doc) });
+    // An answer may come after that to a later question.
+    if (format !== wanted) return;
     shown.value = answer.error ?? answer.text;
     name = answer.name ?? name;
     for (const button of choices) button.setAttribute("aria-pressed", String(button.dataset.format === format));
