@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ciplearn.estimators import CIPClassifier as CIPClassifier
     from ciplearn.estimators import CIPRegressor as CIPRegressor
     from ciplearn.estimators import GammaSearch as GammaSearch
-    from ciplearn.estimators import export_onnx as export_onnx
-    from ciplearn.estimators import load_model as load_model
-    from ciplearn.estimators import save_model as save_model
     from ciplearn.estimators.frontier import frontier as frontier
     from ciplearn.evaluation import audit as audit
     from ciplearn.evaluation import counterfactual_effect as counterfactual_effect
@@ -51,6 +48,9 @@ if TYPE_CHECKING:
     from ciplearn.penalties import MMD as MMD
     from ciplearn.penalties import ResidualHSCIC as ResidualHSCIC
     from ciplearn.report import Report as Report
+    from ciplearn.saving import export_onnx as export_onnx
+    from ciplearn.saving import load_model as load_model
+    from ciplearn.saving import save_model as save_model
     from ciplearn.scm import StructuralCausalModel as StructuralCausalModel
     from ciplearn.scm import fit_scm as fit_scm
 
@@ -61,15 +61,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "causal": ("CausalGraph", "Independence", "Verdict"),
     "display": ("FrontierDisplay",),
     "doubt": ("counterfactual_bounds", "sensitivity"),
-    "estimators": (
-        "CIPClassifier",
-        "CIPRegressor",
-        "GammaSearch",
-        "export_onnx",
-        "frontier",
-        "load_model",
-        "save_model",
-    ),
+    "estimators": ("CIPClassifier", "CIPRegressor", "GammaSearch", "frontier"),
     "evaluation": (
         "audit",
         "counterfactual_effect",
@@ -84,6 +76,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "learning": ("Frontier",),
     "penalties": ("CIRCE", "HSCIC", "HSIC", "MMD", "ResidualHSCIC"),
     "report": ("Report",),
+    "saving": ("export_onnx", "load_model", "save_model"),
     "scm": ("StructuralCausalModel", "fit_scm"),
 }
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from ciplearn._core.errors import InputError
-from ciplearn.cli.any_model import Foreign, Numbers, Probabilities, from_module, from_onnx, positive_last
 from ciplearn.cli.app import _run
+from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities, from_module, from_onnx, positive_last
 
 ROLES = ["--outcome", "income", "--protected", "sex"]
 EFFORT = ["--points=30", "--interventions=6", "--draws=3", "--scm-rows=300", "--doubt=0"]

@@ -97,8 +97,10 @@ def test_option_files(place, content, suffix):
 @given(st.dictionaries(st.sampled_from("AYu"), st.one_of(texts, st.floats(), st.none())), st.one_of(texts, st.floats()))
 def test_causal_models(place, equations, law):
     (place / "k.json").write_text(json.dumps({"equations": equations, "noise": {"A": law, "Y": "normal(0, 1)"}}))
+    drawn = None
     with contextlib.suppress(CiplearnError):
-        read_scm(place / "k.json", CausalGraph.from_edges("A -> Y"), run_code=False).sample(5, random_state=0)
+        drawn = read_scm(place / "k.json", CausalGraph.from_edges("A -> Y"), run_code=False).sample(5, random_state=0)
+    assert drawn is None or drawn.shape == (5, 2), "refused, or as many rows as were asked for"
 
 
 @MANY

@@ -16,8 +16,8 @@ from ciplearn import (
     variance_of_counterfactuals,
 )
 from ciplearn._core.errors import InputError
-from ciplearn.estimators import load_model, save_model
 from ciplearn.estimators.networks import InvariantPath, Perceptron
+from ciplearn.saving import load_model, save_model
 
 GRAPH = CausalGraph.from_edges("A -> L, L -> Y, A -> Y, Z -> L, Z -> Y")
 

@@ -13,8 +13,8 @@ from ciplearn import (
     variance_of_counterfactuals,
 )
 from ciplearn._core.errors import InputError
-from ciplearn.estimators import load_model, save_model
 from ciplearn.routes import compare_routes
+from ciplearn.saving import load_model, save_model
 from ciplearn.scm import Additive
 
 GRAPH = CausalGraph.from_edges("A -> L, A -> Y, L -> Y, Z -> Y")

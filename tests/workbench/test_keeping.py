@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from ciplearn.estimators import load_model
+from ciplearn.saving import load_model
 from tests.workbench.test_runs import ASKED, desk_with_table, rows, wait
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ import pytest
 
 from ciplearn import CIPRegressor
 from ciplearn._core.errors import InputError
-from ciplearn.estimators import save_model
+from ciplearn.saving import save_model
 from ciplearn.workbench.opening import opened
 from ciplearn.workbench.store import Store
 from tests.workbench.test_runs import GRAPH, rows, wait

@@ -63,6 +63,7 @@ def test_node_is_added_by_double_click_named_and_renamed(web):
     web.wait(".rename input")
     web.keys("Tar & <b>smoke</b>", "\ue007")
     web.until(lambda: web.doc("editor.doc.nodes") == ["Tar & <b>smoke</b>"])
+    assert not web.find(".cw b"), "a name never becomes markup"
 
 
 def test_edges_are_drawn_by_dragging_and_nodes_are_moved(web):
@@ -118,7 +119,21 @@ def test_everything_works_by_keyboard(web):
     web.until(lambda: web.doc("editor.doc.context") == ["A"])
     web.keys("c", "i")
     web.until(lambda: web.doc("editor.doc.inputs") == ["A"])
-    web.keys("i", "\ue015", "\ue014", "o", "0", "+", "-", "d", "u", "v", ".", ".")
+    web.keys("i")
+    at = web.place("L")
+    web.keys("\ue015", "\ue014")  # down and right
+    assert web.place("L")[0] > at[0]
+    assert web.place("L")[1] > at[1]
+    web.keys("o", "0")
+    wide = web.doc("canvas.cy.zoom()")
+    web.keys("+")
+    assert web.doc("canvas.cy.zoom()") > wide
+    web.keys("-")
+    assert web.doc("canvas.cy.zoom()") == pytest.approx(wide)
+    for key, tool in (("d", "directed"), ("u", "bidirected"), ("v", "select")):
+        web.keys(key)
+        assert web.find(f"[data-tool={tool}][aria-pressed=true]"), tool
+    web.keys(".", ".")
     web.keys("\ue032")  # F2
     web.wait(".rename input")
     web.keys("M", "\ue007")
@@ -132,6 +147,8 @@ def test_everything_works_by_keyboard(web):
     web.keys("\ue00c", "?")
     web.wait("dialog .keys")
     web.keys("\ue00c")
+    web.until(lambda: not web.find("dialog[open]"))
+    assert web.doc("editor.doc.directed") == [], "what was deleted took its edges along"
 
 
 def test_roles_are_given_by_click_and_every_button_of_a_selection_works(web):
@@ -155,6 +172,7 @@ def test_roles_are_given_by_click_and_every_button_of_a_selection_works(web):
     web.click("dialog.small [type=button]")
     web.click(".selection [data-key=delete]")
     web.until(lambda: web.doc("editor.doc.nodes") == ["A", "Y", "Z"])
+    assert all("L" not in edge and "M" not in edge for edge in edges(web))
 
 
 def test_edge_is_turned_around_changed_and_deleted(web):
@@ -167,8 +185,10 @@ def test_edge_is_turned_around_changed_and_deleted(web):
     web.click(".selection [data-key=undirected]")
     web.until(lambda: web.doc("editor.doc.undirected") == [["Y", "L"]])
     web.click(".selection [data-key=directed]")
+    web.until(lambda: ("Y", "L") in edges(web))
     web.click(".selection [data-key=delete]")
     web.until(lambda: ("Y", "L") not in edges(web))
+    assert web.doc("editor.doc.bidirected") == web.doc("editor.doc.undirected") == []
 
 
 def test_cycle_is_named_and_undone_by_one_click(web):
@@ -203,6 +223,7 @@ def test_adjustment_set_is_used_and_given_back(web):
     web.until(lambda: any(one.text == "Choose for me" for one in web.find(".row button")))
     next(one for one in web.find(".row button") if one.text == "Choose for me").click()
     web.until(lambda: web.doc("editor.doc.adjusted") == [])
+    web.until(lambda: web.text(".statement") == "Ŷ ⊥ {A, L} | {Z}")  # chosen anew, and the same
 
 
 def test_outline_edits_everything_with_ordinary_controls(web):
@@ -224,6 +245,8 @@ def test_outline_edits_everything_with_ordinary_controls(web):
     web.until(lambda: web.doc("editor.doc.nodes") == ["Y"])
     web.find("#cw-tab-outline")[0].send_keys("\ue012")
     web.wait("#cw-panel-verdict")
+    assert web.doc("editor.doc.outcomes") == ["Y"]
+    assert web.doc("editor.doc.exposures") == []
 
 
 def test_zoom_layout_and_themes(web):
@@ -284,6 +307,8 @@ def test_unreadable_text_is_answered_in_the_window(web):
     opened_text(web, "dag { A -> ")
     web.until(lambda: "line" in web.text("dialog .problem"))
     web.keys("\ue00c")
+    web.until(lambda: not web.find("dialog[open]"))
+    assert web.doc("editor.doc.nodes") == [], "the drawing is as it was"
 
 
 def test_copy_download_and_share(web):

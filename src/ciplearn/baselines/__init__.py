@@ -2,8 +2,7 @@
 
 from ciplearn.baselines.augmentation import Augmented, CausallyAugmented
 from ciplearn.baselines.cf2 import CF2
-from ciplearn.baselines.invariant_directions import InvariantDirections
-from ciplearn.baselines.leaving_out import CF1, NaivePredictor
+from ciplearn.baselines.leaving_out import CF1, InvariantDirections, NaivePredictor
 from ciplearn.baselines.pscf import PSCF
 from ciplearn.baselines.straight_line import StraightLine
 from ciplearn.baselines.veitch import Veitch

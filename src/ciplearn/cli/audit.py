@@ -18,9 +18,9 @@ from ciplearn.cli.output import printable, say, say_json
 
 if TYPE_CHECKING:
     from ciplearn.causal import CausalGraph
-    from ciplearn.cli.any_model import Foreign
     from ciplearn.cli.audited import Audited
     from ciplearn.cli.model_folder import AnyTable, ModelFolder
+    from ciplearn.evaluation.any_model import Foreign
     from ciplearn.report import Report
 
 
@@ -297,8 +297,8 @@ def audit(
 
 def _foreign(asked: AuditCall, predictor: str | None, onnx: Path | None, predictions: Path | None) -> Foreign | None:
     """The model that was named instead of that of the folder."""
-    from ciplearn.cli.any_model import from_module, from_onnx
     from ciplearn.cli.imagine import from_predictions
+    from ciplearn.evaluation.any_model import from_module, from_onnx
 
     if predictor is not None:
         return from_module(predictor)

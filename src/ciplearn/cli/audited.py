@@ -16,7 +16,6 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.cli.any_model import Foreign, Numbers, Probabilities
 from ciplearn.cli.audit import Effort
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder
 from ciplearn.cli.output import note, progress
@@ -26,6 +25,7 @@ from ciplearn.doubt import how_wrong
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE
 from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
+from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from ciplearn.cli.any_model import Foreign
+    from ciplearn.evaluation.any_model import Foreign
 
 # Names of columns: of the rows that are written, and of the predictions that come back.
 _ID, _ANSWER, _PROBABILITY = "id", "prediction", "probability["
@@ -75,7 +75,7 @@ def imagine(
     from dataclasses import replace
 
     from ciplearn._core.files import whole_file
-    from ciplearn.cli.any_model import Foreign
+    from ciplearn.evaluation.any_model import Foreign
 
     asked = AuditCall.of(call.params)
     options.keep_inputs(out, *asked.files)
@@ -128,7 +128,7 @@ def from_predictions(path: Path, inputs: Sequence[str] | None) -> Foreign:
     import pandas as pd
 
     from ciplearn._core.columns import text_as_numbers
-    from ciplearn.cli.any_model import Foreign
+    from ciplearn.evaluation.any_model import Foreign
     from ciplearn.sources.table_file import TableFile
 
     with TableFile(path).opened(labels=[_ID]) as opened:

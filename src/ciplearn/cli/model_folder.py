@@ -17,12 +17,12 @@ from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import finish_folder, read_listed
 from ciplearn.cli.training_table import TASKS, as_target
-from ciplearn.estimators import load_model, save_model
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import LINE
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.routes import Comparison
+from ciplearn.saving import load_model, save_model
 from ciplearn.sources import TableFiles
 from ciplearn.sources.rows_drawn import RowsDrawn
 from ciplearn.sources.table_file import READING, TableFile, in_kinds

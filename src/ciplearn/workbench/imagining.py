@@ -13,8 +13,8 @@ import torch
 
 from ciplearn._core.columns import holds_numbers, task_of
 from ciplearn._core.errors import InputError
-from ciplearn.estimators import load_model
 from ciplearn.evaluation import variance_of_counterfactuals
+from ciplearn.saving import load_model
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.measures import Array, answers

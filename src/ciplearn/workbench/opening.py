@@ -58,7 +58,7 @@ def opened(
 
 def _of_model(folder: Path) -> tuple[Document, list[dict[str, object]]]:
     """Return the drawing of a model folder, and its models: the one it holds and those that were tried."""
-    from ciplearn.estimators import load_model
+    from ciplearn.saving import load_model
 
     saved = load_model(folder)
     if saved.graph is None or saved.verdict_ is None:

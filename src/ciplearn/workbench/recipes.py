@@ -122,8 +122,7 @@ def script(document: Document, recipe: Recipe, stop: Mapping[str, Any], epochs: 
 
 import pandas as pd
 
-from ciplearn import CausalGraph, {kind}, audit, fit_scm
-from ciplearn.estimators import save_model
+from ciplearn import CausalGraph, {kind}, audit, fit_scm, save_model
 
 graph = CausalGraph.from_dagitty({document.graph.to_dagitty()!r})
 columns = {columns!r}

@@ -29,8 +29,8 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn._core.files import write_text
 from ciplearn._core.wording import as_list
 from ciplearn.cli.training_table import held_out_rows
-from ciplearn.estimators import load_model, save_model
 from ciplearn.report import Report
+from ciplearn.saving import load_model, save_model
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.measures import Judge

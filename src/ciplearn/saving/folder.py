@@ -32,12 +32,12 @@ from ciplearn._core.files import checksum, finish_folder, listed_folder, read_li
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
-from ciplearn.estimators.kept_models import read_models, write_models
-from ciplearn.estimators.model_card import card
 from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, Perceptron, Ramps, network_of
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.learning.settings import chosen_device
+from ciplearn.saving.card import card
+from ciplearn.saving.kept_models import read_models, write_models
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 2

@@ -10,7 +10,7 @@ from torch import nn
 from ciplearn import HSCIC, Categorical, CIPClassifier, CIPRegressor, GammaSearch, Gaussian, Product
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import CF1
-from ciplearn.estimators import load_model, save_model
+from ciplearn.saving import load_model, save_model
 from tests.estimators.test_training import mixed_table
 
 

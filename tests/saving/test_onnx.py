@@ -3,7 +3,8 @@ import pytest
 
 from ciplearn import CIPClassifier, CIPRegressor
 from ciplearn._core.errors import MissingDependencyError
-from ciplearn.estimators import export_onnx, onnx_export
+from ciplearn.saving import export_onnx
+from ciplearn.saving import onnx as onnx_export
 from tests.estimators.test_training import mixed_table
 
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")

@@ -8,7 +8,7 @@ import pytest
 
 from ciplearn import CIPRegressor, datasets, fit_scm
 from ciplearn._core.errors import InputError
-from ciplearn.estimators import load_model, save_model
+from ciplearn.saving import load_model, save_model
 from ciplearn.scm import EstimatedModel
 
 
