@@ -105,7 +105,7 @@ def test_columns_that_the_graph_does_not_know_are_ignored(rows):
     ("change", "message"),
     [
         ({"scm": "graph"}, "scm must be a StructuralCausalModel or a CausalGraph"),
-        ({"rows": [1, 2]}, "data must be a pandas DataFrame"),
+        ({"rows": [1, 2]}, "table must be a pandas DataFrame"),
         ({"model": 3}, "must have predict"),
     ],
 )

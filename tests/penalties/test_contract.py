@@ -191,7 +191,7 @@ def test_constant_prediction_has_the_floor_as_value_and_no_gradient(case):
 def test_centring_removes_the_floor_and_is_c_q_c(case, exact_rows):
     _, right, given = case.data()
     plain = case.build(exact_rows=exact_rows).prepare(right, given)
-    centred = case.build(exact_rows=exact_rows, center=True).prepare(right, given)
+    centred = case.build(exact_rows=exact_rows, centre=True).prepare(right, given)
     n = plain.n_rows
     projection = torch.eye(n, dtype=torch.float64) - 1 / n
     torch.testing.assert_close(centred.matrix(), projection @ plain.matrix() @ projection, atol=1e-15, rtol=1e-9)

@@ -77,7 +77,7 @@ def test_batch_of_all_rows_in_another_order_equals_the_whole():
 
 @pytest.mark.parametrize("exact_rows", [None, 0])
 def test_moving_an_operator_changes_only_its_precision(exact_rows):
-    operator = HSCIC(exact_rows=exact_rows, center=True).prepare(R, S)
+    operator = HSCIC(exact_rows=exact_rows, centre=True).prepare(R, S)
     single = operator.to(dtype=torch.float32)
     assert single.matrix().dtype == torch.float32
     assert single.setting == operator.setting
@@ -112,7 +112,7 @@ def test_function_of_the_condition_is_not_punished_by_the_residual_form():
     right = given + 0.3 * torch.randn(n, 1, generator=generator, dtype=torch.float64)
     invariant = torch.sin(6 * given)
     shares = {}
-    for penalty in (HSCIC(kernel=Gaussian(0.3), center=True), ResidualHSCIC(kernel=Gaussian(0.3), center=True)):
+    for penalty in (HSCIC(kernel=Gaussian(0.3), centre=True), ResidualHSCIC(kernel=Gaussian(0.3), centre=True)):
         operator = penalty.prepare(right, given)
         shares[type(penalty).__name__] = (operator(invariant) / operator(right)).item()
     assert shares["ResidualHSCIC"] < 0.5 * shares["HSCIC"]

@@ -43,7 +43,7 @@ def value_and_gradient(call, y_hat):
 CRITERIA = {
     "residual": (ResidualHSCIC(kernel=Gaussian(0.5)), 1),
     "residual, many columns": (ResidualHSCIC(kernel=Gaussian(0.5), ridge=1e-3), 6),
-    "centred": (ResidualHSCIC(kernel=Gaussian(0.5), center=True), 1),
+    "centred": (ResidualHSCIC(kernel=Gaussian(0.5), centre=True), 1),
     "circe": (CIRCE(kernel=Gaussian(0.5)), 1),
     "hscic": (HSCIC(kernel=Gaussian(0.5), ridge=1e-3), 1),
     "hsic": (HSIC(kernel=Gaussian(0.5)), 1),

@@ -160,7 +160,7 @@ def small(**columns):
         ("A -> Y", small().rename(columns={"A": "a"}), None, "lacks the column 'A', on which Y depends; add it"),
         ("A -> Y", pd.concat([small(), small()], axis=1), None, "two columns named 'A'"),
         ("A -> Y", small(Y=np.nan), None, "'Y' holds NaN"),
-        ("A -> Y", small().head(5), None, "df has 5 rows"),
+        ("A -> Y", small().head(5), None, "table has 5 rows"),
         ("A -> Y", small(Y="same"), None, "'Y' holds 1 distinct labels"),
         ("A -> Y", small(), {"B": AdditiveNoise()}, "'B', which is not in the graph"),
         ("A -> Y", small(), {"Y": Multinomial()}, "Y holds numbers"),
@@ -168,7 +168,7 @@ def small(**columns):
         ("A -> Y", small(), {"A": AdditiveNoise()}, "A has no parents"),
         ("A -> Y", small(), {"Y": VariationalLatent()}, "Y is observed"),
         ("A -> Y", small(), {"Y": AdditiveNoise("no")}, "regressor must have fit"),
-        ("A -> Y", small().to_numpy(), None, "df must be a pandas DataFrame"),
+        ("A -> Y", small().to_numpy(), None, "table must be a pandas DataFrame"),
     ],
 )
 def test_a_model_that_cannot_be_fitted_says_why(graph, df, mechanisms, message):

@@ -229,7 +229,7 @@ validation_fraction, patience, device, verbose, random_state
             weight_decay=self.weight_decay,
             schedule=self.schedule,
         )
-        return NetworkSettings(self.hidden, training, chosen_device(self.device), progress=bool(self.verbose))
+        return NetworkSettings(self.hidden, training, chosen_device(self.device), verbose=bool(self.verbose))
 
     def _seed(self) -> int:
         return as_seed(self.random_state)

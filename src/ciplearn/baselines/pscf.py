@@ -151,7 +151,7 @@ class PSCF(Baseline):
         node.draws = torch.Generator(device).manual_seed(settings.seed)
         trained = TrainingRows(inputs=(given, value), target=value, right=right).to(device)
         operator = penalty.prepare(trained.right)
-        train(node, trained, NegativeEvidence(), settings, operator, progress=bool(self.verbose))
+        train(node, trained, NegativeEvidence(), settings, operator, verbose=bool(self.verbose))
         node.draws = None
         return node.double()
 

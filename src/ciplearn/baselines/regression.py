@@ -60,7 +60,7 @@ class NetworkSettings:
     hidden: Sequence[int]
     training: TrainingSettings
     device: torch.device
-    progress: bool = False
+    verbose: bool = False
 
     def regression(self, inputs: Tensor, target: Tensor, *, is_category: bool, seed: int) -> NetworkRegression:
         """Train a network: squared error for a number, cross-entropy for a category."""
@@ -73,7 +73,7 @@ class NetworkSettings:
         sizes = inputs.shape[1], self.hidden, target.shape[1]
         module = Perceptron(*sizes, centre, spread, generator, Ramps.of(inputs)).to(self.device)
         rows = TrainingRows(inputs=(inputs,), target=learnt).to(self.device)
-        trained = train(module, rows, objective, settings, progress=self.progress).module
+        trained = train(module, rows, objective, settings, verbose=self.verbose).module
         return NetworkRegression(trained.double(), objective)
 
 

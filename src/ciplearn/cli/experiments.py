@@ -31,7 +31,7 @@ def demo(
     from ciplearn.experiments.demo import run_demo
 
     quiet = as_json or not sys.stderr.isatty()
-    found = run_demo(out, say=(lambda text: None) if as_json else say, progress=not quiet)
+    found = run_demo(out, say=(lambda text: None) if as_json else say, verbose=not quiet)
     if as_json:
         answer = {
             "frontier": found.frontier.summary().to_dict(orient="records"),
@@ -114,11 +114,11 @@ def reproduce(
         else:
             say(f"Written: {target}, {count} results")
         return
-    progress = not as_json and sys.stderr.isatty()
+    verbose = not as_json and sys.stderr.isatty()
     options = {} if data is None else {"data": str(data)}
     results = []
     for study in find(what):
-        result = run(study, preset, out, seed=seed, device=device, jobs=jobs, progress=progress, options=options)
+        result = run(study, preset, out, seed=seed, device=device, n_jobs=jobs, verbose=verbose, options=options)
         results.append(result)
         if not as_json:
             _tell(result, out / study.name)

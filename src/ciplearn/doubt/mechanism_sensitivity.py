@@ -97,7 +97,9 @@ def mechanism_sensitivity(
     True
     """
     if not isinstance(scm, EstimatedModel):
-        raise InputTypeError(f"scm must be a model of fit_scm, got {type(scm).__name__}; a known one has no rivals.")
+        raise InputTypeError(
+            f"scm must be a model of fit_scm, got {type(scm).__name__}; nothing is open in a known one."
+        )
     seed = as_seed(random_state)
     variants = [("", "as chosen", scm)]
     for node in scm.graph.topological_order():

@@ -43,7 +43,7 @@ def frontier(
     file: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     engine: Engine | None = None,
-    progress: bool = False,
+    verbose: bool = False,
 ) -> Frontier:
     """Train ``model`` at each gamma with each seed and measure it on held-out rows.
 
@@ -69,7 +69,7 @@ def frontier(
         and seeds are trained together as one stacked network, on shared batches.
     engine : Engine, optional
         Who trains instead: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per gamma and seed.
-    progress : bool
+    verbose : bool
         Show a progress bar.
 
     Examples
@@ -106,8 +106,8 @@ def frontier(
     missing = [pair for pair in wanted if pair not in done]
     jobs: Iterable[Point] = ()
     if missing:
-        jobs = _points(Prepared.of(model, X, y), missing, test, dict(measures or {}), n_jobs, engine, progress)
-    for point in tqdm(jobs, total=len(missing), disable=not progress, unit="fit"):
+        jobs = _points(Prepared.of(model, X, y), missing, test, dict(measures or {}), n_jobs, engine, verbose)
+    for point in tqdm(jobs, total=len(missing), disable=not verbose, unit="fit"):
         done[point.gamma, point.seed] = point
         if file is not None:
             append_points(file, [point], list(point.measures), digest)
@@ -148,13 +148,13 @@ def _points(
     measures: dict[str, Any],
     n_jobs: int | None,
     engine: Engine | None,
-    progress: bool,
+    verbose: bool,
 ) -> Iterable[Point]:
     judge = prepared.judge(*test)
     if engine is not None:
         return engine.each(partial(_train_pair, prepared, test, judge, measures), pairs)
     if prepared.can_stack and prepared.rows.device.type == "cuda":
-        fitted = prepared.stacked(pairs, verbose=progress)
+        fitted = prepared.stacked(pairs, verbose=verbose)
         return (
             Point(gamma, seed, _measured(one, test, judge, measures))
             for (gamma, seed), one in zip(pairs, fitted, strict=True)

@@ -194,7 +194,7 @@ class Prepared:
             fitted[0]._objective(),
             replace(settings[0], gamma_scale=self.gamma_scale),
             self.invariance,
-            progress=verbose,
+            verbose=verbose,
         )
         for one, own, module, loss in zip(fitted, settings, trained.modules, trained.losses, strict=True):
             one.module_, one.n_iter_ = module, one.epochs

@@ -135,7 +135,7 @@ _SCORE_NAMES = {"mse": "mean squared error", "r2": "R²", "accuracy": "accuracy"
 def audit(
     model: Any,
     scm: StructuralCausalModel | CausalGraph,
-    data: pd.DataFrame,
+    table: pd.DataFrame,
     outcome: str | None = None,
     protected: Names | None = None,
     *,
@@ -160,7 +160,7 @@ def audit(
         Anything with ``predict_proba`` or ``predict``, or a function of a frame; it never sees the outcome.
     scm : StructuralCausalModel or CausalGraph
         With a graph alone, a model is estimated from the data by `fit_scm`, and the result says so.
-    data : DataFrame
+    table : DataFrame
         Rows that the predictor was not trained on, outcome included; columns that the graph does not know are ignored.
     outcome, protected, context, adjustment
         Roles, as in `CausalGraph.criterion`. By default those the model was trained with, if it knows them for this
@@ -184,8 +184,8 @@ def audit(
     (True, True)
     """
     generator = as_generator(random_state)
-    if not isinstance(data, pd.DataFrame):
-        raise InputTypeError(f"data must be a pandas DataFrame, got {type(data).__name__}; pass the table.")
+    if not isinstance(table, pd.DataFrame):
+        raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the table.")
     if not isinstance(scm, StructuralCausalModel | CausalGraph):
         raise InputTypeError(
             f"scm must be a StructuralCausalModel or a CausalGraph, got {type(scm).__name__}; pass one of them."
@@ -196,10 +196,10 @@ def audit(
         verdict = verdict_on(model, graph, roles)
     elif any(role is not None for role in roles.values()):
         raise InputError("Both a verdict and roles were given; pass the verdict, or roles to judge anew.")
-    if verdict.outcome not in data.columns:
-        raise InputError(f"data lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
-    known = _model(scm, data, generator)
-    table, ignored = known_columns(known, data)
+    if verdict.outcome not in table.columns:
+        raise InputError(f"table lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
+    known = _model(scm, table, generator)
+    table, ignored = known_columns(known, table)
     columns = [column for column in table.columns if column != verdict.outcome]
     predictor = Predictor.of(model, columns, inputs, method, ignored)
     shown = predictor.inputs
@@ -233,17 +233,17 @@ def audit(
         scores=predictive_scores(predictor, answers, table[verdict.outcome]),
         verdict=verdict,
         scm=known,
-        n_rows=len(data),
+        n_rows=len(table),
         inputs=shown,
         method=predictor.method,
         bounds=_bounds(predictor, known, table, verdict, generator),
     )
 
 
-def _model(scm: Any, data: pd.DataFrame, generator: np.random.Generator) -> StructuralCausalModel:
+def _model(scm: Any, table: pd.DataFrame, generator: np.random.Generator) -> StructuralCausalModel:
     if isinstance(scm, StructuralCausalModel):
         return scm
-    return fit_scm(scm, sample_with_every_label(data, _MODEL_ROWS, generator), random_state=generator)
+    return fit_scm(scm, sample_with_every_label(table, _MODEL_ROWS, generator), random_state=generator)
 
 
 def _known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
@@ -306,5 +306,5 @@ def _hscic(sides: Sides) -> float:
     kernel = left.kernel.resolve(left.rows)
     if given is None:
         return float(HSIC(kernel=kernel, right_kernel=right.kernel)(left.rows, right.rows))
-    penalty = HSCIC(kernel=kernel, right_kernel=right.kernel, given_kernel=given.kernel, center=True)
+    penalty = HSCIC(kernel=kernel, right_kernel=right.kernel, given_kernel=given.kernel, centre=True)
     return float(penalty(left.rows, right.rows, given.rows))

@@ -93,7 +93,7 @@ def run_demo(
     rows: int = 4000,
     epochs: int = 60,
     say: Callable[[str], None] = lambda text: None,
-    progress: bool = False,
+    verbose: bool = False,
 ) -> Demo:
     """Run the demo and write its report, its picture, its table and the graph.
 
@@ -105,7 +105,7 @@ def run_demo(
         Rows of the table and epochs of each training.
     say : callable
         Takes what a person should read as it happens.
-    progress : bool
+    verbose : bool
         Show progress bars.
     """
     make_folder(folder)
@@ -124,11 +124,11 @@ def run_demo(
         SEEDS,
         test=(case.validation[_INPUTS], case.validation["Y"]),
         measures={"vcf": case.vcf},
-        progress=progress,
+        verbose=verbose,
     )
     chosen = _chosen(measured)
     say("Training the baselines, and measuring the chosen model against the known causal model.")
-    baselines = case.baselines({name: kind(**settings, random_state=0) for name, kind in _BASELINES.items()}, progress)
+    baselines = case.baselines({name: kind(**settings, random_state=0) for name, kind in _BASELINES.items()}, verbose)
     model, free = (
         CIPRegressor(**settings, gamma=gamma, random_state=SEEDS[0]).fit(case.train[_INPUTS], case.train["Y"])
         for gamma in (chosen, 0.0)
@@ -172,9 +172,9 @@ class _Case:
     def vcf(self, model: Any) -> float:
         return float(self._spread(model).value)
 
-    def baselines(self, models: dict[str, Any], progress: bool) -> dict[str, tuple[float, float]]:
+    def baselines(self, models: dict[str, Any], verbose: bool) -> dict[str, tuple[float, float]]:
         """Train baselines on the same rows and judge them on the same rows: VCF and error."""
-        for model in tqdm(models.values(), disable=not progress, unit="baseline"):
+        for model in tqdm(models.values(), disable=not verbose, unit="baseline"):
             model.fit(self.train[_INPUTS], self.train["Y"])
         spreads = self._spread(models)
         truth = self.validation["Y"]

@@ -56,7 +56,7 @@ class DatasetRows:
 
     @classmethod
     def of(
-        cls, dataset: Dataset[Any], device: str | torch.device = "cpu", *, workers: int = 0, progress: bool = False
+        cls, dataset: Dataset[Any], device: str | torch.device = "cpu", *, workers: int = 0, verbose: bool = False
     ) -> Self:
         """Take a dataset of (inputs, target), (inputs, target, right) or (inputs, target, right, given).
 
@@ -71,7 +71,7 @@ class DatasetRows:
             Where batches go.
         workers : int
             Processes that read ahead.
-        progress : bool
+        verbose : bool
             Show a bar for the pass.
         """
         n, place = checked_length(dataset), chosen_device(device)
@@ -81,7 +81,7 @@ class DatasetRows:
         loader = DataLoader(
             _Part(dataset, slice(1, None)), _ROWS_READ_AT_ONCE, num_workers=workers, generator=torch.Generator()
         )
-        bar = tqdm(loader, total=-(-n // _ROWS_READ_AT_ONCE), disable=not progress)
+        bar = tqdm(loader, total=-(-n // _ROWS_READ_AT_ONCE), disable=not verbose)
         try:
             target, *others = (torch.cat(parts) for parts in zip(*map(list, bar), strict=True))
         except InputError:

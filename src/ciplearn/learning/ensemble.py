@@ -43,7 +43,7 @@ def train_stacked(
     settings: TrainingSettings,
     penalty: Operator | Invariance | None,
     *,
-    progress: bool = False,
+    verbose: bool = False,
 ) -> StackedFit:
     """Train modules of one architecture together, each with its own gamma, all on the same batches.
 
@@ -57,7 +57,7 @@ def train_stacked(
         As in `train`; no checkpoints, no patience and no mixed precision.
     penalty : Operator, Invariance or None
         Prepared on the rows.
-    progress : bool
+    verbose : bool
     """
     if len(modules) != len(gammas) or not modules:
         raise InputError(
@@ -66,7 +66,7 @@ def train_stacked(
     draws = any(may_draw(module) for module in modules)
     with torch_seeded(settings.seed, rows.device) if draws else nullcontext():
         stack = _Stack(modules, gammas, rows, objective, settings, as_invariance(penalty))
-        for epoch in tqdm(range(settings.epochs), disable=not progress, unit="epoch"):
+        for epoch in tqdm(range(settings.epochs), disable=not verbose, unit="epoch"):
             set_rate(stack.optimiser, settings.rate_in(epoch))
             stack.one_epoch()
         return stack.unstacked()

@@ -84,7 +84,7 @@ def train(
     validation: Validation | None = None,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    verbose: bool = False,
     workers: Workers = ALONE,
 ) -> Fit:
     """Train ``module`` in place.
@@ -109,7 +109,7 @@ def train(
     checkpoint : path, optional
         Where to write unfinished work; training that finds its own file there goes on from it and ends with the same
         weights.
-    progress : bool
+    verbose : bool
         Show a bar with loss, penalty and gamma.
     workers : Workers
         Who trains this network together, each on its own rows of every batch: all call this function alike, and all
@@ -146,7 +146,7 @@ def train(
         state = workers.agreed(None if keeper is None else keeper.load())
         if state is not None:
             run.load_state(state)
-        shown = progress and first
+        shown = verbose and first
         with tqdm(total=settings.epochs, initial=run.epoch, disable=not shown, unit="epoch") as bar:
             while run.epoch < settings.epochs and not run.is_stale:
                 last = run.one_epoch()

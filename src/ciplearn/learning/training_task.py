@@ -26,7 +26,7 @@ class TrainingTask:
     invariance: Invariance | None
     validation: Validation | None
     checkpoint: str | os.PathLike[str] | None
-    progress: bool
+    verbose: bool
 
     def __call__(self, workers: Workers) -> Fit:
         """Train together with others."""
@@ -38,6 +38,6 @@ class TrainingTask:
             self.invariance,
             self.validation,
             checkpoint=self.checkpoint,
-            progress=self.progress,
+            verbose=self.verbose,
             workers=workers,
         )

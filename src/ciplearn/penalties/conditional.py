@@ -40,7 +40,7 @@ class ConditionalPenalty(Penalty, ABC):
     ridge : float or "loo"
         λ; ``"loo"`` chooses it by leave-one-out error, and with it the length scale of ``given_kernel`` if that is
         ``"median"``.
-    center : bool
+    centre : bool
         Use C Q C with C = I − 11ᵀ/n instead of Q. Ridge weights do not sum to one, so a constant prediction has the
         penalty 1ᵀQ1 > 0; centring removes that floor and leaves the population value alone.
     exact_rows : int or None
@@ -58,7 +58,7 @@ class ConditionalPenalty(Penalty, ABC):
     right_kernel: Kernel = DEFAULT_KERNEL
     given_kernel: Kernel = DEFAULT_KERNEL
     ridge: float | str = "loo"
-    center: bool = False
+    centre: bool = False
     exact_rows: int | None = EXACT_ROWS
     features: FeatureMap = DEFAULT_FEATURES
     rank: int = DEFAULT_RANK
@@ -92,7 +92,7 @@ class ConditionalPenalty(Penalty, ABC):
             regression = problem.regression()
             row_map, error = self._approximation(regression)
             storage, problem = stored(rows, row_map), regression.problem
-        if self.center:
+        if self.centre:
             storage = storage.centred()
         return Operator(self.kernel, storage, problem.setting, exact, error)
 
@@ -100,7 +100,7 @@ class ConditionalPenalty(Penalty, ABC):
         problem = RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
         regression = problem.regression()
         row_map, error = self._approximation(regression)
-        if self.center:
+        if self.centre:
             row_map = CentredFactor(row_map, rows.summed(FactorMean(row_map)).to(rows.dtype))
         return row_map, regression.problem.setting, error
 

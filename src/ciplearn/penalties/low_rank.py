@@ -146,7 +146,7 @@ def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k
     own = factor_of(right, given)
     if not isinstance(own, Factor):
         raise InputError(
-            "Rows of a product of two factors cannot be centred as they come; pass center=False, or prepare in memory."
+            "Rows of a product of two factors cannot be centred as they come; pass centre=False, or prepare in memory."
         )
     return own.factor
 

@@ -37,7 +37,7 @@ _ROWS_OF_A_MODEL = 10_000
 _FAR_BEYOND = 3.0
 
 # Models with another mechanism, where data cannot tell which is right.
-_MOST_RIVALS = 2
+_MOST_TIES = 2
 
 _RESTS_ON = {
     INDEPENDENCE: "the graph alone",
@@ -146,7 +146,7 @@ class Candidates:
         if judge is None:
             return OnOtherRows(self.answers, spread, None)
         table = self._table(self.judging)
-        for number, model in enumerate([judge, *judge.rivals(self._nodes_that_matter())[:_MOST_RIVALS]]):
+        for number, model in enumerate([judge, *judge.ties(self._nodes_that_matter())[:_MOST_TIES]]):
             found = variance_of_counterfactuals(
                 self.models,
                 model,
@@ -210,17 +210,17 @@ class Candidates:
             return
         matters = self._nodes_that_matter()
         open_about = [fit for fit in scm.report.nodes if fit.node in matters and fit.ambiguity]
-        beyond = [fit for fit in open_about if fit.rival is None]
+        beyond = [fit for fit in open_about if fit.tie is None]
         if beyond:
             self.refused[COUNTERFACTUAL] = f"The counterfactual route is not offered: {beyond[0].ambiguity}"
             return
-        rivals = scm.rivals(matters)[:_MOST_RIVALS]
-        if rivals:
+        ties = scm.ties(matters)[:_MOST_TIES]
+        if ties:
             self.notes.append(
                 f"{open_about[0].ambiguity} The counterfactual route is trained and judged against the worst of both."
             )
         self.notes += [finding.sentence for finding in scm.misfits if finding.node in matters]
-        settings: dict[str, Any] = {"counterfactuals": [scm, *rivals] if rivals else scm}
+        settings: dict[str, Any] = {"counterfactuals": [scm, *ties] if ties else scm}
         self._along_gammas("counterfactual", COUNTERFACTUAL, self._prepared(self.rows, **settings), settings)
 
     def _baselines(self) -> None:

@@ -51,7 +51,7 @@ def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generato
     """Choose a mechanism on held-out rows, judge it on them, and fit it to all rows."""
     train, held_out = split(sample, generator)
     choice = choose(recipes, train, held_out, generator)
-    unclear, rival = ambiguity(choice, held_out, generator)
+    unclear, tie = ambiguity(choice, held_out, generator)
     mechanism = choice.chosen.recipe.fit(sample, generator)
     reference = marginal_losses(held_out, train.target)
     best = min(choice.candidates, key=lambda candidate: candidate.losses.mean())
@@ -71,7 +71,7 @@ def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generato
         tried,
         _misfit(sample.node, choice.chosen.recipe.label, choice.test, distance),
         unclear,
-        rival,
+        tie,
     )
     return NodeEstimate(mechanism, fit, choice)
 

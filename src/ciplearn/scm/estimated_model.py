@@ -85,12 +85,12 @@ class EstimatedModel(StructuralCausalModel):
             return {}
         return {other.recipe.label: self.replaced({node: other.mechanism}) for other in self.choices[node].equals}
 
-    def rivals(self, nodes: Iterable[str]) -> tuple[Self, ...]:
+    def ties(self, nodes: Iterable[str]) -> tuple[Self, ...]:
         """Return this model with the mechanism, of one of some nodes each, that fits as well and imagines other values.
 
         What holds under this model and under all of them does not hang on what the data leave open about these nodes.
         """
-        open_about = {fit.node: fit.rival for fit in self.report.nodes if fit.rival is not None}
+        open_about = {fit.node: fit.tie for fit in self.report.nodes if fit.tie is not None}
         return tuple(self.variants(node)[open_about[node]] for node in nodes if node in open_about)
 
     def replaced(self, mechanisms: Mapping[str, Mechanism]) -> Self:

@@ -34,7 +34,7 @@ _LARGEST = 1e150
 
 def fit_scm(
     graph: CausalGraph,
-    df: pd.DataFrame,
+    table: pd.DataFrame,
     mechanisms: Mapping[str, Any] | None = None,
     random_state: RandomState = 0,
     *,
@@ -53,7 +53,7 @@ def fit_scm(
         Its observed nodes are columns of the table. A latent root with one child is that child's noise. Nodes that
         bidirected edges join are drawn together as observed where none of them has a cause in the graph; else they
         share one latent node, which like a latent root with several children gets a law by `VariationalLatent`.
-    df : DataFrame
+    table : DataFrame
         Columns of category, text or bool dtype hold labels, all others numbers; ``A[0]``, ``A[1]``, ... are a vector.
         Columns that the graph does not know are not used. A row counts for the nodes that have all their values in it.
     mechanisms : mapping from node to recipe or list of recipes, optional
@@ -94,22 +94,22 @@ def fit_scm(
         raise InputTypeError(f"like must be a model of fit_scm, got {type(like).__name__}; leave it out.")
     asked = dict(mechanisms or {})
     plan = plan_latents(graph, asked)
-    kinds = _kinds(df, plan.graph)
-    table = _Table.read(df, plan, kinds)
+    kinds = _kinds(table, plan.graph)
+    read = _Table.read(table, plan, kinds)
     recipes = _Recipes.of(plan, kinds, asked)
     memory: Memory = {} if like is None else like.memory
-    estimates = _estimate(plan, table, recipes, as_seed(random_state), memory)
+    estimates = _estimate(plan, read, recipes, as_seed(random_state), memory)
     for latent, recipe in recipes.latent.items():
         kinds[latent] = recipe.kind
     fits = tuple(fit for node in plan.graph.observed if (fit := estimates[node].fit) is not None)
-    notes = (*notes_on_latents(plan.absorbed, plan.learned, plan.together), *table.notes())
+    notes = (*notes_on_latents(plan.absorbed, plan.learned, plan.together), *read.notes())
     return EstimatedModel(
         plan.graph,
         {node: estimate.mechanism for node, estimate in estimates.items()},
         kinds,
-        FitReport(fits, table.n, notes),
+        FitReport(fits, read.n, notes),
         choices={node: estimate.choice for node, estimate in estimates.items() if estimate.choice is not None},
-        joint_noise=tuple(table.together(nodes) for nodes in plan.together),
+        joint_noise=tuple(read.together(nodes) for nodes in plan.together),
         memory=memory,
     )
 
@@ -153,21 +153,21 @@ class _Table:
     digests: dict[str, bytes]
 
     @classmethod
-    def read(cls, df: pd.DataFrame, plan: LatentPlan, kinds: dict[str, Kind]) -> _Table:
-        present = present_nodes(df, plan.graph, kinds, "df")
+    def read(cls, table: pd.DataFrame, plan: LatentPlan, kinds: dict[str, Kind]) -> _Table:
+        present = present_nodes(table, plan.graph, kinds, "table")
         missing = [node for node in plan.graph.observed if node not in present]
         if missing:
-            raise InputError(f"df lacks the column {missing[0]!r}; add it, or declare {missing[0]} latent.")
-        if len(df) < _MIN_ROWS:
-            raise InputError(f"df has {len(df)} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")
+            raise InputError(f"table lacks the column {missing[0]!r}; add it, or declare {missing[0]} latent.")
+        if len(table) < _MIN_ROWS:
+            raise InputError(f"table has {len(table)} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")
         values, there, digests = {}, {}, {}
         for node in present:
-            columns = df[list(kinds[node].columns(node))]
+            columns = table[list(kinds[node].columns(node))]
             there[node] = columns.notna().all(axis=1).to_numpy()
             if there[node].sum() < _MIN_ROWS:
                 raise InputError(
-                    f"Column {columns.columns[0]!r} holds NaN in {int((~there[node]).sum())} of {len(df)} rows, which "
-                    f"leaves fewer than {_MIN_ROWS}; drop the column, or impute it."
+                    f"Column {columns.columns[0]!r} holds NaN in {int((~there[node]).sum())} of {len(table)} rows, "
+                    f"which leaves fewer than {_MIN_ROWS}; drop the column, or impute it."
                 )
             # Gaps hold a value that is there, and no sample takes them.
             whole = columns if there[node].all() else columns.ffill().bfill()
@@ -229,22 +229,22 @@ def _digest(values: Array, there: Array, kind: Kind, node: str) -> bytes:
     return summary.digest()
 
 
-def _kinds(df: Any, graph: CausalGraph) -> dict[str, Kind]:
-    if not isinstance(df, pd.DataFrame):
-        raise InputTypeError(f"df must be a pandas DataFrame, got {type(df).__name__}; pass the table.")
+def _kinds(table: Any, graph: CausalGraph) -> dict[str, Kind]:
+    if not isinstance(table, pd.DataFrame):
+        raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the table.")
     kinds: dict[str, Kind] = {}
     for node in graph.observed:
-        if node in df.columns:
-            kinds[node] = _column_kind(df[node], node)
+        if node in table.columns:
+            kinds[node] = _column_kind(table[node], node)
         else:
-            size = sum(f"{node}[{place}]" in df.columns for place in range(len(df.columns)))
+            size = sum(f"{node}[{place}]" in table.columns for place in range(len(table.columns)))
             kinds[node] = Vector(size) if size else Scalar()
     return kinds
 
 
 def _column_kind(column: Any, node: str) -> Kind:
     if isinstance(column, pd.DataFrame):
-        raise InputError(f"df has two columns named {node!r}; drop or rename one of them.")
+        raise InputError(f"table has two columns named {node!r}; drop or rename one of them.")
     if holds_numbers(column):
         if (largest := as_numbers(column).abs().max()) > _LARGEST:
             raise InputError(f"Column {node!r} holds {largest:g}, whose square overflows; rescale it.")

@@ -76,15 +76,15 @@ def train(problem: Problem, training: Training, generator: Generator) -> nn.Modu
     rows = problem.tensors()
     n = rows[0].shape[0]
     whole = _joined(networks)
-    optimizer = torch.optim.Adam([whole], lr=training.learning_rate)
+    optimiser = torch.optim.Adam([whole], lr=training.learning_rate)
     for epoch in range(training.epochs):
         order = torch.randperm(n, generator=draws)
         # One gather per epoch: batches are views of the shuffled rows.
         for batch in zip(*(part[order].split(training.batch_size) for part in rows), strict=True):
             loss = problem.loss(networks, list(batch), draws)
-            optimizer.zero_grad(set_to_none=False)
+            optimiser.zero_grad(set_to_none=False)
             loss.backward()
-            optimizer.step()
+            optimiser.step()
         if not torch.isfinite(loss):
             raise NumericalError(
                 f"Training diverged: the loss is {float(loss):.3g} after epoch {epoch + 1}; lower the learning rate "

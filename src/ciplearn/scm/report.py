@@ -71,7 +71,7 @@ class NodeFit:
         All mechanisms that were tried, from simple to flexible, the chosen one among them.
     misfit, ambiguity : str or None
         What is wrong, and what data leave open, in a sentence each.
-    rival : str or None
+    tie : str or None
         Where data leave it open: the mechanism that predicts as well and imagines other values, see `variants` of the
         model. None where the noise itself is open.
     """
@@ -85,7 +85,7 @@ class NodeFit:
     alternatives: tuple[Alternative, ...] = ()
     misfit: str | None = None
     ambiguity: str | None = None
-    rival: str | None = None
+    tie: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as JSON-ready data; NaN as None."""

@@ -28,7 +28,7 @@ def main() -> None:
     for name in asked.names:
         for study in find(name):
             options = {} if asked.data is None else {"data": asked.data}
-            how = {"seed": asked.seed, "device": asked.device, "jobs": asked.jobs, "options": options}
+            how = {"seed": asked.seed, "device": asked.device, "n_jobs": asked.jobs, "options": options}
             measure(study, asked.preset, asked.out, **how)
             sys.stdout.write(f"Measured: {asked.out / study.name}\n")
             sys.stdout.flush()

@@ -179,7 +179,7 @@ class Trial:
 
     def _stacked(self, method: str, pairs: Sequence[tuple[float, int]]) -> list[Any]:
         # One stack also on a CPU: steps of networks this small are mostly overhead, which they share.
-        fitted = self._prepared(method).stacked(pairs, verbose=self.conditions.progress)
+        fitted = self._prepared(method).stacked(pairs, verbose=self.conditions.verbose)
         for one in fitted:
             # Processes ask them next, and what lies on a device cannot travel.
             one.module_ = one.module_.cpu()

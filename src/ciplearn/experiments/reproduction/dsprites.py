@@ -108,7 +108,7 @@ def _all_seeds(settings: ImageSettings, conditions: Conditions) -> tuple[pd.Data
     jobs = Parallel(n_jobs=min(conditions.jobs, _AT_ONCE), return_as="generator")(
         delayed(one_seed)(settings, conditions.seed, seed, conditions.device, data) for seed in missing
     )
-    bar = tqdm(zip(missing, jobs, strict=True), total=len(missing), disable=not conditions.progress, unit="seed")
+    bar = tqdm(zip(missing, jobs, strict=True), total=len(missing), disable=not conditions.verbose, unit="seed")
     for seed, found in bar:
         for path, table in zip(files[seed], found, strict=True):
             write(path, table.to_csv(index=False))

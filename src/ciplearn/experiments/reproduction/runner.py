@@ -37,8 +37,8 @@ def reproduce(
     *,
     seed: int = 0,
     device: str = "auto",
-    jobs: int = 1,
-    progress: bool = False,
+    n_jobs: int = 1,
+    verbose: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Measure a study, judge it and return what is in its ``result.json``.
@@ -54,9 +54,9 @@ def reproduce(
     seed : int
     device : str
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    jobs : int
+    n_jobs : int
         Processes on a CPU.
-    progress : bool
+    verbose : bool
     options : mapping, optional
         For one study alone; see `Conditions`.
     """
@@ -64,7 +64,7 @@ def reproduce(
     done = _read(out / study.name / _RESULT)
     if done is not None and done.get("fingerprint") == key:
         return done
-    measure(study, preset, out, seed=seed, device=device, jobs=jobs, progress=progress, options=options)
+    measure(study, preset, out, seed=seed, device=device, n_jobs=n_jobs, verbose=verbose, options=options)
     return judge(study, out)
 
 
@@ -75,8 +75,8 @@ def measure(
     *,
     seed: int = 0,
     device: str = "auto",
-    jobs: int = 1,
-    progress: bool = False,
+    n_jobs: int = 1,
+    verbose: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> None:
     """Write the tables of a study and ``measured.json``, which says how they came about; see `reproduce`."""
@@ -89,7 +89,7 @@ def measure(
     if kind == "cpu":
         # Processes do the work there; two threads on two busy cores are many times slower than one.
         torch.set_num_threads(1)
-    conditions = Conditions(seed, kind, _work_folder(out), jobs, progress, dict(options or {}))
+    conditions = Conditions(seed, kind, _work_folder(out), n_jobs, verbose, dict(options or {}))
     start = time.perf_counter()
     tables = study.measure(settings, conditions)
     took = round(time.perf_counter() - start, 1)

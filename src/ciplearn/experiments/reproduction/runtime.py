@@ -81,7 +81,7 @@ class LiteralHSCIC(HSCIC):
 
 def measure(settings: RuntimeSettings, conditions: Conditions) -> dict[str, pd.DataFrame]:
     """Time epochs, then the figure."""
-    with tqdm(total=7, disable=not conditions.progress, unit="measurement") as bar:
+    with tqdm(total=7, disable=not conditions.verbose, unit="measurement") as bar:
         epochs = _epochs(settings, conditions, bar)
         figure = _whole_figure(settings, conditions, bar)
     return {"epochs": epochs, "figure": figure}

@@ -92,9 +92,9 @@ class Conditions:
         ``"cpu"`` or ``"cuda"``.
     cache : Path
         Folder of unfinished and shared computations.
-    jobs : int
+    n_jobs : int
         Processes on a CPU.
-    progress : bool
+    verbose : bool
         Whether a person watches.
     options : mapping
         What was passed on the command line for one study alone, such as the path of a data file.
@@ -105,8 +105,8 @@ class Conditions:
     seed: int
     device: str
     cache: Path
-    jobs: int = 1
-    progress: bool = False
+    n_jobs: int = 1
+    verbose: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     reused: set[str] = field(default_factory=set)
 

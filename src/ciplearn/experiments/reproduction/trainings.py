@@ -66,8 +66,8 @@ def frontiers(
             test=(case.test[case.inputs], case.test[OUTCOME]),
             measures={"hscic": judge.hscic, "vcf": judge.vcf},
             file=conditions.file(f"{name}-{method.split()[-1]}", (name, method, key, str(statement))),
-            n_jobs=conditions.jobs,
-            progress=conditions.progress,
+            n_jobs=conditions.n_jobs,
+            verbose=conditions.verbose,
         )
         tables.append(found.table.rename(columns={"loss": "mse", "score": "r2"}).assign(method=method))
     return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
@@ -118,11 +118,11 @@ def begin_fits(
     done = {(name, point.seed): point for name, file in files.items() for point in read_points(file)}
     missing = [(baseline, seed) for baseline in baselines for seed in seed_list if (baseline.name, seed) not in done]
     beside_gpu = conditions.device == "cuda"
-    running = _started(missing, max(1, conditions.jobs - 1)) if beside_gpu else None
+    running = _started(missing, max(1, conditions.n_jobs - 1)) if beside_gpu else None
 
     def finish() -> dict[str, pd.DataFrame]:
-        jobs = running or _started(missing, conditions.jobs)
-        for name, point in tqdm(jobs, total=len(missing), disable=not conditions.progress, unit="fit"):
+        jobs = running or _started(missing, conditions.n_jobs)
+        for name, point in tqdm(jobs, total=len(missing), disable=not conditions.verbose, unit="fit"):
             done[name, point.seed] = point
             append_points(files[name], [point], _MEASURES)
         return {
