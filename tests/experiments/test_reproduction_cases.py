@@ -194,7 +194,7 @@ def test_processes_begin_at_once_beside_a_gpu_only(case, tmp_path, monkeypatch, 
     baseline = trainings.BaselineTraining(
         "baseline", "key", case, judge, lambda seed: CIPRegressor(inputs=["Z"], epochs=1)
     )
-    finish = trainings.begin_fits([baseline], [3], Conditions(seed=0, device=device, cache=tmp_path, jobs=4))
+    finish = trainings.begin_fits([baseline], [3], Conditions(seed=0, device=device, cache=tmp_path, n_jobs=4))
     assert len(started) == began
     assert finish()["baseline"]["seed"].tolist() == [3]
     assert started == ([3] if device == "cuda" else [4])

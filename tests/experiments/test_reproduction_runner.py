@@ -90,7 +90,7 @@ def test_result_says_that_its_time_is_not_the_whole_time(study, counter, tmp_pat
 
 
 def test_everything_is_written_and_says_what_it_is(study, tmp_path):
-    result = reproduce(study, "quick", tmp_path, seed=4, device="cpu", jobs=2)
+    result = reproduce(study, "quick", tmp_path, seed=4, device="cpu", n_jobs=2)
     folder = tmp_path / "toy"
     assert json.loads((folder / "result.json").read_text()) == result
     written = {"measured.json", "result.json", "result.md", "figure.png", "numbers.csv"}

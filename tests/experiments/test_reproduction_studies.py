@@ -72,7 +72,7 @@ def test_page_holds_all_of_them(out):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("name", ["fig2-left", "fig2-right", "fig3", "runtime", "veitch", "heuristics"])
 def test_study_runs_on_a_device(name, tmp_path):
-    result = reproduce(small(name), "quick", tmp_path, device="cuda", jobs=2)
+    result = reproduce(small(name), "quick", tmp_path, device="cuda", n_jobs=2)
     assert result["claims"]
 
 

@@ -229,7 +229,7 @@ class Trial:
             delayed(_chosen)(self._estimator(INDEPENDENCE), _sample(self.split.train, own.auto_rows, seed), seed),
             *(delayed(_fit)(name, own.training, one, self.split.train) for name in BASELINES for one in self.seeds),
         ]
-        made: Iterable[Any] = Parallel(n_jobs=self.conditions.jobs, return_as="generator")(tasks)
+        made: Iterable[Any] = Parallel(n_jobs=self.conditions.n_jobs, return_as="generator")(tasks)
         return made
 
     def _measured(self, names: list[dict[str, Any]], models: list[Any]) -> pd.DataFrame:
@@ -246,7 +246,7 @@ class Trial:
             inputs=inputs,
             n_draws=own.draws,
             rate=float((self.split.train[OUTCOME] == positive).mean()),
-            n_jobs=self.conditions.jobs,
+            n_jobs=self.conditions.n_jobs,
         )
         rows = []
         for name, model, vcf in zip(names, models, found.values(), strict=True):

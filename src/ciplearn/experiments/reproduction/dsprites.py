@@ -105,7 +105,7 @@ def _all_seeds(settings: ImageSettings, conditions: Conditions) -> tuple[pd.Data
     files = {seed: [conditions.file(f"{name}-{seed}", (settings, seed, data)) for name in names] for seed in seeds}
     missing = [seed for seed, paths in files.items() if not all(path.exists() for path in paths)]
     # Also on one device: a network this small leaves most of it idle.
-    jobs = Parallel(n_jobs=min(conditions.jobs, _AT_ONCE), return_as="generator")(
+    jobs = Parallel(n_jobs=min(conditions.n_jobs, _AT_ONCE), return_as="generator")(
         delayed(one_seed)(settings, conditions.seed, seed, conditions.device, data) for seed in missing
     )
     bar = tqdm(zip(missing, jobs, strict=True), total=len(missing), disable=not conditions.verbose, unit="seed")

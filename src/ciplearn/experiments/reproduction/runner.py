@@ -101,7 +101,7 @@ def measure(
         "seed": seed,
         "seconds": took,
         "reused": sorted(conditions.reused),
-        "device": torch.cuda.get_device_name() if kind == "cuda" else f"CPU, {jobs} processes",
+        "device": torch.cuda.get_device_name() if kind == "cuda" else f"CPU, {n_jobs} processes",
         "settings": asdict(settings),
         "versions": _versions(),
         "fingerprint": fingerprints.of_result(*run),
