@@ -23,6 +23,7 @@ def ground(tmp_path, place, model):
     table.drop(columns="hours").to_csv(tmp_path / "less.csv", index=False)
     table.assign(hours="many").to_csv(tmp_path / "text.csv", index=False)
     table.head(0).to_csv(tmp_path / "header.csv", index=False)
+    table.to_csv(tmp_path / "nameless.csv", index=False, header=False)
     table.assign(income=">50K").to_csv(tmp_path / "constant.csv", index=False)
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)) * 40)
@@ -49,6 +50,7 @@ MISTAKES = {
     "ragged rows": ([*FIT[:1], "ragged.csv", *FIT[2:]], "no regular table"),
     "duplicate columns": ([*FIT[:1], "twice.csv", *FIT[2:]], "several columns named 'job'"),
     "column of the graph missing": ([*FIT[:1], "less.csv", *FIT[2:]], "node 'hours'"),
+    "table without a line of names": ([*FIT[:1], "nameless.csv", *FIT[2:]], "give them with --columns"),
     "constant outcome": ([*FIT[:1], "constant.csv", *FIT[2:]], "the same value in all rows"),
     "wrong protected column": ([*FIT, "--protected=sxe"], "did you mean 'sex'?"),
     "wrong graph": ([*FIT[:3], "sex -> ", *FIT[4:]], "line 1"),

@@ -243,6 +243,11 @@ def _outcome(request: FitRequest) -> str:
 def nodes_in(request: FitRequest, names: Sequence[str]) -> list[str]:
     """Return the columns of a table that are nodes of the graph; the others do not matter."""
     present = set(names)
+    if present.isdisjoint(request.graph.observed):
+        raise InputError(
+            f"No node of the graph is a column of the table, whose first line reads {shortened(list(names))}; where "
+            "that line holds no names, give them with --columns NAME,NAME,..."
+        )
     for node in request.graph.observed:
         if node not in present:
             hint = nearest(node, tuple(present), "columns").rstrip("?.")
