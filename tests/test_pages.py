@@ -7,17 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from ciplearn.cli.app import _run
 from tests.datasets.adult_sample import write_files
+from tests.pages import PAGES, ROOT, blocks, python_on
+from tests.test_page_commands import OTHERS, STORY
 
-ROOT = Path(__file__).parent.parent
-FOLDERS = [ROOT / "docs" / name for name in ("guide", "theory")]
-PAGES = [page for folder in (ROOT, ROOT / "docs", *FOLDERS) for page in sorted(folder.glob("*.md"))]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the documentation is not beside the tests")
-
-
-def python_on(page):
-    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
 def anchors(page):
@@ -105,18 +99,27 @@ RUN_HERE = {
     "docs/theory/vcf.md": "0.05",
     "docs/theory/identification.md": "lies in [0.5, 0.75]. Sharp",
 }
-# Pages whose blocks run with checks of their own.
-RUN_ELSEWHERE = {
-    "README.md": "test_pages.py",
-    "docs/adult.md": "test_pages.py",
-    "docs/baselines.md": "baselines/test_baselines_page.py",
-    "docs/counterfactuals.md": "evaluation/test_counterfactuals_page.py",
-    "docs/doubt.md": "test_pages.py",
-    "docs/graphs.md": "test_pages.py",
-    "docs/images.md": "datasets/dsprites/test_images_page.py",
-    "docs/routes.md": "routes/test_routes_page.py",
-    "docs/training.md": "test_pages.py",
-    "docs/workbench.md": "workbench/test_widget.py",
+# Who runs the blocks of one language on a page: all of them, in the order in which they stand.
+RUN_BY = {
+    "python": {
+        **dict.fromkeys(RUN_HERE, "test_pages.py"),
+        "README.md": "test_pages.py",
+        "docs/adult.md": "test_pages.py",
+        "docs/baselines.md": "baselines/test_baselines_page.py",
+        "docs/counterfactuals.md": "evaluation/test_counterfactuals_page.py",
+        "docs/doubt.md": "test_pages.py",
+        "docs/graphs.md": "test_pages.py",
+        "docs/images.md": "datasets/dsprites/test_images_page.py",
+        "docs/routes.md": "routes/test_routes_page.py",
+        "docs/training.md": "test_pages.py",
+        "docs/workbench.md": "workbench/test_widget.py",
+    },
+    "shell": {
+        **dict.fromkeys((*STORY, *OTHERS, "CONTRIBUTING.md"), "test_page_commands.py"),
+        "docs/workbench.md": "workbench/test_command.py",
+    },
+    "yaml": {"docs/command-line.md": "test_page_commands.py"},
+    "text": {"docs/start.md": "test_shown_figures.py", "docs/adult.md": "test_shown_figures.py"},
 }
 
 
@@ -134,32 +137,16 @@ def test_page_on_adult_reads_the_data(tmp_path, monkeypatch):
     assert "income" in names["adult"].train
 
 
-def test_blocks_of_every_page_run_somewhere():
-    with_code = {str(page.relative_to(ROOT)) for page in PAGES if python_on(page)}
-    assert with_code == {*RUN_HERE, *RUN_ELSEWHERE}
-    for page, test in RUN_ELSEWHERE.items():
-        assert Path(page).name in (ROOT / "tests" / test).read_text()
+def test_every_block_of_every_page_is_run_by_a_test():
+    standing = {(block.language, block.page) for page in PAGES for block in blocks(page)}
+    assert standing == {(language, page) for language, pages in RUN_BY.items() for page in pages}
+    for test, page in {(test, page) for pages in RUN_BY.values() for page, test in pages.items()}:
+        assert Path(page).name in (ROOT / "tests" / test).read_text(encoding="utf-8"), f"{test} does not name {page}"
 
 
-def test_commands_of_the_start_page_lead_to_a_report(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
-    (table,) = python_on("docs/start.md")
-    exec(table.replace("sample(2000", "sample(300"), {})
-    (graph,) = re.findall(r":caption: graph.txt\n\n(.*?)```", text, re.DOTALL)
-    Path("graph.txt").write_text(graph)
-    commands = re.findall(r"^ciplearn (.*)$", text, re.MULTILINE)
-    assert [command.split()[0] for command in commands] == ["check", "fit", "predict", "audit"]
-    for command in commands:
-        quick = ["--preset", "quick"] if command.startswith(("fit", "audit")) else []
-        assert _run([*command.split(), *quick]) == 0, command
-    assert "<html" in Path("report.html").read_text(encoding="utf-8")
-    assert len(Path("predictions.csv").read_text().splitlines()) == 301
-    assert "unconstrained" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
+    page = ROOT / page
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'src="([^"]+)"', text)
     broken = []
@@ -176,7 +163,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_references_are_those_of_the_code_and_the_pages():
-    files = [*(ROOT / "src").rglob("*.py"), *PAGES]
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / page for page in PAGES)]
     sources = "".join(path.read_text(encoding="utf-8") for path in files if path.name != "references.md")
     citations = re.findall(r"\[((?:[a-z]+[12]\d{3}(?:, )?)+)\]", sources)
     page = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
@@ -195,5 +182,5 @@ def test_every_page_is_reached_from_the_first():
         for block in re.findall(r"```\{toctree\}\n(.*?)```", (docs / f"{page}.md").read_text(), re.DOTALL):
             entries = [line.strip() for line in block.splitlines() if line.strip() and not line.startswith(":")]
             waiting += [re.sub(r".*<(.*)>", r"\1", entry) for entry in entries]
-    written = {str(page.relative_to(docs).with_suffix("")) for page in PAGES if docs in page.parents}
+    written = {page.removeprefix("docs/").removesuffix(".md") for page in PAGES if page.startswith("docs/")}
     assert reached == written

@@ -1,12 +1,9 @@
-import re
-from pathlib import Path
-
-PAGE = Path(__file__).parents[2] / "docs" / "counterfactuals.md"
+from tests.pages import python_on
 
 
 def test_the_code_on_the_page_runs_and_says_what_it_claims(capsys):
     names: dict[str, object] = {}
-    exec("\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)), names)
+    exec("\n".join(python_on("docs/counterfactuals.md")), names)
     printed = capsys.readouterr().out
     assert "VCF =" in printed
     assert "Model-based: estimated from 1000 rows." in printed

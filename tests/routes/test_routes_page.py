@@ -1,17 +1,16 @@
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "routes.md"
+from tests.pages import ROOT, python_on
+
+PAGE = ROOT / "docs" / "routes.md"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside the tests")
 
 
 def test_the_code_on_the_page_runs_and_says_what_it_claims(capsys):
     text = PAGE.read_text(encoding="utf-8")
     names = {}
-    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), names)
+    exec("\n".join(python_on("docs/routes.md")), names)
     printed = capsys.readouterr().out
     table = names["found"].table.set_index("name")
     assert names["found"].chosen == "counterfactual, gamma 10"

@@ -9,6 +9,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.pages import commands_on
 from tests.workbench.browser import served
 
 pytestmark = pytest.mark.usefixtures("page")
@@ -47,6 +48,17 @@ def test_table_and_graph_of_the_command_line_are_on_the_page(tmp_path):
         found = hello(address)
     assert found["table"] == {"name": "people.csv"}
     assert found["document"]["graph"]["directed"] == [["A", "Y"]]
+
+
+def test_command_of_the_page_about_the_workbench_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("sex,income\nf,2\nm,4\n")
+    (tmp_path / "graph.txt").write_text("sex -> income")
+    ((_, _, *words),) = (call for call in commands_on("docs/workbench.md") if call[:2] == ["ciplearn", "workbench"])
+    with served(tmp_path / "work", *words) as (_, address):
+        found = hello(address)
+    assert found["table"] == {"name": "people.csv"}
+    assert found["document"]["graph"]["directed"] == [["sex", "income"]]
 
 
 def test_mistakes_get_one_line(tmp_path):

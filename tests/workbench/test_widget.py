@@ -1,11 +1,9 @@
 """The page in a notebook: state in step with Python."""
 
 import json
-import re
 import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -16,6 +14,7 @@ from ciplearn import CausalGraph
 from ciplearn._core.errors import InputTypeError
 from ciplearn.workbench import Workbench
 from ciplearn.workbench.document import Document
+from tests.pages import python_on
 from tests.workbench.browser import browsing, needs_browser
 
 GRAPH = CausalGraph.from_dagitty("dag { Z -> {A L Y} A [exposure] Y [outcome] A -> L -> Y A -> Y }")
@@ -30,8 +29,7 @@ def sent(page, monkeypatch):
 
 
 def test_blocks_of_the_page_about_the_workbench_run(sent):
-    page = Path(__file__).parents[2] / "docs" / "workbench.md"
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = python_on("docs/workbench.md")
     names = {}
     exec(block, names)
     assert names["w"].graph.to_edges() == "A -> Y, S -> A, S -> Y"

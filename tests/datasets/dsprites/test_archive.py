@@ -8,27 +8,12 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.datasets import dsprites
-
-SHAPE = (dsprites.N_IMAGES, 64, 64)
-
-
-def header(array_shape, dtype, target):
-    np.lib.format.write_array_header_1_0(
-        target, {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": array_shape}
-    )
+from tests.datasets.dsprites.stand_in import SHAPE, header, write_original
 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """A file that says to be whole and ends after its second block: whoever reads no farther cannot tell."""
-    path = tmp_path_factory.mktemp("dsprites") / "original.npz"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-        with file.open("imgs.npy", "w") as member:
-            header(SHAPE, np.uint8, member)
-            member.write(dsprites.render(dsprites.latents_of(np.arange(2 * 4096))).tobytes())
-        with file.open("metadata.npy", "w") as member:
-            np.lib.format.write_array(member, np.array({"title": "dSprites"}, dtype=object), allow_pickle=True)
-    return path
+    return write_original(tmp_path_factory.mktemp("dsprites") / "original.npz")
 
 
 def test_pictures_come_in_the_order_they_were_asked_for(original):

@@ -1,12 +1,21 @@
 import re
-from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "images.md"
+from ciplearn.datasets import dsprites
+from tests.datasets.dsprites.stand_in import write_original
+from tests.pages import python_on
 
 
-def test_the_code_on_the_page_runs(capsys):
+def test_the_code_on_the_page_runs(capsys, tmp_path, monkeypatch):
+    rendered, read, *rest = python_on("docs/images.md")
     names: dict[str, object] = {}
-    exec("\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)), names)
+    exec("\n".join([rendered, *rest]), names)
+
+    # Of the original's 737 280 pictures the file that stands in for it holds the first.
+    monkeypatch.chdir(tmp_path)
+    write_original(re.search(r'Archive\("(.*)"\)', read)[1])
+    here = {"dsprites": dsprites, "latents": dsprites.latents_of([0, 7])}
+    exec(read, here)
+    assert here["archive"].images(here["latents"]).shape == (2, 64, 64)
     assert "VCF =" in capsys.readouterr().out
     assert names["pictures"].shape == (2, 64, 64)
     assert str(names["model"].independence_) == "Ŷ ⊥ {color, orientation, scale, x_pos} | {shape, y_pos}"
