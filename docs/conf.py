@@ -3,6 +3,7 @@
 import os
 
 import torch
+from docutils import nodes
 from sphinx_gallery.sorting import FileNameSortKey
 
 import ciplearn
@@ -91,6 +92,19 @@ def _skip_what_others_wrote(app, what, name, member, skip, options):
     return True if isinstance(module, str) and not module.startswith("ciplearn") else None
 
 
+def _list_external_links(app, env):
+    """Write which addresses of other sites stand on which pages: ``external-links.txt`` beside the pages."""
+    found = {}
+    for page in sorted(env.found_docs):
+        for link in env.get_doctree(page).findall(nodes.reference):
+            if link.get("refuri", "").startswith("http"):
+                found.setdefault(link["refuri"], set()).add(page)
+    lines = [f"{address}  {' '.join(sorted(pages))}\n" for address, pages in sorted(found.items())]
+    app.outdir.mkdir(parents=True, exist_ok=True)
+    (app.outdir / "external-links.txt").write_text("".join(lines), encoding="utf-8")
+
+
 def setup(app):
     """Tell Sphinx of the above."""
     app.connect("autodoc-skip-member", _skip_what_others_wrote)
+    app.connect("env-check-consistency", _list_external_links)
