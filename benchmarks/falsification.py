@@ -86,9 +86,12 @@ def main():
     parser.add_argument("--graphs", type=int, default=30, help="per kind of data")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--only", choices=["level", "power"])
     options = parser.parse_args()
     with Parallel(n_jobs=options.jobs) as parallel:
         for what, rows, leave_out in (("level", 500, False), ("power", 1000, True)):
+            if options.only not in (None, what):
+                continue
             for kind in options.kinds:
                 found = parallel(delayed(judged)(seed, kind, rows, leave_out) for seed in range(options.graphs))
                 decided = [answer for answer in found if answer is not None]

@@ -2,7 +2,8 @@
 
 Routes: the straight line between CF1 and the unconstrained predictor; the independence route and the counterfactual
 route (on rows imagined by a model that was estimated from the training rows), each with and without the invariant path;
-and `auto`, the route that is best under a second model, estimated on rows that training never saw.
+and `auto`, the route that is best under a second model, estimated on rows that training never saw. Where data cannot
+tell mechanisms apart, the counterfactual route is trained and judged against the worst of them, as `ciplearn fit` does.
 
 Run: python benchmarks/frontier_quality.py [--seeds 5] [--epochs 100] [--jobs 2] [--plain] [--only "linear,wavy"]; a
 CUDA device is used where there is one.
@@ -58,9 +59,18 @@ class Case:
         self.worlds = self.imagined(self.scm, test.drop(columns="Y").head(points), interventions)
         # Half of the test rows estimate the model that judges, the other half is judged.
         half = len(test) // 2
-        judge = fit_scm(self.graph, test.iloc[:half], random_state=1)
-        self.judging = self.imagined(judge, test.drop(columns="Y").iloc[half : half + points], interventions)
-        self.estimated = fit_scm(self.graph, train, random_state=0)
+        judged = test.drop(columns="Y").iloc[half : half + points]
+        judges, self.is_open = self.models(test.iloc[:half], random_state=1)
+        self.judging = [self.imagined(judge, judged, interventions) for judge in judges]
+        self.estimated, is_open = self.models(train, random_state=0)
+        self.is_open |= is_open
+
+    def models(self, rows, random_state):
+        """The estimated model, with those that data cannot tell from it; whether they leave more than that open."""
+        scm = fit_scm(self.graph, rows, random_state=random_state)
+        matters = [node for node in self.graph.descendants("A") if node in self.X.columns and node != "A"]
+        is_open = any(fit.ambiguity and fit.tie is None for fit in scm.report.nodes if fit.node in matters)
+        return [scm, *scm.ties(matters)[:2]], is_open
 
     def imagined(self, scm, rows, interventions):
         """The rows in each of several worlds, one world after the other."""
@@ -77,13 +87,17 @@ class Case:
         count, table = worlds
         return float(answer(table).reshape(count, -1).var(axis=0).mean())
 
+    def judged(self, answer):
+        """VCF under the worst of the models that judge."""
+        return max(self.vcf(answer, worlds) for worlds in self.judging)
+
     def answer(self, model):
         """Predictions as numbers."""
         return (lambda table: model.predict_proba(table)[:, 1]) if self.labels else model.predict
 
     def measures(self, answer):
-        """Loss, true VCF and VCF under the model that judges."""
-        return self.loss(answer(self.test)), self.vcf(answer, self.worlds), self.vcf(answer, self.judging)
+        """Loss, true VCF and VCF under the models that judge."""
+        return self.loss(answer(self.test)), self.vcf(answer, self.worlds), self.judged(answer)
 
     def loss(self, answers):
         """Squared error, or log loss."""
@@ -98,10 +112,7 @@ def measured(case, models):
     """Loss, true VCF and judged VCF of models, mean over seeds: one row per gamma."""
     rows = []
     for (gamma, _), model in models.items():
-        answer = case.answer(model)
-        rows.append(
-            (gamma, case.loss(answer(case.test)), case.vcf(answer, case.worlds), case.vcf(answer, case.judging))
-        )
+        rows.append((gamma, *case.measures(case.answer(model))))
     return pd.DataFrame(rows, columns=["gamma", "loss", "vcf", "judged"]).groupby("gamma").mean().reset_index()
 
 
@@ -146,18 +157,16 @@ def study(name, process, options):
         for share in (1.0, 0.3, *SHARES, 0.001):
             s = share**0.5
             mixed = lambda table, s=s, f=free, g=strict: g(table) + s * (f(table) - g(table))  # noqa: E731
-            lines.append(
-                (share, case.loss(mixed(case.test)), case.vcf(mixed, case.worlds), case.vcf(mixed, case.judging))
-            )
+            lines.append((share, *case.measures(mixed)))
     line = pd.DataFrame(lines, columns=["gamma", "loss", "vcf", "judged"]).groupby("gamma").mean().reset_index()
     curves["line"] = line.sort_values("gamma", ascending=False, ignore_index=True)
     cf1 = float(np.mean(reference))
-    row = {"process": name, "cf1": cf1, "misfits": ", ".join(map(str, getattr(case.estimated, "misfits", ()) or ()))}
+    row = {"process": name, "cf1": cf1, "open": case.is_open, "models": len(case.estimated)}
     for share in SHARES:
         found = {label: at_share(c["loss"], c["vcf"], share) / cf1 for label, c in curves.items()}
         judged = {label: at_share(c["loss"], c["judged"], share) for label, c in curves.items()}
-        if case.estimated.ambiguities:
-            # As `compare_routes` does: a model that data cannot tell from another one is not trained with.
+        if case.is_open:
+            # As `compare_routes` does: where data leave the noise itself open, no model is trained with.
             judged = {label: value for label, value in judged.items() if "counterfactual" not in label}
         best = min(judged, key=lambda label: judged[label] if np.isfinite(judged[label]) else np.inf)
         row |= {f"{label} {share:.0%}": value for label, value in found.items()}
