@@ -1,7 +1,7 @@
 """How often a tolerance is exceeded on fresh rows, over tables drawn from several processes.
 
 A search with a tolerance of 10 % of what is explained chooses a gamma; the model it trains and an unconstrained one are
-then compared on 20 000 fresh rows. Stated: at most one table in five loses more.
+then compared on 20 000 fresh rows. Stated: at most one table in ten loses more.
 
 Run: python benchmarks/tolerance.py [--tables 100] [--rows 500] [--epochs 60] [--jobs 2]
 """

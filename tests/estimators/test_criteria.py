@@ -46,10 +46,12 @@ def test_the_bound_and_not_the_estimate_keeps_to_the_tolerance():
     # A model that loses just the tolerance on average is refused: on fresh rows it would lose more every other time.
     worse = free.losses() + 0.1 * Allowance("loss", 0.1, free).explained * (1 + 2 * DRAW.normal(size=100))
     answers = truth + np.sqrt(np.clip(worse, 0, None))
-    allowance = Allowance("loss", 0.1, free)
-    lost, bound = allowance.lost(Judged(truth, answers, np.zeros(())))
-    error = (np.square(answers - truth) - free.losses()).std(ddof=1) / 10
-    assert bound == pytest.approx(lost + 0.84 * error)
+    model, allowance = Judged(truth, answers, np.zeros(())), Allowance("loss", 0.1, free)
+    lost = loss(model) - loss(free)
+    beyond = model.losses() - free.losses() - 0.1 * (np.square(truth) - free.losses())
+    assert allowance.excess(model) == pytest.approx(beyond.mean())
+    assert allowance.bound(model) == pytest.approx(beyond.mean() + 1.28 * beyond.std(ddof=1) / 10)
     exact = Allowance("loss", lost / allowance.explained, free)
-    assert not exact.allows(Judged(truth, answers, np.zeros(())))
-    assert Allowance("loss", 1.01 * bound / allowance.explained, free).allows(Judged(truth, answers, np.zeros(())))
+    assert exact.excess(model) == pytest.approx(0, abs=1e-12)
+    assert not exact.allows(model)
+    assert Allowance("loss", 3 * lost / allowance.explained, free).allows(model)

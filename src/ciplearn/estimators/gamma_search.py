@@ -261,12 +261,11 @@ class _Trials:
                 f"0. Add inputs that tell the outcome, or rows.",
             )
 
-        def lost(gamma: float) -> float:
+        def excess(gamma: float) -> float:
             self.measured(gamma)
-            return allowance.lost(self.judged[gamma])[1]
+            return allowance.bound(self.judged[gamma])
 
-        bound = tolerance * allowance.explained
-        return largest_allowed_gamma(lost, lambda value: value <= bound, search.low, search.high, search.max_trials)
+        return largest_allowed_gamma(excess, lambda value: value <= 0, search.low, search.high, search.max_trials)
 
     def within_bound(self) -> ChosenGamma:
         """Bisect for the smallest gamma whose penalty meets a bound."""

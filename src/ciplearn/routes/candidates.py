@@ -182,8 +182,7 @@ class Candidates:
         for place, gamma in enumerate(sorted(self.asked.gammas)):
             named = f"{name}, gamma {gamma:g}"
             self._add(named, kind, prepared.trained(gamma), gamma=gamma, settings=settings)
-            lost, _ = allowance.lost(self.answers[named])
-            if lost > allowance.tolerance * max(allowance.explained, 0.0):
+            if allowance.excess(self.answers[named]) > 0:
                 self.asked.bar.update(len(self.asked.gammas) - place - 1)
                 return
 
