@@ -68,7 +68,6 @@ def test_an_audit_of_a_pattern_judges_rows_that_training_never_saw(files, model,
 
 REFUSED = {
     "no match": ("*.parquet", [], "No file matches"),
-    "another route": ("*.csv", ["--route", "counterfactual"], "imagines rows in memory"),
     "workers without engine": ("*.csv", ["--workers", "2"], "--workers is for --engine ray"),
     "unknown engine": ("*.csv", ["--engine", "spark"], "--engine must be one of ray"),
 }
@@ -81,6 +80,19 @@ def test_what_does_not_fit_is_said_in_one_line(files, tmp_path, capsys, name):
     assert _run(arguments) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("route", ["line", "counterfactual"])
+def test_every_route_is_taken_on_all_rows(files, tmp_path, capsys, route):
+    out = tmp_path / "model"
+    arguments = ["fit", str(files / "rows"), *described(files), "--out", str(out), "--route", route, "--epochs", "4"]
+    assert _run([*arguments, "--tolerance", "0.9", "--json"]) == 0
+    said = capsys.readouterr()
+    folder, chosen = ModelFolder.read(out), json.loads(said.out)["comparison"]["chosen"]
+    assert chosen.startswith(route)
+    assert folder.model.route_ == route
+    assert f"training on {ROWS} rows" in said.err
+    assert folder.model.predict_proba(people(5)).shape == (5, 2)
 
 
 def test_a_file_that_spoils_a_column_is_named(files, tmp_path, capsys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 # Numbers whose keys are looked at together.
-_BLOCK = 1 << 22
+_BLOCK = 1 << 18
 
 
 def keys(numbers: np.ndarray, seed: int) -> np.ndarray:

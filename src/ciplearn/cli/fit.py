@@ -155,7 +155,7 @@ def fit(
     """
     from ciplearn._core.files import check_folder, listed_folder
     from ciplearn.cli.model_folder import write_folder
-    from ciplearn.cli.streamed_fit import as_stream, only_route, sampled_table, train_on_all_rows
+    from ciplearn.cli.streamed_fit import as_stream, sampled_table, train_streamed
     from ciplearn.cli.training import Plan, estimator, refuse_before_training, train
     from ciplearn.cli.training_table import FitRequest, TrainingTable
     from ciplearn.sources.table_file import TableFile
@@ -188,7 +188,7 @@ def fit(
     stream = as_stream(source, engine)
     work = options.engine(engine, workers, address, scratch)
     if stream is not None:
-        rows, route = sampled_table(stream, request, work), only_route(route)
+        rows = sampled_table(stream, request, work)
     elif isinstance(source, TableFile):
         with source.kept_from_pipe() as kept:
             rows = TrainingTable.read(kept, request)
@@ -221,9 +221,10 @@ def fit(
         return
     settings = _settings(call, rows, plan)
     with listed_folder(out, overwrite=overwrite) as fresh:
-        trained = train(model, rows, plan)
-        if stream is not None:
-            trained = train_on_all_rows(trained, model, rows, stream, work, epochs)
+        if stream is None:
+            trained = train(model, rows, plan)
+        else:
+            trained = train_streamed(model, rows, plan, stream, work, epochs)
         training = {
             "task": rows.task,
             "outcome": rows.outcome,

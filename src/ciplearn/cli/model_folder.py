@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,11 +21,13 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import LINE
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
-from ciplearn.routes import Comparison
 from ciplearn.saving import load_model, save_model
 from ciplearn.sources import TableFiles
 from ciplearn.sources.rows_drawn import RowsDrawn
 from ciplearn.sources.table_file import READING, TableFile, in_kinds
+
+if TYPE_CHECKING:
+    from ciplearn.routes import Comparison
 
 _MODEL, _TRAINING, _HELD_OUT = "model.json", "training.json", "held_out.csv"
 
@@ -129,6 +131,8 @@ class ModelFolder:
         said = self.training.get("comparison")
         if said is None:
             return None
+        from ciplearn.routes import Comparison
+
         return Comparison(pd.DataFrame(said["candidates"]), {}, said["chosen"], said["reason"], tuple(said["notes"]))
 
     def trials(self) -> dict[float, CIPEstimator]:

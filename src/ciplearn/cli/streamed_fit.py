@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pandas as pd
+import torch
 from sklearn.base import clone
 
 from ciplearn._core.column_sums import ColumnSum, TableSums
@@ -14,11 +15,11 @@ from ciplearn._core.columns import CATEGORY
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn.cli.output import note, progress
-from ciplearn.cli.training import Trained, scored
+from ciplearn.cli.training import Plan, Trained, scored, train
 from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, stray_text
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.preparation import INDEPENDENCE
 from ciplearn.estimators.streaming import fit_stream
+from ciplearn.learning import Frontier
 from ciplearn.sources import Part, TableFiles
 from ciplearn.sources.rows_drawn import RowsDrawn
 from ciplearn.sources.table_file import TableFile
@@ -43,13 +44,6 @@ def as_stream(source: TableFile | TableFiles, engine: str | None) -> TableFiles 
         return None
     large = source.size() > _LARGEST_IN_MEMORY
     return TableFiles(str(source.path), (source,)) if large or engine is not None else None
-
-
-def only_route(route: str) -> str:
-    """The route of a table that streams: the one that needs nothing but rows."""
-    if route not in ("auto", INDEPENDENCE):
-        raise InputError(f"--route {route} imagines rows in memory; for a table this large pass --route independence.")
-    return INDEPENDENCE
 
 
 @dataclass(frozen=True)
@@ -124,16 +118,28 @@ def _categories(kinds: Mapping[str, ColumnSum], request: FitRequest) -> list[str
     return found
 
 
-def train_on_all_rows(
-    trained: Trained, base: CIPEstimator, rows: TrainingTable, source: TableFiles, engine: Engine, epochs: int | None
+def train_streamed(
+    base: CIPEstimator, rows: TrainingTable, plan: Plan, source: TableFiles, engine: Engine, epochs: int | None
 ) -> Trained:
-    """Train at the chosen gamma on all rows but those kept for the audit."""
-    gamma = trained.model.gamma_
+    """Choose route and gamma on the rows that were drawn, then train on all rows but those kept for the audit."""
+    torch.set_num_threads(1)
     some, steps = len(rows.training()[0]), math.ceil(rows.n_rows / base.batch_size)
     wanted = _MORE_STEPS * base.epochs * math.ceil(some / base.batch_size)
     count = epochs or max(_LEAST_EPOCHS, math.ceil(wanted / steps))
-    note(f"gamma was chosen on {some} rows drawn from all; now training on {rows.n_rows} rows, {count} epochs.")
+    if plan.gamma is not None and not plan.compare:
+        # Nothing is left to choose.
+        trained, how = Trained(clone(base).set_params(gamma=plan.gamma), {}, Frontier(()), "", {}), ""
+    else:
+        trained, how = train(base, rows, plan), f"chosen on {some} rows drawn from all; now "
+    note(f"{how}training on {rows.n_rows} rows, {count} epochs.")
     labels = [name for name, kind in rows.kinds.items() if kind == CATEGORY]
-    model = clone(base).set_params(gamma=gamma, epochs=count, verbose=True)
-    fit_stream(model, source, rows.outcome, engine, left_out=rows.held_out, categories=labels)
+    model = fit_stream(
+        clone(trained.model).set_params(epochs=count, verbose=True),
+        source,
+        rows.outcome,
+        engine,
+        left_out=rows.held_out,
+        categories=labels,
+        share=getattr(trained.model, "share_", None),
+    )
     return replace(trained, model=model.set_params(verbose=False), scores=scored(model, rows))

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from sklearn.base import clone, is_classifier
@@ -27,8 +27,9 @@ from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.learning.settings import TrainingSettings, chosen_device
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Penalty, ResidualHSCIC
-from ciplearn.routes import ROUTES, Comparison, compare_routes
-from ciplearn.routes.candidates import FREE
+
+if TYPE_CHECKING:
+    from ciplearn.routes import Comparison
 
 # Ends of the search for gamma, and the share of the training rows that judge it.
 _LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
@@ -221,6 +222,10 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
         warnings.filterwarnings("ignore", message="The graph does not certify|Even ")
         comparison = None
         if plan.route != INDEPENDENCE and plan.allowed is not None:
+            # Where routes are not compared, nothing asks a causal model.
+            from ciplearn.routes import ROUTES, compare_routes
+            from ciplearn.routes.candidates import FREE
+
             routes = ROUTES if plan.route == AUTO else (plan.route,)
             comparison = compare_routes(
                 base, X, y, plan.allowed, plan.measure, routes=routes, random_state=rows.request.seed, verbose=bar

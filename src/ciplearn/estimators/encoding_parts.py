@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from torch import Tensor
 from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers, holds_numbers
 from ciplearn._core.errors import InputError
+from ciplearn.estimators.imagining import Worlds, imagine
 from ciplearn.estimators.preparation import statement_rows
 from ciplearn.learning import TrainingRows
 from ciplearn.learning.streamed_rows import RowLayout, store
@@ -26,20 +27,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PartReading:
-    """Which columns are read, and what becomes of gaps."""
+    """Which columns are read, and what becomes of gaps.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Those of which every row needs a value, unless gaps are filled.
+    outcome, policy : str
+    categories : tuple of str
+        Columns that hold labels, whatever they look like.
+    also : tuple of str
+        Columns that only a causal model looks at.
+    """
 
     columns: tuple[str, ...]
     outcome: str
     policy: str
     categories: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     def sums(self) -> TableSums:
         """What is to be found out, before any row is read."""
-        return TableSums(self.columns, self.categories, medians=self.policy == "impute")
+        return TableSums((*self.columns, *self.also), self.categories, medians=self.policy == "impute")
 
     def blocks(self, part: Part, labels: Sequence[str] = ()) -> Iterator[tuple[pd.DataFrame, int]]:
         """Blocks of a part without rows that are to be dropped, and how many rows each had."""
-        for block in part.chunks(self.columns, (*self.categories, *labels)):
+        for block in part.chunks((*self.columns, *self.also), (*self.categories, *labels)):
             needed = [self.outcome] if self.policy == "impute" else list(self.columns)
             whole = block[needed].notna().all(axis=1)
             if self.policy == "error" and not whole.all():
@@ -53,16 +66,34 @@ class PartReading:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Blocks of a table as rows to train on."""
+    """Blocks of a table as rows to train on.
+
+    Attributes
+    ----------
+    estimator : CIPEstimator
+    columns : mapping from name to ColumnSum
+        What was found in all rows.
+    read : PartReading
+    models : sequence of causal models
+        That say what a row would be in other worlds.
+    worlds : Worlds, optional
+        Which ones.
+    """
 
     estimator: CIPEstimator
-    outcome: ColumnSum
+    columns: Mapping[str, ColumnSum]
     read: PartReading
+    models: Sequence[Any] = ()
+    worlds: Worlds | None = None
+
+    @property
+    def outcome(self) -> ColumnSum:
+        """What was found in the outcome's column."""
+        return self.columns[self.read.outcome]
 
     def layout(self) -> RowLayout:
         """How a row stands in a file."""
-        statement = self.estimator.statement_encodings_
-        right, given = statement[0] if statement else (TableEncoding(()), TableEncoding(()))
+        right, given = self._statement or (TableEncoding(()), TableEncoding(()))
         classes = hasattr(self.estimator, "classes_")
         return RowLayout(
             self.estimator.encoding_.width,
@@ -70,15 +101,39 @@ class Encoder:
             classes,
             len(right.columns),
             len(given.columns),
+            0 if self.worlds is None else len(self.models) * len(self.worlds),
         )
 
-    def rows(self, block: pd.DataFrame) -> TrainingRows:
-        """Encode a block."""
-        block = self._in_kinds(block)
-        statement = self.estimator.statement_encodings_
-        right, given = statement_rows(statement[0], block) if statement else (None, None)
+    def rows(self, block: pd.DataFrame, start: int = 0) -> TrainingRows:
+        """Encode a block of a part that begins at a row."""
+        block = in_kinds_found(block, {name: column.kind for name, column in self.columns.items()})
+        right, given = statement_rows(self._statement, block) if self._statement else (None, None)
         inputs = torch.from_numpy(self.estimator.encoding_.features(block))
-        return TrainingRows((inputs,), self._target(block[self.outcome.name]), right, given)
+        target = self._target(block[self.outcome.name])
+        imagined = None if self.worlds is None else self._imagined(block, self.worlds, start + int(block.index[0]))
+        return TrainingRows((inputs,), target, right, given, imagined=imagined)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Columns that are read as text."""
+        return tuple(name for name, column in self.columns.items() if column.kind == CATEGORY)
+
+    @property
+    def _statement(self) -> tuple[TableEncoding, TableEncoding] | None:
+        """What a penalty on dependence needs of a row."""
+        known = self.estimator.statement_encodings_
+        return known[0] if known and not self.models else None
+
+    def _imagined(self, block: pd.DataFrame, worlds: Worlds, number: int) -> Tensor:  # (n, worlds, width)
+        """The rows in other worlds, one causal model after the other; draws depend on the number of the first row."""
+        one, name = self.estimator, self.outcome.name
+        outcome = None if one.outcome is None else (name, block[name].to_numpy())
+        seed = int(np.random.default_rng([one.preparation_seed_, number]).integers(2**31))
+        rows = block.drop(columns=name).reset_index(drop=True)
+        found = [
+            imagine(model, rows, one.roles_.protected, one.encoding_, outcome, seed, worlds) for model in self.models
+        ]
+        return torch.cat([each.inputs[0] for each in found], dim=1)
 
     def _target(self, column: pd.Series) -> Tensor:
         labels = self.outcome.encoding()
@@ -86,15 +141,6 @@ class Encoder:
             return torch.from_numpy(labels.encode(column))
         values = as_numbers(column).to_numpy()
         return self.estimator._encode_target(values if hasattr(self.estimator, "classes_") else values[:, None])
-
-    def _in_kinds(self, block: pd.DataFrame) -> pd.DataFrame:
-        kinds = {column.name: column.kind for column in self._columns()} | {self.outcome.name: self.outcome.kind}
-        return in_kinds_found(block, kinds)
-
-    def _columns(self) -> Iterator[Any]:
-        yield from self.estimator.encoding_.columns
-        for right, given in self.estimator.statement_encodings_:
-            yield from (*right.columns, *given.columns)
 
 
 @dataclass(frozen=True)
@@ -112,15 +158,12 @@ class EncodingJob:
 def encode_part(encoder: Encoder, job: EncodingJob) -> tuple[int, TrainingRows | None, TrainingRows | None]:
     """Write the rows of a part; return how many, those that say when to stop, and those that are looked at."""
     judging, looked_at = [], []
-    labels = [column.name for column in encoder._columns() if column.kind == CATEGORY]
-    if encoder.outcome.kind == CATEGORY:
-        labels.append(encoder.outcome.name)
 
     def pieces() -> Iterator[TrainingRows]:
-        for block, _ in encoder.read.blocks(job.part, labels):
+        for block, _ in encoder.read.blocks(job.part, encoder.labels):
             if not len(block):
                 continue
-            rows, places = encoder.rows(block), block.index.to_numpy()
+            rows, places = encoder.rows(block, job.start), block.index.to_numpy()
             judged = np.isin(places, job.judging)
             kept = ~judged & ~np.isin(places, job.left_out)
             if judged.any():
@@ -148,6 +191,7 @@ def joined_rows(pieces: Sequence[TrainingRows]) -> TrainingRows | None:
         torch.cat([piece.target for piece in pieces]),
         side("right"),
         side("given"),
+        imagined=side("imagined"),
     )
 
 

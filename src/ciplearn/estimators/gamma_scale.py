@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from sklearn.ensemble import HistGradientBoostingRegressor
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive
 from ciplearn.learning import Rows
-from ciplearn.learning.invariance import CounterfactualVariance
+from ciplearn.learning.invariance import CounterfactualVariance, StreamedVariance
 
 OUTCOME, AUTO = "outcome", "auto"
 
@@ -86,7 +85,7 @@ def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tenso
 
 
 def counterfactual_scale(
-    invariance: CounterfactualVariance, rows: Rows, outcome: Tensor, constant_loss: float
+    invariance: CounterfactualVariance | StreamedVariance, rows: Rows, outcome: Tensor, constant_loss: float
 ) -> float:
     """Return the loss of the best constant prediction over the counterfactual variance of an unconstrained predictor.
 
@@ -95,7 +94,7 @@ def counterfactual_scale(
 
     Parameters
     ----------
-    invariance : CounterfactualVariance
+    invariance : CounterfactualVariance or StreamedVariance
         Of the training rows.
     rows : TrainingRows or DatasetRows
     outcome : Tensor, shape (n, d)
@@ -103,10 +102,14 @@ def counterfactual_scale(
     constant_loss : float
         Of the best constant prediction.
     """
+    # Only here: trees take memory, and most trainings have no use for them.
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
     generator = torch.Generator().manual_seed(0)
     some = torch.randperm(len(outcome), generator=generator)[:_ROWS]
     table = rows.inputs[0][some.to(rows.inputs[0].device)].cpu().numpy()
-    imagined = invariance.imagined_inputs(some)[0].cpu().numpy()
+    batch = rows.take(some) if isinstance(invariance, StreamedVariance) else None
+    imagined = invariance.imagined_inputs(some, batch)[0].cpu().numpy()
     found = spread = 0.0
     for column in outcome[some.to(outcome.device)].cpu().numpy().T:
         quick = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0).fit(table, column)

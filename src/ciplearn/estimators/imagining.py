@@ -7,7 +7,7 @@ training knows the model.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -115,6 +115,48 @@ def checked_models(counterfactuals: Any) -> tuple[Any, ...]:
     return models
 
 
+@dataclass(frozen=True)
+class Worlds:
+    """Values of the protected columns that rows are imagined with.
+
+    Columns that take few joint values are set to each of them, which have probabilities then; others to values drawn
+    from the rows, together, which is their joint law.
+
+    Attributes
+    ----------
+    law : DataFrame
+        The values to draw from, or each joint value once.
+    count : int
+        Of draws per row; where joint values are listed, their number.
+    weights : Tensor, shape (count,), optional
+        The probability of each joint value, where they are listed.
+    """
+
+    law: pd.DataFrame
+    count: int
+    weights: Tensor | None = None
+
+    @classmethod
+    def of(cls, law: pd.DataFrame, count: int) -> Worlds:
+        """Read them off rows of the protected columns."""
+        distinct = law.drop_duplicates()
+        if len(distinct) > PER_STEP:
+            return cls(law, count)
+        counts = law.value_counts(dropna=False)
+        shares = [counts[tuple(row)] / len(law) for row in distinct.itertuples(index=False)]
+        return cls(distinct, len(distinct), torch.tensor(shares))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def values(self, n: int, seed: int) -> Iterator[pd.DataFrame]:
+        """Per world, the values of n rows."""
+        generator = np.random.default_rng(seed)
+        for place in range(self.count):
+            listed = self.weights is not None
+            yield self.law.iloc[np.full(n, place) if listed else generator.integers(len(self.law), size=n)]
+
+
 def imagine(
     model: Any,
     table: pd.DataFrame,
@@ -122,11 +164,9 @@ def imagine(
     encoding: TableEncoding,
     outcome: tuple[str, Any] | None,
     seed: int,
+    worlds: Worlds | None = None,
 ) -> ImaginedTensors:
     """Imagine each row of a table under other values of the protected columns.
-
-    Protected columns that take few joint values are imagined with each of them; others with values drawn from the rows,
-    together, which is their joint law.
 
     Parameters
     ----------
@@ -142,22 +182,17 @@ def imagine(
         Shown to a model that needs it: where the outcome acts on an input.
     seed : int
         Of the draws; noise that the rows leave open is the same in every world.
+    worlds : Worlds, optional
+        By default those of the table's own rows.
     """
-    rows, law = _shown(model, table, protected, outcome), table[list(protected)]
-    distinct = law.drop_duplicates()
-    weights = None
-    if len(distinct) <= PER_STEP:
-        counts = law.value_counts(dropna=False)
-        weights = torch.tensor([counts[tuple(row)] / len(law) for row in distinct.itertuples(index=False)])
-        values = [distinct.iloc[np.full(len(law), place)] for place in range(len(distinct))]
-    else:
-        count = int(np.clip(_MOST_NUMBERS // (len(law) * encoding.width), PER_STEP, N_WORLDS))
-        generator = np.random.default_rng(seed)
-        values = [law.iloc[generator.integers(len(law), size=len(law))] for _ in range(count)]
-    inputs = torch.empty(len(law), len(values), encoding.width)
-    for place, one in enumerate(values):
+    if worlds is None:
+        count = int(np.clip(_MOST_NUMBERS // (len(table) * encoding.width), PER_STEP, N_WORLDS))
+        worlds = Worlds.of(table[list(protected)], count)
+    rows = _shown(model, table, protected, outcome)
+    inputs = torch.empty(len(table), len(worlds), encoding.width)
+    for place, one in enumerate(worlds.values(len(table), seed)):
         inputs[:, place] = torch.from_numpy(encoding.features(_world(model, rows, table, one, encoding.names, seed)))
-    return ImaginedTensors((inputs,), weights)
+    return ImaginedTensors((inputs,), worlds.weights)
 
 
 def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: tuple[str, Any] | None) -> pd.DataFrame:

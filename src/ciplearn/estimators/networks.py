@@ -22,8 +22,8 @@ from ciplearn.estimators.tables import FurtherInputs
 # are read off.
 _ROWS_PER_PIECE, _ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 200, 20, 32, 50_000
 
-# Rows predicted at a time.
-_ROWS_AT_ONCE, _ROWS_WITH_TENSORS_AT_ONCE = 65_536, 2048
+# Rows predicted at a time: the ramps of a row are hundreds of numbers.
+_ROWS_AT_ONCE = 1024
 
 
 class Ramps(nn.Module):
@@ -252,14 +252,13 @@ def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
 def outputs(module: nn.Module, features: Tensor, further: FurtherInputs) -> Tensor:  # (n, width) -> (n, k)
     """Return what a network says of rows, a piece at a time."""
     device = next(module.parameters()).device
-    at_once = _ROWS_AT_ONCE if further.is_empty else _ROWS_WITH_TENSORS_AT_ONCE
     ours = Perceptron | InvariantPath | LineNetwork
     if isinstance(module, ours) and isinstance(getattr(module, "rest", module), ours):
         # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
         module, features = copy.deepcopy(module).double(), features.double()
     pieces = []
     with torch.no_grad():
-        for part in torch.arange(len(features)).split(at_once):
+        for part in torch.arange(len(features)).split(_ROWS_AT_ONCE):
             inputs = (features[part], *further.read(part))
             pieces.append(module(*(one.to(device) for one in inputs)))
     return torch.cat(pieces)
@@ -283,7 +282,10 @@ def naming_inputs(encoding: TableEncoding, n_further: int) -> Iterator[None]:
 
 def _linear(n_inputs: int, n_outputs: int, generator: torch.Generator | None) -> nn.Linear:
     """A layer as torch initialises it, from a generator of one's own."""
-    layer = nn.utils.skip_init(nn.Linear, n_inputs, n_outputs)
+    # Weights that are nowhere draw nothing from torch's own generator.
+    layer = nn.Linear(n_inputs, n_outputs, device="meta")
+    layer.weight = nn.Parameter(torch.empty(n_outputs, n_inputs))
+    layer.bias = nn.Parameter(torch.empty(n_outputs))
     nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5), generator=generator)
     bound = 1 / math.sqrt(n_inputs) if n_inputs else 0.0
     nn.init.uniform_(layer.bias, -bound, bound, generator=generator)

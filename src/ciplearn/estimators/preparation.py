@@ -28,7 +28,7 @@ from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
 from ciplearn.estimators.networks import Constant, LineNetwork
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
-from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
+from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation
 from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.invariance import (
     BatchDependence,
@@ -149,19 +149,19 @@ class Prepared:
             Of ``free``'s variance of counterfactuals, between 0 and 1.
         """
         estimator, rows = self.estimator, self.rows
-        known = rows.known if isinstance(rows, DatasetRows) else rows
         places = estimator.encoding_.places(estimator.roles_.unchanged)
         objective = estimator._objective()
         path: nn.Module
         if places:
             settings = replace(estimator._settings(estimator.preparation_seed_), gamma=0.0)
             generator = torch.Generator().manual_seed(settings.seed)
-            cut = _cut(rows, places)
-            path = estimator._fresh_perceptron(cut.inputs[0], generator).to(rows.device)
-            judge = None if self.validation is None else Validation(_cut(self.validation.rows, places))
-            train(path, cut, objective, settings, None, judge)
+            cut = rows.cut(places)
+            fresh = estimator._fresh_perceptron(cut.inputs[0], generator).to(rows.device)
+            judge = None if self.validation is None else Validation(self.validation.rows.cut(places))
+            task = TrainingTask(fresh, cut, objective, settings, None, judge, None, bool(estimator.verbose))
+            path = self.engine.train(task).module.to(rows.device)
         else:
-            path = Constant(estimator._constant_output(known.target))
+            path = Constant(estimator._constant_output(rows.target))
         found = []
         for share in shares:
             one = copy.copy(free)
@@ -271,14 +271,6 @@ def prepare(
         found.append((own, invariance))
     validation = Validation(*found[1]) if len(found) > 1 else None
     return Prepared(estimator, found[0][0], validation, found[0][1], scale)
-
-
-def _cut(rows: Rows, places: list[int]) -> TrainingRows:
-    """Rows with some of the table's inputs alone."""
-    known = rows.known if isinstance(rows, DatasetRows) else rows
-    if not isinstance(known, TrainingRows):
-        raise InputError("The straight line is trained on rows in memory, got rows that stream; pass a table.")
-    return replace(known, inputs=(known.inputs[0][:, places],))
 
 
 def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:

@@ -1,8 +1,8 @@
 """A fit on a table beyond memory: two passes over the source, then training from files of encoded rows.
 
-The first pass finds what the columns hold, as sums; the second encodes the rows and keeps them, in single precision, in
-files that training reads in blocks. Parts of the table go through each pass alone, in whatever process: what comes out
-does not depend on the engine.
+The first pass finds what the columns hold, as sums; the second encodes the rows, imagines them in other worlds where a
+causal model was passed, and keeps them, in single precision, in files that training reads in blocks. Parts of the table
+go through each pass alone, in whatever process: what comes out does not depend on the engine.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_seed
 from ciplearn._core.sampled_numbers import sampled_numbers
+from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.encoding_parts import (
     Encoder,
     EncodingJob,
@@ -32,15 +33,17 @@ from ciplearn.estimators.encoding_parts import (
     in_kinds_found,
     joined_rows,
 )
-from ciplearn.estimators.gamma_scale import fixed_scale, is_relative, outcome_scale
+from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
+from ciplearn.estimators.imagining import Worlds, checked_models
 from ciplearn.estimators.networks import naming_inputs
 from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, certified_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
-from ciplearn.learning.invariance import Dependence, StreamedDependence
+from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedDependence, StreamedVariance, Worst
 from ciplearn.learning.settings import chosen_device
 from ciplearn.learning.streamed_rows import StoredPart
 from ciplearn.sources import Part, Source
+from ciplearn.sources.rows_drawn import RowsDrawn
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
@@ -48,8 +51,14 @@ if TYPE_CHECKING:
 # Rows that say when to stop: more do not say it better, and they are judged after every epoch.
 _MOST_VALIDATION_ROWS = 1 << 12
 
-# Rows that the unit of gamma is read off.
-_SCALE_ROWS = 4096
+# Rows that the pieces of numbers' ranges and the unit of gamma are read off.
+_ROWS_LOOKED_AT = 1 << 14
+
+# Rows that tell how the protected columns are distributed.
+_LAW_ROWS = 1 << 14
+
+# More than a part has: rows are told apart before anyone knows how many there are.
+_MOST_IN_A_PART = 1 << 40
 
 _CHECKPOINT = "training.checkpoint"
 
@@ -64,6 +73,7 @@ def fit_stream(
     imagined: Any = None,
     left_out: np.ndarray | None = None,
     categories: Sequence[str] = (),
+    share: float | None = None,
 ) -> CIPEstimator:
     """Train an estimator on a table that streams.
 
@@ -78,6 +88,9 @@ def fit_stream(
         Numbers of rows that training must not see.
     categories : sequence of str
         Columns that hold labels, whatever they look like.
+    share : float, optional
+        Of the variance of counterfactuals: return the straight line from the predictor on unchanged inputs to this
+        one, trained at gamma 0, at that share.
     """
     for name, given in (("sample_weight", sample_weight), ("imagined", imagined)):
         if given is not None:
@@ -92,7 +105,8 @@ def fit_stream(
             estimator.checkpoint = folder / _CHECKPOINT
         try:
             with naming_inputs(estimator.encoding_, 0):
-                return prepared.train(estimator)
+                trained = prepared.train(estimator)
+                return trained if share is None else prepared.line(trained, [share])[0]
         finally:
             estimator.checkpoint = own
 
@@ -119,14 +133,16 @@ def prepare_stream(
     estimator.n_features_in_, estimator.feature_names_in_ = len(others), np.asarray(others, dtype=object)
     estimator.preparation_seed_ = 0 if estimator.random_state is None else as_seed(estimator.random_state)
     estimator.roles_ = roles = certified_roles(estimator, pd.DataFrame(columns=others), None)
-    if estimator.route_ == COUNTERFACTUAL:
-        raise InputError("Counterfactuals are imagined for rows in memory, got a table that streams; pass a frame.")
-    if len(roles.statements) > 1:
+    models = checked_models(estimator.counterfactuals) if estimator.route_ == COUNTERFACTUAL else ()
+    if len(roles.statements) > 1 and not models:
         raise InputError("Of a table that streams one independence is kept, got several; pass one, or pass a frame.")
     parts, policy = source.parts(), estimator.missing
     used = (*roles.used, outcome)
-    read = PartReading(used, outcome, policy, tuple(name for name in categories if name in used))
-    total, found = _first_pass(read, parts, engine, bool(estimator.verbose))
+    also = tuple(name for name in others if name not in used and _is_in_a_model(name, models))
+    known = tuple(name for name in categories if name in (*used, *also))
+    read = PartReading(used, outcome, policy, known, also)
+    law = roles.protected if models else ()
+    total, drawn, found = _first_pass(read, law, parts, engine, bool(estimator.verbose))
     columns = total.finalise()
     if roles.protected and all(_is_constant(columns[name]) for name in roles.protected):
         warnings.warn(
@@ -141,7 +157,10 @@ def prepare_stream(
         (_encoding(columns, one.right, total.rows), _encoding(columns, one.given, total.rows))
         for one in roles.statements
     )
-    encoder = Encoder(estimator, columns[outcome], read)
+    worlds = None
+    if models:
+        worlds = Worlds.of(in_kinds_found(drawn.finalise(), {name: columns[name].kind for name in law}), PER_STEP)
+    encoder = Encoder(estimator, columns, read, models, worlds)
     numbers = _drawn_numbers(estimator, int(sum(found)), left_out)
     jobs = [
         EncodingJob(part, start, folder / f"{place:06d}.rows", *(_within(each, start, size) for each in numbers))
@@ -157,9 +176,12 @@ def prepare_stream(
         ),
         layout,
         chosen_device(estimator.device),
+        looked_at,
     )
     if len(rows) < 2:
         raise InputError(f"{source.shown} has {len(rows)} rows to train on, and training needs 2; pass more rows.")
+    if worlds is not None:
+        return _imagined(estimator, rows, judging, looked_at, engine, worlds, len(models))
     return _penalised(estimator, rows, judging, looked_at, engine)
 
 
@@ -197,21 +219,58 @@ def _penalised(
     return Prepared(estimator, rows, validation, StreamedDependence(operator), scale, engine)
 
 
-def _sum_part(read: PartReading, part: Part) -> tuple[TableSums, int]:
-    sums, n_rows = read.sums(), 0
+def _imagined(
+    estimator: CIPEstimator,
+    rows: StreamedRows,
+    judging: TrainingRows | None,
+    looked_at: TrainingRows,
+    engine: Engine,
+    worlds: Worlds,
+    n_models: int,
+) -> Prepared:
+    """Differences between imagined rows are penalised, which every row brings; of several models the worst counts."""
+    parts = [StreamedVariance(place * len(worlds), len(worlds), worlds.weights) for place in range(n_models)]
+    outcome, constant_loss = estimator._outcome(looked_at.target)
+    scales = [
+        counterfactual_scale(one, looked_at, outcome, constant_loss)
+        if is_relative(estimator)
+        else fixed_scale(estimator.gamma_scale)
+        for one in parts
+    ]
+    alone = len(parts) == 1
+    invariance = parts[0] if alone else Worst(tuple(parts), tuple(1 / one for one in scales))
+    validation = None if judging is None else Validation(judging.to(rows.device), invariance)
+    return Prepared(estimator, rows, validation, invariance, scales[0] if alone else 1.0, engine)
+
+
+def _is_in_a_model(name: str, models: Sequence[Any]) -> bool:
+    """Whether a causal model may look at a column; one without a graph may look at all."""
+    graphs = [getattr(model, "graph", None) for model in models]
+    return any(graph is None or node_of(name, graph.nodes) in graph.observed for graph in graphs)
+
+
+def _sum_part(read: PartReading, law: Sequence[str], job: tuple[int, Part]) -> tuple[TableSums, RowsDrawn, int]:
+    place, part = job
+    sums, drawn, n_rows = read.sums(), RowsDrawn(_LAW_ROWS), 0
     for block, size in read.blocks(part):
         sums.update(block, part.where)
+        if law:
+            drawn.update(block[list(law)].set_axis(block.index + place * _MOST_IN_A_PART))
         n_rows += size
-    return sums, n_rows
+    return sums, drawn, n_rows
 
 
-def _first_pass(read: PartReading, parts: Sequence[Part], engine: Engine, shown: bool) -> tuple[TableSums, list[int]]:
-    """What the columns hold, and how many rows each part has."""
-    total, found = read.sums(), []
-    for sums, n_rows in _bar(engine.each(partial(_sum_part, read), parts), len(parts), "reading", shown):
+def _first_pass(
+    read: PartReading, law: Sequence[str], parts: Sequence[Part], engine: Engine, shown: bool
+) -> tuple[TableSums, RowsDrawn, list[int]]:
+    """What the columns hold, rows of the columns whose joint law is asked for, and how many rows each part has."""
+    total, drawn, found = read.sums(), RowsDrawn(_LAW_ROWS), []
+    work, jobs = partial(_sum_part, read, law), list(enumerate(parts))
+    for sums, some, n_rows in _bar(engine.each(work, jobs), len(parts), "reading", shown):
         total.merge(sums)
+        drawn.merge(some)
         found.append(n_rows)
-    return total, found
+    return total, drawn, found
 
 
 def _second_pass(
@@ -261,9 +320,9 @@ def _drawn_numbers(
     if estimator.early_stopping:
         count = min(max(2, round(estimator.validation_fraction * n)), _MOST_VALIDATION_ROWS)
     kept = np.empty(0, dtype=np.int64) if left_out is None else np.asarray(left_out, dtype=np.int64)
-    drawn = sampled_numbers(n, count + _SCALE_ROWS + len(kept), estimator.preparation_seed_)
+    drawn = sampled_numbers(n, count + _ROWS_LOOKED_AT + len(kept), estimator.preparation_seed_)
     drawn = drawn[~np.isin(drawn, kept)]
-    return np.sort(drawn[:count]), np.sort(drawn[count : count + _SCALE_ROWS]), np.sort(kept)
+    return np.sort(drawn[:count]), np.sort(drawn[count : count + _ROWS_LOOKED_AT]), np.sort(kept)
 
 
 def _within(numbers: np.ndarray, start: int, size: int) -> np.ndarray:

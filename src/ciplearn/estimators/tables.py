@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
@@ -155,6 +154,8 @@ def split_rows(
     X: Any, y: Any, share: float, random_state: Any, labels: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:  # positions
     """Return the rows to train on and a share of the rows to judge on, in equal parts of each label."""
+    from sklearn.model_selection import train_test_split
+
     with in_one_sentence("X and y cannot be split", "pass tables or arrays with rows"):
         n, n_targets = _num_samples(X), _num_samples(y)
     if n != n_targets:
@@ -179,6 +180,8 @@ def judging_splits(
         folds = usual if n < _ROWS_FOR_ONE_SPLIT else 1
     if whole(folds, "folds", minimum=1) == 1:
         return [(train, judge)]
+    from sklearn.model_selection import KFold, StratifiedKFold
+
     kind = KFold if labels is None else StratifiedKFold
     with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or folds=1"):
         return list(kind(folds, shuffle=True, random_state=random_state).split(np.zeros(n), labels))

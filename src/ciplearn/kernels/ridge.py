@@ -66,8 +66,9 @@ class GramRidge:
     def residual_gram(self, target: Tensor) -> Tensor:  # (n, n) -> (n, n)
         """(I − H) T (I − H)ᵀ for a Gram matrix T of targets, using I − H = nλ (K + nλI)⁻¹."""
         once = torch.cholesky_solve(target.double(), self._factor)
-        twice = torch.cholesky_solve(once.T, self._factor) * self.loading**2
-        return (twice + twice.T) / 2
+        twice = torch.cholesky_solve(once.T, self._factor).mul_(self.loading**2)
+        del once
+        return (twice + twice.T).div_(2)
 
 
 @dataclass(frozen=True)

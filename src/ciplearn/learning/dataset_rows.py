@@ -129,6 +129,12 @@ class DatasetRows:
         """What a penalty is prepared on."""
         return self.known.given
 
+    imagined = None
+
+    def cut(self, places: Sequence[int]) -> TrainingRows:
+        """Return some columns of the table's inputs, without the dataset."""
+        return self.known.cut(places)
+
     def plan(self, batch_size: int, generator: torch.Generator, workers: Workers = ALONE) -> tuple[Tensor, ...]:
         """Draw the batches of an epoch: the positions of one's own rows of each."""
         return shuffled(len(self), batch_size, generator, workers)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from tqdm import tqdm
 
+from ciplearn._core.adam import Adam
 from ciplearn._core.errors import InputError
 from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn.learning.invariance import Invariance, as_invariance
@@ -90,9 +91,7 @@ class _Stack:
         self.gammas = settings.gamma_scale * torch.tensor(list(gammas), dtype=torch.float32, device=device)
         graphed = device.type == "cuda"
         rate = torch.tensor(settings.learning_rate, device=device) if graphed else settings.learning_rate
-        self.optimiser = torch.optim.Adam(
-            self.parameters.values(), lr=rate, weight_decay=settings.weight_decay, capturable=graphed
-        )
+        self.optimiser = Adam(self.parameters.values(), lr=rate, weight_decay=settings.weight_decay, capturable=graphed)
         self.generator = torch.Generator().manual_seed(settings.seed)
         n_batches = max(1, math.ceil(len(rows) / settings.batch_size))
         # One size for all batches, so that one recorded step serves all; the few rows left over change every epoch.

@@ -44,7 +44,9 @@ class Invariance(ABC):
     def begin_epoch(self, generator: torch.Generator) -> None:  # noqa: B027 - most have nothing to draw
         """Draw what changes from epoch to epoch."""
 
-    def imagined_inputs(self, index: Tensor) -> tuple[Tensor, ...] | None:  # (b,) -> (b · m, ...) each
+    def imagined_inputs(  # (b,) -> (b · m, ...) each
+        self, index: Tensor, batch: Rows | None = None
+    ) -> tuple[Tensor, ...] | None:
         """Return further rows to ask the network about, those of a batch's first row first; None for none."""
         return None
 
@@ -260,7 +262,7 @@ class CounterfactualVariance(Invariance):
             # In place: a step that was recorded on a device reads this tensor.
             self._worlds.copy_(drawn)
 
-    def imagined_inputs(self, index: Tensor) -> tuple[Tensor, ...]:
+    def imagined_inputs(self, index: Tensor, batch: Rows | None = None) -> tuple[Tensor, ...]:
         """Return the rows of the batch in each of these worlds, row by row."""
         return tuple(part.flatten(0, 1) for part in self.rows.read(index, self._worlds))
 
@@ -268,19 +270,55 @@ class CounterfactualVariance(Invariance):
         self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
     ) -> Tensor:
         """Return the mean variance between worlds."""
-        answers = imagined.unflatten(-2, (-1, self.imagined_per_row))  # (..., b, m, d)
-        weights = self.rows.weights
-        if weights is None:
-            return _mean_over_rows(answers.var(dim=-2).sum(dim=-1), workers)
-        shares = weights.to(answers)[:, None]
-        # Around the mean, not as a difference of squares: predictions in nearly equal worlds would cancel.
-        mean = (shares * answers).sum(dim=-2, keepdim=True)
-        return _mean_over_rows((shares * (answers - mean).square()).sum(dim=(-1, -2)), workers)
+        answers = imagined.unflatten(-2, (-1, self.imagined_per_row))
+        return _mean_over_rows(_variance(answers, self.rows.weights), workers)
 
     @property
     def identity(self) -> str:
         """That of the imagined rows."""
         return self.rows.identity
+
+
+@dataclass(frozen=True)
+class StreamedVariance(Invariance):
+    """The same of rows that are never all in memory: a batch brings its own rows as they would be in other worlds.
+
+    Attributes
+    ----------
+    first, count : int
+        Which of the worlds that rows bring are meant.
+    weights : Tensor, shape (count,), optional
+        The probability of each world, see `ImaginedRows`.
+    """
+
+    first: int
+    count: int
+    weights: Tensor | None = None
+
+    n_rows = None
+    can_be_recorded = False
+
+    @property
+    def imagined_per_row(self) -> int:
+        """All of these worlds."""
+        return self.count
+
+    def imagined_inputs(self, index: Tensor, batch: Rows | None = None) -> tuple[Tensor, ...]:
+        """Return the rows of the batch in each of these worlds, row by row."""
+        if batch is None or batch.imagined is None:
+            raise InputError("Rows that stream bring their imagined rows with them, got a batch without; pass it.")
+        return (batch.imagined[:, self.first : self.first + self.count].flatten(0, 1),)
+
+    def penalty(
+        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
+    ) -> Tensor:
+        """Return the mean variance between worlds."""
+        return _mean_over_rows(_variance(imagined.unflatten(-2, (-1, self.count)), self.weights), workers)
+
+    @property
+    def identity(self) -> str:
+        """Which worlds, and how probable they are."""
+        return f"worlds {self.first} {self.count} {None if self.weights is None else self.weights.tolist()}"
 
 
 @dataclass(frozen=True)
@@ -317,9 +355,9 @@ class Worst(Invariance):
         for part in self.parts:
             part.begin_epoch(generator)
 
-    def imagined_inputs(self, index: Tensor) -> tuple[Tensor, ...] | None:
+    def imagined_inputs(self, index: Tensor, batch: Rows | None = None) -> tuple[Tensor, ...] | None:
         """Return the imagined rows of all parts, one part after the other."""
-        asked = [more for part in self.parts if (more := part.imagined_inputs(index)) is not None]
+        asked = [more for part in self.parts if (more := part.imagined_inputs(index, batch)) is not None]
         return tuple(torch.cat(parts) for parts in zip(*asked, strict=True)) if asked else None
 
     def penalty(
@@ -338,6 +376,16 @@ class Worst(Invariance):
     def identity(self) -> str:
         """All parts together."""
         return " ".join(f"{part.identity} in {unit}" for part, unit in zip(self.parts, self.units, strict=True))
+
+
+def _variance(answers: Tensor, weights: Tensor | None) -> Tensor:  # (..., b, m, d), (m,) -> (..., b)
+    """Var between the m worlds of a row, summed over outputs; unbiased where worlds are drawn and have no weights."""
+    if weights is None:
+        return answers.var(dim=-2).sum(dim=-1)
+    shares = weights.to(answers)[:, None]
+    # Around the mean, not as a difference of squares: predictions in nearly equal worlds would cancel.
+    mean = (shares * answers).sum(dim=-2, keepdim=True)
+    return (shares * (answers - mean).square()).sum(dim=(-1, -2))
 
 
 def _mean_over_rows(values: Tensor, workers: Workers) -> Tensor:  # (..., b) -> (...)

@@ -284,7 +284,7 @@ class _Run:
         with torch.no_grad():
             for index, batch in rows.batches(torch.arange(len(rows)).split(_VALIDATION_ROWS_AT_ONCE)):
                 outputs.append(self.stepper.output_of(batch.inputs))
-                if invariance is not None and (more := invariance.imagined_inputs(index)) is not None:
+                if invariance is not None and (more := invariance.imagined_inputs(index, batch)) is not None:
                     imagined.append(self.stepper.output_of(more))
             output, objective = torch.cat(outputs), self.stepper.objective
             total = float(objective.loss(output, rows.target, rows.weights))

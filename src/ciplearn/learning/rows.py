@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -28,6 +28,8 @@ class TrainingRows:
         Variables of the independence to enforce.
     weights : Tensor, shape (n,), optional
         Weights of the rows in the loss; the penalty counts every row alike.
+    imagined : Tensor, shape (n, m, width), optional
+        The first inputs as they would be in m other worlds, where rows bring these with them.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class TrainingRows:
     right: Tensor | None = None
     given: Tensor | None = None
     weights: Tensor | None = None
+    imagined: Tensor | None = None
 
     def __post_init__(self) -> None:
         strange = [name for name, part in self._named() if not isinstance(part, Tensor)]
@@ -81,6 +84,10 @@ class TrainingRows:
         """Return the same rows on another device."""
         return self._each(lambda part: part.to(device))
 
+    def cut(self, places: Sequence[int]) -> Self:
+        """Return rows with some of the first inputs' columns alone."""
+        return replace(self, inputs=(self.inputs[0][:, list(places)],), imagined=None)
+
     def fingerprint(self) -> str:
         """A digest of all entries, to tell one table from another."""
         digest = hashlib.sha256()
@@ -91,7 +98,7 @@ class TrainingRows:
 
     def _named(self) -> list[tuple[str, Tensor]]:
         named = [(f"inputs[{i}]", part) for i, part in enumerate(self.inputs)]
-        others = [("target", self.target), ("right", self.right), ("given", self.given), ("weights", self.weights)]
+        others = [(name, getattr(self, name)) for name in ("target", "right", "given", "weights", "imagined")]
         return named + [(name, part) for name, part in others if part is not None]
 
     def _each(self, change) -> Self:  # type: ignore[no-untyped-def]
@@ -105,6 +112,7 @@ class TrainingRows:
             right=maybe(self.right),
             given=maybe(self.given),
             weights=maybe(self.weights),
+            imagined=maybe(self.imagined),
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from ciplearn._core.adam import Adam
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.dataset_rows import Rows
@@ -55,9 +56,7 @@ class Stepper:
             raise InputError("The network has no weights to train; pass one with parameters that require gradients.")
         on_device = rows.device.type == "cuda"
         rate = torch.tensor(settings.learning_rate, device=rows.device) if on_device else settings.learning_rate
-        self.optimiser = torch.optim.Adam(
-            module.parameters(), lr=rate, weight_decay=settings.weight_decay, capturable=on_device
-        )
+        self.optimiser = Adam(module.parameters(), lr=rate, weight_decay=settings.weight_decay, capturable=on_device)
         # Reading a number from a device waits for all work before it. Larger batches keep a device busy by themselves,
         # and their penalty reads the predictions anyway.
         self._reads_each_step = not on_device or settings.batch_size > LARGEST_BATCH_WITHOUT_WAITING
@@ -129,7 +128,7 @@ class Stepper:
 
     def _outputs(self, index: Tensor, batch: TrainingRows) -> tuple[Tensor, Tensor | None]:  # (b, k), (b · m, k)
         """Ask the network about a batch and what is imagined beside it, in one call."""
-        more = None if self.invariance is None else self.invariance.imagined_inputs(index)
+        more = None if self.invariance is None else self.invariance.imagined_inputs(index, batch)
         if more is None:
             return self.output_of(batch.inputs), None
         both = [torch.cat([own, other]) for own, other in zip(batch.inputs, more, strict=True)]

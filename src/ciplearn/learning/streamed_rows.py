@@ -1,14 +1,14 @@
 """Training rows in files, for tables beyond memory: read in blocks, shuffled within windows of many blocks.
 
-A file holds encoded rows as they are: per row its inputs, target and the variables of the independence, in single
-precision, one row after the other.
+A file holds encoded rows as they are: per row its inputs, target, the variables of the independence and its inputs in
+other worlds, in single precision, one row after the other.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -23,9 +23,9 @@ from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.rows import TrainingRows
 
 # Rows that are read in one go, from a place that is drawn.
-_BLOCK = 4096
+_BLOCK = 1024
 
-# Blocks that are shuffled together: a quarter of a million rows.
+# Blocks that are shuffled together.
 _WINDOW = 64
 
 
@@ -41,6 +41,8 @@ class RowLayout:
         Columns of the target; None for a target of one dimension.
     classes : bool
         Whether the target holds classes.
+    worlds : int
+        How often the inputs are imagined.
     """
 
     inputs: int
@@ -48,18 +50,19 @@ class RowLayout:
     classes: bool
     right: int = 0
     given: int = 0
+    worlds: int = 0
 
     @classmethod
     def of(cls, rows: TrainingRows) -> Self:
         """Read it off some rows."""
-        width = [0 if part is None else part.shape[1] for part in (rows.right, rows.given)]
+        further = [0 if part is None else part.shape[1] for part in (rows.right, rows.given, rows.imagined)]
         outputs = None if rows.target.dim() == 1 else rows.target.shape[1]
-        return cls(rows.inputs[0].shape[1], outputs, not rows.target.is_floating_point(), *width)
+        return cls(rows.inputs[0].shape[1], outputs, not rows.target.is_floating_point(), *further)
 
     @property
-    def widths(self) -> tuple[int, int, int, int]:
-        """Numbers of inputs, target, right and given."""
-        return self.inputs, self.outputs or 1, self.right, self.given
+    def widths(self) -> tuple[int, int, int, int, int]:
+        """Numbers of inputs, target, right, given and imagined inputs."""
+        return self.inputs, self.outputs or 1, self.right, self.given, self.worlds * self.inputs
 
     @property
     def width(self) -> int:
@@ -68,19 +71,20 @@ class RowLayout:
 
     def packed(self, rows: TrainingRows) -> Tensor:  # (n, width)
         """Put a row's numbers beside each other."""
-        target = rows.target.reshape(len(rows), -1)
-        parts = [rows.inputs[0], target, *(part for part in (rows.right, rows.given) if part is not None)]
+        others = [part for part in (rows.target, rows.right, rows.given, rows.imagined) if part is not None]
+        parts = [rows.inputs[0], *(part.reshape(len(rows), -1) for part in others)]
         return torch.cat([part.float() for part in parts], dim=1)
 
     def unpacked(self, numbers: Tensor) -> TrainingRows:  # (n, width)
         """Take them apart again."""
-        inputs, target, right, given = numbers.split(self.widths, dim=1)
+        inputs, target, right, given, imagined = numbers.split(self.widths, dim=1)
         target = target[:, 0] if self.outputs is None else target
         return TrainingRows(
             (inputs,),
             target.round().long() if self.classes else target,
             right if self.right else None,
             given if self.given else None,
+            imagined=imagined.unflatten(1, (self.worlds, self.inputs)) if self.worlds else None,
         )
 
 
@@ -138,6 +142,10 @@ class StreamedRows:
     layout : RowLayout
     place : torch.device
         Where batches go.
+    sample : TrainingRows, optional
+        Some of the rows, drawn from all files, for what a network reads off its rows before it is trained.
+    places : tuple of int, optional
+        The only inputs that are read; None reads all.
 
     Examples
     --------
@@ -158,6 +166,8 @@ class StreamedRows:
     parts: tuple[StoredPart, ...]
     layout: RowLayout
     place: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    sample: TrainingRows | None = None
+    places: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return sum(part.n_rows for part in self.parts)
@@ -169,15 +179,15 @@ class StreamedRows:
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The first rows' inputs, to see how wide they are."""
-        return self._first().inputs
+        """Those of the sample."""
+        return self._some().inputs
 
     @property
     def target(self) -> Tensor:
-        """The first rows' targets."""
-        return self._first().target
+        """Those of the sample."""
+        return self._some().target
 
-    right = given = weights = None
+    right = given = weights = imagined = None
 
     def plan(self, batch_size: int, generator: torch.Generator, workers: Workers = ALONE) -> StreamPlan:
         """Draw an epoch: each worker goes through its own blocks, in an order of its own."""
@@ -208,13 +218,16 @@ class StreamedRows:
                 fresh = torch.cat([waiting, *read])
                 waiting = fresh[torch.randperm(len(fresh), generator=generator)]
             batch, waiting = waiting[: end - start], waiting[end - start :]
-            rows = self.layout.unpacked(batch.to(self.place))
-            yield torch.arange(start, end), rows
+            yield torch.arange(start, end), self._unpacked(batch.to(self.place))
             start = end
 
     def take(self, index: Tensor) -> Self:
         """Rows that stream have no positions."""
         raise InputError("Rows that stream cannot be taken by position; hold them in memory.")
+
+    def cut(self, places: Sequence[int]) -> Self:
+        """Return rows with some of the inputs' columns alone."""
+        return replace(self, places=tuple(places))
 
     def to(self, device: torch.device) -> Self:
         """Return the same rows with batches on another device."""
@@ -222,15 +235,23 @@ class StreamedRows:
 
     def fingerprint(self) -> str:
         """A digest of the layout and of the first rows of each file."""
-        digest = hashlib.sha256(repr(self.layout).encode())
+        digest = hashlib.sha256(f"{self.layout} {self.places}".encode())
         for part in self.parts:
             digest.update(f" {part.n_rows}".encode())
             digest.update(part.read(0, min(part.n_rows, 16)).numpy().tobytes())
         return digest.hexdigest()
 
-    def _first(self) -> TrainingRows:
+    def _some(self) -> TrainingRows:
+        """The sample; without one, the first rows, which tell how wide they are."""
+        if self.sample is not None:
+            rows = self.sample.to(self.place)
+            return rows if self.places is None else rows.cut(self.places)
         part = next(part for part in self.parts if part.n_rows)
-        return self.layout.unpacked(part.read(0, min(part.n_rows, 16)).to(self.place))
+        return self._unpacked(part.read(0, min(part.n_rows, 16)).to(self.place))
+
+    def _unpacked(self, numbers: Tensor) -> TrainingRows:  # (n, width)
+        rows = self.layout.unpacked(numbers)
+        return rows if self.places is None else rows.cut(self.places)
 
     def _steps(self, batch_size: int) -> int:
         # The same for all workers, whatever share of the rows they have.

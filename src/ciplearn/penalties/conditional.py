@@ -111,8 +111,8 @@ class ConditionalPenalty(Penalty, ABC):
         rows. The two errors have nothing to do with each other, so their squares add.
         """
         sample = regression.of_sample(CHECKED_ROWS)
-        right_gram, given_gram, _ = sample.problem.grams()
-        predictions = smooth_predictions(right_gram, given_gram)
+        # One matrix of this many rows is 8 MB: none is kept longer than needed.
+        predictions = smooth_predictions(*sample.problem.grams()[:2])
         of_features = self._vectors(sample)(*sample.problem.rows.whole()).block(None)
         lost = gradient_error(of_features, self._exact_matrix(sample.problem), predictions)
         row_map, also_lost = shortest_map(regression.problem.rows, self._vectors(regression), self.rank, predictions)

@@ -36,8 +36,10 @@ class ResidualHSCIC(ConditionalPenalty):
 
     def _exact_matrix(self, problem: RegressionProblem) -> Tensor:
         right_gram, _, ridge = problem.grams()
+        residual = ridge.residual_gram(right_gram)
+        del right_gram
         weights = ridge.weights()
-        return (weights @ weights.T) * ridge.residual_gram(right_gram) / problem.rows.n
+        return (weights @ weights.T).mul_(residual).div_(problem.rows.n)
 
     def _vectors(self, regression: FeatureRegression) -> VectorsOf:
         return regression.residual_vectors(regression.smoother() / regression.problem.rows.n**0.5)

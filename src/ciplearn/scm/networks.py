@@ -10,6 +10,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 
+from ciplearn._core.adam import Adam
 from ciplearn._core.errors import NumericalError
 from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.scm.design import Design
@@ -76,7 +77,7 @@ def train(problem: Problem, training: Training, generator: Generator) -> nn.Modu
     rows = problem.tensors()
     n = rows[0].shape[0]
     whole = _joined(networks)
-    optimiser = torch.optim.Adam([whole], lr=training.learning_rate)
+    optimiser = Adam([whole], lr=training.learning_rate)
     for epoch in range(training.epochs):
         order = torch.randperm(n, generator=draws)
         # One gather per epoch: batches are views of the shuffled rows.
