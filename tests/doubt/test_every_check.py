@@ -36,6 +36,17 @@ def test_every_check_is_asked_and_the_drawn_graph_is_measured_alike_in_all():
     assert hidden.table.set_index("rho")["vcf"][0.0] == pytest.approx(drawn, rel=1e-6)
 
 
+def test_answers_stand_on_the_scale_of_the_vcf_beside_them():
+    table = people()
+    scm = fit_scm(GRAPH, table)
+    settings = {"context": VERDICT.context, "budget": 60, **SMALL}
+    own, beside = (how_wrong(through, VERDICT, table, scm, vcf=vcf, **settings).values() for vcf in (None, 7.0))
+    for before, after in zip(list(own)[1:], list(beside)[1:], strict=True):
+        assert after.unchanged == pytest.approx(7.0)
+        ratios = before.table["vcf"] / before.unchanged
+        assert after.table["vcf"].to_numpy() == pytest.approx(7 * ratios.to_numpy(), nan_ok=True)
+
+
 def test_a_check_that_cannot_be_asked_says_why():
     table = people().assign(A=lambda frame: pd.cut(frame["A"], 3, labels=list("abc")).astype(str))
     found = how_wrong(through, VERDICT, table, budget=1e-3, **SMALL)

@@ -208,6 +208,7 @@ class Audited:
             found.verdict,
             rows,
             found.scm,
+            vcf=found.vcf.value,
             context=found.vcf.context,
             inputs=found.inputs,
             method=None if found.method == "call" else found.method,

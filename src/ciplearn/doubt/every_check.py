@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -12,9 +14,9 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn._core.numbers import positive
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn.causal import Verdict
-from ciplearn.doubt.falsification import falsify
+from ciplearn.doubt.falsification import Falsification, falsify
 from ciplearn.doubt.graph_sensitivity import sensitivity
-from ciplearn.doubt.hidden_confounding import hidden_confounding
+from ciplearn.doubt.hidden_confounding import HiddenConfounding, hidden_confounding
 from ciplearn.doubt.mechanism_sensitivity import mechanism_sensitivity
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.scm.estimated_model import EstimatedModel
@@ -32,6 +34,7 @@ def how_wrong(
     table: pd.DataFrame,
     scm: StructuralCausalModel | None = None,
     *,
+    vcf: float | None = None,
     context: Sequence[str] | None = None,
     inputs: Sequence[str] | None = None,
     method: str | None = None,
@@ -53,6 +56,9 @@ def how_wrong(
     scm : StructuralCausalModel, optional
         The model that the audit rests on. One of `fit_scm` is asked about its mechanisms; from the same rows and seed,
         its nodes are not fitted again.
+    vcf : float, optional
+        The VCF that stands beside the answers, from more rows. What a check finds on its few rows for the graph and the
+        model as they are is then set to it, and all else that it finds is multiplied alike: it measures ratios well.
     context, inputs, method, n_points, n_interventions
         See `variance_of_counterfactuals`.
     budget : float
@@ -85,7 +91,7 @@ def how_wrong(
 
     def ask(question: str, check: Any, *arguments: Any, **more: Any) -> None:
         try:
-            found[question] = check(*arguments, **more)
+            found[question] = _on_the_scale_of(vcf, check(*arguments, **more), verdict.protected)
         except CiplearnError as error:
             found[question] = f"This could not be asked: {error}"
 
@@ -139,3 +145,16 @@ def how_wrong(
         **measured,
     )
     return found
+
+
+def _on_the_scale_of(vcf: float | None, answer: Any, protected: Sequence[str]) -> Any:
+    """Multiply the VCF of an answer so that it is ``vcf`` where nothing is changed."""
+    # One protected variable of several has a VCF of its own.
+    of_another = isinstance(answer, HiddenConfounding) and len(protected) > 1
+    if vcf is None or of_another or isinstance(answer, Falsification):
+        return answer
+    factor = vcf / answer.unchanged if answer.unchanged > 0 else float("nan")
+    if not math.isfinite(factor):
+        return answer
+    columns = [name for name in ("vcf", "low", "high") if name in answer.table]
+    return replace(answer, table=answer.table.assign(**{name: factor * answer.table[name] for name in columns}))

@@ -84,6 +84,11 @@ class Sensitivity:
         return (float(kept.min()), float(kept.max())) if len(kept) else (math.nan, math.nan)
 
     @property
+    def unchanged(self) -> float:
+        """VCF under the graph itself."""
+        return float(self.table["vcf"].iloc[0])
+
+    @property
     def flips(self) -> tuple[str, ...]:
         """Changes after which the verdict is another."""
         return tuple(self.table["change"][self.table["holds"] != self.table["holds"].iloc[0]])
@@ -92,11 +97,11 @@ class Sensitivity:
     def largest(self) -> str | None:
         """The change, among graphs that data do not refute, that moves VCF most; None where none does."""
         kept = self.table[~self.table["refuted"]]
-        moved = (kept["vcf"] - self.table["vcf"].iloc[0]).abs().dropna()
+        moved = (kept["vcf"] - self.unchanged).abs().dropna()
         return str(kept.loc[moved.idxmax(), "change"]) if len(moved) and moved.max() > 0 else None
 
     def __str__(self) -> str:
-        base, (low, high) = self.table["vcf"].iloc[0], self.interval
+        base, (low, high) = self.unchanged, self.interval
         others = len(self.table) - 1
         said = [
             f"VCF is {base:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "
@@ -129,7 +134,7 @@ class Sensitivity:
         import matplotlib.pyplot as plt
 
         axes = plt.subplots(figsize=(7, 5))[1] if ax is None else ax
-        base = float(self.table["vcf"].iloc[0])
+        base = self.unchanged
         moved = self.table.iloc[1:].dropna(subset="vcf")
         order = (moved["vcf"] - base).abs().sort_values(ascending=False, kind="stable").index[:_BARS]
         shown = moved.loc[order[::-1]]

@@ -77,6 +77,12 @@ class HiddenConfounding:
     protected: str
     late: tuple[str, ...] = ()
 
+    @property
+    def unchanged(self) -> float:
+        """VCF without a hidden cause; NaN where ρ = 0 was not asked for."""
+        alone = self.table.loc[self.table["rho"] == 0, "vcf"]
+        return float(alone.iloc[0]) if len(alone) else float("nan")
+
     def crossing(self, threshold: float, measure: str = "vcf") -> dict[str, float]:
         """Return per node the ρ nearest to zero at which ``"vcf"`` or ``"relative"`` crosses a threshold, else NaN.
 

@@ -44,6 +44,11 @@ class MechanismSensitivity:
     ambiguities: tuple[str, ...]
 
     @property
+    def unchanged(self) -> float:
+        """VCF with the mechanisms that were chosen."""
+        return float(self.table["vcf"].iloc[0])
+
+    @property
     def interval(self) -> tuple[float, float]:
         """The smallest and largest VCF."""
         return float(self.table["vcf"].min()), float(self.table["vcf"].max())

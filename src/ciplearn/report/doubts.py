@@ -90,7 +90,7 @@ def _of_rows(answer: Falsification) -> str:
 
 def _of_arrows(answer: Sensitivity, report: Report) -> str:
     amount, measured = report.unit.amount, answer.table["vcf"].notna()
-    base, low, high = (_typical(vcf) for vcf in (answer.table["vcf"].iloc[0], *answer.interval))
+    base, low, high = (_typical(vcf) for vcf in (answer.unchanged, *answer.interval))
     counted = int((measured & ~answer.table["refuted"]).iloc[1:].sum())
     if not counted:
         return (
