@@ -54,9 +54,7 @@ def test_imagined_rows_are_those_of_the_causal_model(tmp_path, law):
 
 def _decoded(features, model, low, high):
     """Encoded numbers, back on the scale of the table."""
-    return {
-        name: features[:, model.encoding_.places([name])[0]] * (high[name] - low[name]) + low[name] for name in low
-    }
+    return {name: features[:, model.encoding_.places([name])[0]] * (high[name] - low[name]) + low[name] for name in low}
 
 
 def test_the_penalty_of_all_batches_is_that_of_the_rows_in_memory(tmp_path):

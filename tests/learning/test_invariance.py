@@ -7,7 +7,8 @@ from torch import nn
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
 from ciplearn.learning.ensemble import train_stacked
-from ciplearn.learning.invariance import CounterfactualVariance, Dependence, ImaginedTensors, Worst
+from ciplearn.learning.imagined_rows import ImaginedTensors
+from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Worst
 from ciplearn.penalties import HSIC
 
 

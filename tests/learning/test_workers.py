@@ -15,11 +15,11 @@ from ciplearn import HSCIC, CIPRegressor, Gaussian, Linear, ResidualHSCIC
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, ProcessGroup, Workers
 from ciplearn.learning import SquaredError, StreamedRows, TrainingRows, TrainingSettings, train
+from ciplearn.learning.imagined_rows import ImaginedTensors
 from ciplearn.learning.invariance import (
     BatchDependence,
     CounterfactualVariance,
     Dependence,
-    ImaginedTensors,
     StreamedDependence,
     Worst,
 )

@@ -22,7 +22,8 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list
 from ciplearn.causal.vector_columns import columns_of, node_of
 from ciplearn.estimators.tables import FurtherInputs, read_table
-from ciplearn.learning.invariance import PER_STEP, ImaginedRows, ImaginedTensors
+from ciplearn.learning.imagined_rows import ImaginedRows, ImaginedTensors
+from ciplearn.learning.invariance import PER_STEP
 
 # Values of the protected variables that each row is imagined with, where they are drawn.
 N_WORLDS = 16

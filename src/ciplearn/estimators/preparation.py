@@ -30,11 +30,11 @@ from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
 from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation
 from ciplearn.learning.ensemble import train_stacked
+from ciplearn.learning.imagined_rows import ImaginedRows
 from ciplearn.learning.invariance import (
     BatchDependence,
     CounterfactualVariance,
     Dependence,
-    ImaginedRows,
     Invariance,
     Worst,
 )

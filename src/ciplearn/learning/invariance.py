@@ -6,9 +6,8 @@ all in one call. The invariance then says what the predictions cost.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.dataset_rows import Rows
+from ciplearn.learning.imagined_rows import ImaginedRows
 from ciplearn.penalties import Operator, Penalty, StreamedOperator
 
 # Imagined rows per row and step: enough to know a variance, few enough that a step costs five plain ones.
@@ -151,86 +151,6 @@ class BatchDependence(Invariance):
     def identity(self) -> str:
         """The criterion as it prints."""
         return repr(self.criterion)
-
-
-class ImaginedRows(ABC):
-    """For each row, the network's inputs as they would be in m worlds that differ in the protected variables.
-
-    Attributes
-    ----------
-    n_rows, n_worlds : int
-    device : torch.device
-        Where rows arrive.
-    weights : Tensor, shape (m,), optional
-        The probability of each world, where the worlds are all the values that the protected variables take. None where
-        each row has m values of its own, drawn from their law.
-    """
-
-    n_rows: int
-    n_worlds: int
-    device: torch.device
-    weights: Tensor | None
-
-    @abstractmethod
-    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:  # (b,), (k,) -> (b, k, ...) each
-        """Return the inputs of some rows in some worlds."""
-
-    @abstractmethod
-    def take(self, index: Tensor) -> ImaginedRows:
-        """Return some of the rows."""
-
-    @abstractmethod
-    def to(self, device: torch.device) -> ImaginedRows:
-        """Return rows that arrive on a device."""
-
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """What tells them apart from others."""
-
-
-@dataclass(frozen=True)
-class ImaginedTensors(ImaginedRows):
-    """Imagined inputs in memory, each of shape (n, m, ...)."""
-
-    inputs: tuple[Tensor, ...]
-    weights: Tensor | None = None
-
-    @property
-    def n_rows(self) -> int:  # type: ignore[override]
-        """N."""
-        return self.inputs[0].shape[0]
-
-    @property
-    def n_worlds(self) -> int:  # type: ignore[override]
-        """M."""
-        return self.inputs[0].shape[1]
-
-    @property
-    def device(self) -> torch.device:  # type: ignore[override]
-        """Where the tensors are."""
-        return self.inputs[0].device
-
-    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:
-        """Look the rows up."""
-        return tuple(part[index.to(part.device)[:, None], worlds.to(part.device)] for part in self.inputs)
-
-    def take(self, index: Tensor) -> ImaginedTensors:
-        """Cut the tensors."""
-        return replace(self, inputs=tuple(part[index.to(part.device)] for part in self.inputs))
-
-    def to(self, device: torch.device) -> ImaginedTensors:
-        """Move the tensors."""
-        weights = None if self.weights is None else self.weights.to(device)
-        return replace(self, inputs=tuple(part.to(device) for part in self.inputs), weights=weights)
-
-    @property
-    def identity(self) -> str:
-        """A digest of all entries."""
-        digest = hashlib.sha256()
-        for part in self.inputs:
-            digest.update(part.detach().cpu().contiguous().numpy().tobytes())
-        return digest.hexdigest()
 
 
 class CounterfactualVariance(Invariance):
