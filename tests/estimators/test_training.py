@@ -87,7 +87,7 @@ def test_mixed_columns_are_seen_in_their_own_kind():
     X, signal = mixed_table()
     model = CIPClassifier(protected=["sex", "age"], adjustment=["region"], gamma=20.0, epochs=30, random_state=0)
     model.fit(X, signal > signal.mean())
-    assert model.right_encoding_.categories == (False, True)
+    assert model.statement_encodings_[0][0].categories == (False, True)
     plain = CIPClassifier(protected=["sex", "age"], adjustment=["region"], gamma=0.0, epochs=30, random_state=0)
     plain.fit(X, signal > signal.mean())
     assert model.penalty_value(X) < 0.3 * plain.penalty_value(X)

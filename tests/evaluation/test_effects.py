@@ -65,7 +65,7 @@ def test_settings_of_different_nodes_are_refused(rows, second):
 def test_what_is_no_setting_or_no_label_is_refused(rows):
     with pytest.raises(InputError, match="must map nodes to values"):
         flip_rate(predictor, linear(), rows, 1.0)
-    with pytest.raises(InputError, match="one label a row"):
+    with pytest.raises(InputError, match="one label per row"):
         flip_rate(lambda f: np.zeros((len(f), 2)), linear(), rows, {"A": 1.0})
 
 

@@ -293,8 +293,8 @@ def test_a_model_that_reads_what_the_graph_does_not_know_is_refused(rows):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lambda f: np.zeros(3), "one prediction a row, but returned shape"),
-        (lambda f: np.zeros((2, 3, 4)), "one prediction a row"),
+        (lambda f: np.zeros(3), "one prediction per row, but returned shape"),
+        (lambda f: np.zeros((2, 3, 4)), "one prediction per row"),
         (lambda f: f["A"] * np.nan, "NaN or infinity in"),
         (lambda f: np.full(len(f), "yes"), "have no variance"),
         (42, "must have predict or predict_proba"),

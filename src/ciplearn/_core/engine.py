@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ciplearn._core.files import scratch_folder
-from ciplearn._core.workers import ALONE, Workers
+from ciplearn._core.workers import ALONE
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -41,8 +41,8 @@ class Engine(ABC):
             yield place
 
     @abstractmethod
-    def train(self, task: Callable[[Workers], Result]) -> Result:
-        """Run a task on every worker at once and return what the first one returns.
+    def train(self, task: Callable[..., Result]) -> Result:
+        """Run ``task(workers=...)`` on every worker at once and return what the first one returns.
 
         A task that is started again after a loss finds its own checkpoint.
         """
@@ -57,6 +57,6 @@ class OneProcess(Engine):
         """Go through the items."""
         return map(work, items)
 
-    def train(self, task: Callable[[Workers], Result]) -> Result:
+    def train(self, task: Callable[..., Result]) -> Result:
         """Run it alone."""
-        return task(ALONE)
+        return task(workers=ALONE)

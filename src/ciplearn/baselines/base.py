@@ -34,6 +34,12 @@ from ciplearn.learning.settings import chosen_device
 
 TASKS = ("auto", REGRESSION, CLASSIFICATION)
 
+# Parameters that baselines and `CIPEstimator` share: how the network is made and trained.
+TRAINED_ALIKE = (
+    *("missing", "hidden", "epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "device"),
+    *("early_stopping", "validation_fraction", "patience"),
+)
+
 # Rows whose views are held at a time.
 _ROWS_AT_ONCE = 65_536
 
@@ -201,22 +207,8 @@ validation_fraction, patience, device, verbose, random_state
 
     def _network(self, **more: Any) -> CIPEstimator:
         """The untrained network; without an independence among ``more`` it has no penalty."""
-        settings = {
-            "missing": self.missing,
-            "module": self.module,
-            "hidden": self.hidden,
-            "epochs": self.epochs,
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "weight_decay": self.weight_decay,
-            "schedule": self.schedule,
-            "early_stopping": self.early_stopping,
-            "validation_fraction": self.validation_fraction,
-            "patience": self.patience,
-            "device": self.device,
-            "verbose": self.verbose,
-            "random_state": self.random_state,
-        }
+        own = (*TRAINED_ALIKE, "module", "verbose", "random_state")
+        settings = {name: getattr(self, name) for name in own}
         kind = CIPClassifier if self.task_ == CLASSIFICATION else CIPRegressor
         return kind(**{**settings, **more})
 

@@ -131,10 +131,6 @@ class Conditions:
         """Tell whether every input lies in A ∪ W ∪ S, and those in S do not descend from A."""
         return self.inputs <= self.known | s and self.affected.isdisjoint(self.inputs & s)
 
-    def certifies(self, s: Set[int]) -> bool:
-        """Tell whether adjustment set `s` certifies, one way or the other."""
-        return self.certifies_by_inputs(s) or self.certifies_by_paths(s)
-
     def written(self, numbers: Iterable[int]) -> str:
         """Write nodes as a set of names."""
         return as_set(self.graph.names(numbers))

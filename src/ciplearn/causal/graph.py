@@ -51,7 +51,7 @@ class CausalGraph(Notations):
     latent : frozenset of str
         Nodes that no table can hold.
     exposures, outcomes, adjusted : tuple of str
-        Question written in the source text; `criterion` takes them as its defaults.
+        Roles written in the source text; `criterion` takes them as its defaults.
     positions : mapping from node to (x, y)
         Where the source text placed the nodes, y growing downwards. A drawing hint: it does not count in comparisons.
 

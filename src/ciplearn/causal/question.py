@@ -48,7 +48,7 @@ def read_question(
 ) -> Question:
     """Fill in the defaults and refuse parts that cannot be played together.
 
-    Question written in the graph's source text stand in for what is not given: its exposures are protected, its outcome
+    Roles written in the graph's source text stand in for what is not given: its exposures are protected, its outcome
     is the outcome, its adjusted nodes are the adjustment set. Context and inputs default to every observed node but the
     outcome.
 

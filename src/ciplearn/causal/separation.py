@@ -45,7 +45,7 @@ def shortest_open_walk(dag: Dag, x: Iterable[int], y: Iterable[int], given: Set[
 def _walk(dag: Dag, sources: Iterable[int], given: Set[int]) -> Iterator[tuple[int, int]]:
     """Yield each reached state once, breadth first, with the state before it; -1 stands before a source.
 
-    A state is 2 · node + direction of arbaseline.
+    A state is 2 · node + direction of arrival.
     """
     open_colliders = dag.ancestors(given)
     seen = bytearray(2 * dag.size)
@@ -58,20 +58,12 @@ def _walk(dag: Dag, sources: Iterable[int], given: Set[int]) -> Iterator[tuple[i
         yield start, -1
     while queue:
         here = queue.popleft()
-        node, arbaseline = here >> 1, here & 1
-        to_children = node not in given
-        to_parents = node not in given if arbaseline == _FROM_CHILD else node in open_colliders
-        if to_parents:
-            for parent in dag.parents[node]:
-                state = 2 * parent + _FROM_CHILD
-                if not seen[state]:
-                    seen[state] = 1
-                    queue.append(state)
-                    yield state, here
-        if to_children:
-            for child in dag.children[node]:
-                state = 2 * child + _FROM_PARENT
-                if not seen[state]:
-                    seen[state] = 1
-                    queue.append(state)
-                    yield state, here
+        node, arrival = here >> 1, here & 1
+        steps = [2 * child + _FROM_PARENT for child in dag.children[node]] if node not in given else []
+        if node not in given if arrival == _FROM_CHILD else node in open_colliders:
+            steps = [*(2 * parent + _FROM_CHILD for parent in dag.parents[node]), *steps]
+        for state in steps:
+            if not seen[state]:
+                seen[state] = 1
+                queue.append(state)
+                yield state, here

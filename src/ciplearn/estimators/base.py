@@ -170,16 +170,6 @@ class CIPEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "roles_")
         return self.roles_.verdict
 
-    @property
-    def right_encoding_(self) -> TableEncoding:
-        """How the right-hand side of the statement becomes numbers."""
-        return self.statement_encodings_[0][0]
-
-    @property
-    def given_encoding_(self) -> TableEncoding:
-        """How the conditioning variables of the statement become numbers."""
-        return self.statement_encodings_[0][1]
-
     def penalty_on(self, X: Any, y: Any = None) -> Invariance:
         """Return the penalty prepared on these rows, to judge any model with the same roles and encoding.
 

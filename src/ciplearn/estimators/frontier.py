@@ -151,38 +151,27 @@ def _points(
     verbose: bool,
 ) -> Iterable[Point]:
     judge = prepared.judge(*test)
+    train = partial(_train_and_measure, prepared, test, judge, measures)
     if engine is not None:
-        return engine.each(partial(_train_pair, prepared, test, judge, measures), pairs)
+        return engine.each(train, pairs)
     if prepared.can_stack and prepared.rows.device.type == "cuda":
         fitted = prepared.stacked(pairs, verbose=verbose)
         return (
             Point(gamma, seed, _measured(one, test, judge, measures))
             for (gamma, seed), one in zip(pairs, fitted, strict=True)
         )
-    points: Iterable[Point] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_train_and_measure)(prepared, gamma, seed, test, judge, measures) for gamma, seed in pairs
-    )
+    points: Iterable[Point] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(map(delayed(train), pairs))
     return points
 
 
-def _train_pair(
+def _train_and_measure(
     prepared: Prepared,
     test: tuple[Any, Any],
     judge: Invariance | None,
     measures: dict[str, Any],
     pair: tuple[float, int],
 ) -> Point:
-    return _train_and_measure(prepared, *pair, test, judge, measures)
-
-
-def _train_and_measure(
-    prepared: Prepared,
-    gamma: float,
-    seed: int,
-    test: tuple[Any, Any],
-    judge: Invariance | None,
-    measures: dict[str, Any],
-) -> Point:
+    gamma, seed = pair
     threads = torch.get_num_threads()
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)

@@ -10,6 +10,7 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +40,6 @@ from ciplearn.learning.invariance import (
     Worst,
 )
 from ciplearn.learning.settings import chosen_device
-from ciplearn.learning.training_task import TrainingTask
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
@@ -116,15 +116,16 @@ class Prepared:
         validation = self.validation
         if validation is not None and invariance is None:
             validation = Validation(validation.rows)
-        task = TrainingTask(
+        task = partial(
+            train,
             estimator.module_,
             self.rows,
             estimator._objective(),
             settings,
             invariance,
             validation,
-            estimator.checkpoint,
-            bool(estimator.verbose),
+            checkpoint=estimator.checkpoint,
+            verbose=bool(estimator.verbose),
         )
         try:
             fit = self.engine.train(task)

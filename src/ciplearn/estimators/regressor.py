@@ -35,6 +35,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         independence Ŷ ⊥ protected | adjustment. The network sees ``inputs``.
     independence : Independence, optional
         The statement to enforce, for people who bring their own.
+    counterfactuals : causal model or list of them, optional
+        The counterfactual route: predictions are penalised for varying between rows that this model imagines. It has a
+        method ``counterfactual(rows, {name: values})``, as a model of `fit_scm` does; of several the worst counts.
     gamma : float, optional
         Weight of the penalty; 1 where there is an independence and no gamma is named.
     gamma_scale : "auto", "outcome" or float
@@ -53,8 +56,11 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     missing : "error", "drop" or "impute"
         What to do with missing values; see the user guide.
     module : torch.nn.Module or function that returns one, optional
-        A network of your own: takes the encoded inputs (and the tensors passed to `fit`), returns one column an output.
-        An instance starts from the weights it has, a function makes fresh ones from the seed.
+        A network of your own: takes the encoded inputs (and the tensors passed to `fit`), returns one column per
+        output. An instance starts from the weights it has, a function makes fresh ones from the seed.
+    invariant_path : bool, optional
+        Whether a network of its own reads the inputs that the protected columns do not change, so that no penalty can
+        flatten it. By default where the graph names such inputs and the network is the default one.
     hidden : sequence of int
         Widths of the default network's hidden layers.
     epochs, batch_size, learning_rate, weight_decay

@@ -30,7 +30,7 @@ class CounterfactualEffect:
     interval : dict
         95 % interval by output, bootstrap over rows.
     per_row : DataFrame
-        The difference of each row, one column an output.
+        The difference of each row, one column per output.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def _labels(points: Points, predictor: Predictor, places: Array, setting: Mappin
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise InputError(
-            f"flip_rate compares one label a row, but the predictor returned shape {labels.shape}; pass a classifier "
+            f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}; pass a classifier "
             "with predict, or a function that returns labels."
         )
     return labels

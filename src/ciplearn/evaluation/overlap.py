@@ -123,7 +123,7 @@ def _nearest(rows: Array, reference: Array, rank: int) -> Array:  # (n, c), (m, 
     """Distance to the reference row of some rank of nearness, from 1."""
     if rows.shape[1] <= _TREE_COLUMNS:
         return np.asarray(cKDTree(reference).query(rows, k=[rank])[0][:, 0])
-    # Trees do not prune among many columns; one matrix product a block is faster.
+    # Trees do not prune among many columns; one matrix product per block is faster.
     norms = np.square(reference).sum(axis=1)
     found = []
     for start in range(0, len(rows), _BLOCK):

@@ -104,7 +104,7 @@ class Predictor:
         array = _as_array(answer)
         if array.ndim not in (1, 2) or array.shape[0] != len(frame):
             raise InputError(
-                f"The predictor must return one prediction a row, but returned shape {array.shape} for {len(frame)} "
+                f"The predictor must return one prediction per row, but returned shape {array.shape} for {len(frame)} "
                 "rows; return shape (rows,) or (rows, outputs)."
             )
         return array
@@ -178,6 +178,6 @@ def _as_array(answer: Any) -> Array:
         return np.asarray(answer.to_numpy())
     if isinstance(answer, list) and answer and hasattr(answer[0], "shape"):
         raise InputTypeError(
-            "The predictor returned a list of arrays, one an output; wrap it in a function that returns one array."
+            "The predictor returned a list of arrays, one per output; wrap it in a function that returns one array."
         )
     return np.asarray(answer)

@@ -1,4 +1,4 @@
-"""HSCIC evaluated literally, one ridge solve a row: what the prepared operator is measured against."""
+"""HSCIC evaluated literally, one ridge solve per row: what the prepared operator is measured against."""
 
 from __future__ import annotations
 

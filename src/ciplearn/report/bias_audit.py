@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class BiasAudit:
         missing = {column: int(report.rows[column].isna().sum()) for column in columns}
         tables = []
         method = None if predictor.method == "call" else predictor.method
-        for family in [[column] for column in columns] + _pairs(columns):
+        for family in [[column] for column in columns] + [list(pair) for pair in combinations(columns, 2)]:
             found = group_scores(
                 report.model,
                 report.rows.dropna(subset=family),
@@ -85,7 +86,3 @@ class BiasAudit:
         """Return the tables as JSON-ready data."""
         records = self.table.astype(object).where(self.table.notna(), None).to_dict(orient="records")
         return {"groups": records, "scored": self.scored, "threshold": self.threshold, "unknown": self.unknown}
-
-
-def _pairs(columns: list[str]) -> list[list[str]]:
-    return [[one, other] for place, one in enumerate(columns) for other in columns[place + 1 :]]

@@ -1,8 +1,4 @@
-"""What a comparison compares: every route at several strengths, the straight line and the baselines, on some rows.
-
-Training sees some of the rows. The others judge: by the loss, and by the variance of counterfactuals under a causal
-model that is estimated on them alone, so that no route is judged by the model it was trained with.
-"""
+"""What a comparison compares: every route at several strengths, the straight line and the baselines, on some rows."""
 
 from __future__ import annotations
 
@@ -17,6 +13,7 @@ from sklearn.base import clone, is_classifier
 
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import CF1, CF2, NaivePredictor
+from ciplearn.baselines.base import TRAINED_ALIKE
 from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import Allowance, Judged
@@ -233,9 +230,7 @@ class Candidates:
             "task": "classification" if is_classifier(one) else "regression",
             "random_state": self.asked.seed,
         }
-        same = ("missing", "hidden", "epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "device")
-        stopping = ("early_stopping", "validation_fraction", "patience")
-        roles |= {name: getattr(one, name) for name in (*same, *stopping)}
+        roles |= {name: getattr(one, name) for name in TRAINED_ALIKE}
         made = {
             "CF1": CF1(**roles),
             "CF2": CF2(**roles, regress_on="parents"),

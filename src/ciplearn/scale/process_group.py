@@ -11,7 +11,7 @@ from typing import Any
 import torch.distributed as distributed
 
 from ciplearn._core.engine import Engine, Item, Result
-from ciplearn._core.workers import ProcessGroup, Workers
+from ciplearn._core.workers import ProcessGroup
 
 
 class TorchRun(Engine):
@@ -65,6 +65,6 @@ class TorchRun(Engine):
             yield Path(self._group.agreed(None))
             distributed.barrier()
 
-    def train(self, task: Callable[[Workers], Result]) -> Result:
+    def train(self, task: Callable[..., Result]) -> Result:
         """Run it here, with the others."""
-        return task(self._group)
+        return task(workers=self._group)

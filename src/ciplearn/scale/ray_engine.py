@@ -14,7 +14,7 @@ from typing import Any
 from ciplearn._core.engine import Engine, Item, Result
 from ciplearn._core.errors import CiplearnError, InputError, MissingDependencyError
 from ciplearn._core.numbers import whole
-from ciplearn._core.workers import ProcessGroup, Workers
+from ciplearn._core.workers import ProcessGroup
 
 # Results that wait for an earlier one, per worker: no worker is idle, and results do not pile up.
 _WAITING = 8
@@ -90,7 +90,7 @@ class RayEngine(Engine):
                 done[running.pop(ready)] = self._fetched(ready)
             yield done.pop(place)
 
-    def train(self, task: Callable[[Workers], Result]) -> Result:
+    def train(self, task: Callable[..., Result]) -> Result:
         """Run a task in as many actors as there are workers; when one is lost, all begin anew."""
         shared = self._ray.put(task)
         for _ in range(_MOST_RESTARTS):
@@ -149,7 +149,7 @@ class _Trainer:
             free.bind(("", 0))
             return f"tcp://{host}:{free.getsockname()[1]}"
 
-    def run(self, task: Callable[[Workers], Any], rank: int, size: int, where: str, on_device: bool) -> Any:
+    def run(self, task: Callable[..., Any], rank: int, size: int, where: str, on_device: bool) -> Any:
         """Meet the others and train; only the first one answers."""
         import torch
         import torch.distributed as distributed
@@ -158,7 +158,7 @@ class _Trainer:
         backend = "nccl" if on_device else "gloo"
         distributed.init_process_group(backend, where, rank=rank, world_size=size, timeout=_PATIENCE)
         try:
-            result = task(ProcessGroup())
+            result = task(workers=ProcessGroup())
             distributed.barrier()
         finally:
             distributed.destroy_process_group()

@@ -86,9 +86,6 @@ class _DowhyMechanism(Mechanism):
             return value
         return _column(self.inner.estimate_noise(value[:, None], self._matrix(parents)))
 
-    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        return self.recover(parents, value)
-
     def _matrix(self, parents: Parents) -> Array:
         return np.stack([parents[name] for name in self.parents], axis=1)
 

@@ -67,7 +67,7 @@ class MonotoneFlow(Recipe):
         """Fit by maximum likelihood."""
         if isinstance(sample.kind, Categories):
             raise InputError(f"{sample.node} holds labels, which a flow cannot make; use Multinomial for this node.")
-        problem = _Problem(sample, self)
+        problem = _FlowTraining(sample, self)
         networks = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
         return FittedFlow(
             sample.design, problem.inputs, problem.target, problem.shape, networks["flow"], sample.target.ndim == 2
@@ -97,7 +97,7 @@ class FlowShape:
         return flow.double()
 
 
-class _Problem:
+class _FlowTraining:
     """What one flow is trained on."""
 
     def __init__(self, sample: NodeSample, recipe: MonotoneFlow) -> None:
@@ -146,10 +146,6 @@ class FittedFlow(Mechanism):
     def recover(self, parents: Parents, value: Array) -> Array:  # (n, d)
         """Return the noise, the image under the flow."""
         return self._through(parents, self._standard(value), "forward")
-
-    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        """Return the one noise that fits."""
-        return self.recover(parents, value)
 
     def log_density(self, parents: Parents, value: Array) -> Array:
         """Log-likelihood of the flow, in the value's own units."""

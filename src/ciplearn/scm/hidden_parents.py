@@ -102,7 +102,7 @@ def _by_weights(
     values = {node: np.repeat(array, candidates, axis=0) for node, array in observed.items()}
     noise: dict[str, Array] = {}
     weight = np.zeros(total)
-    spoke: list[str] = []
+    informative: list[str] = []
     for node in graph.topological_order():
         if node not in observed and node not in hidden:
             continue
@@ -113,14 +113,14 @@ def _by_weights(
         elif any(parent not in observed for parent in parents):
             density, drawn = _evidence(node, mechanisms[node], parents, values[node], generator)
             weight += density
-            spoke.append(node)
+            informative.append(node)
             if drawn is not None:
                 noise[node] = drawn
-    chosen, effective = _resample(weight.reshape(n, candidates), draws, spoke, hidden, generator)
+    chosen, effective = _resample(weight.reshape(n, candidates), draws, informative, hidden, generator)
     return HiddenDraws(
         {node: values[node][chosen] for node in hidden},
         {node: array[chosen] for node, array in noise.items()},
-        effective if spoke else None,
+        effective if informative else None,
     )
 
 
@@ -144,15 +144,15 @@ def _evidence(
 
 
 def _resample(
-    log_weight: Array, draws: int, spoke: list[str], hidden: list[str], generator: Generator
+    log_weight: Array, draws: int, informative: list[str], hidden: list[str], generator: Generator
 ) -> tuple[Array, Array]:  # (n, m) -> (n draws,), (n,)
     n, m = log_weight.shape
     top = log_weight.max(axis=1, keepdims=True)
     if not np.isfinite(top).all():
         bad = int((~np.isfinite(top)).sum())
         raise InputError(
-            f"No value of {', '.join(hidden)} among {m} candidates explains {', '.join(spoke)} in {bad} of {n} rows; "
-            "raise n_candidates, or check that these rows come from this model."
+            f"No value of {', '.join(hidden)} among {m} candidates explains {', '.join(informative)} in {bad} of {n} "
+            "rows; raise n_candidates, or check that these rows come from this model."
         )
     weight = np.exp(log_weight - top)
     mass = weight.cumsum(axis=1)

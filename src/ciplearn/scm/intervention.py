@@ -14,7 +14,7 @@ from numpy.random import Generator
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector
 from ciplearn.scm.mechanism import Parents
-from ciplearn.scm.noise_laws import ScipyLaw
+from ciplearn.scm.noise_laws import ScipyLaw, is_distribution
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Action:
 
     @property
     def _function(self) -> Callable[..., Any] | None:
-        return self.value if callable(self.value) and not _is_law(self.value) else None
+        return self.value if callable(self.value) and not is_distribution(self.value) else None
 
     def values(
         self,
@@ -55,7 +55,7 @@ class Action:
 
         ``index`` holds the labels of the rows, where they have any: a Series or frame is matched with them.
         """
-        if _is_law(self.value):
+        if is_distribution(self.value):
             size = self.kind.size if isinstance(self.kind, Vector) else None
             return self.kind.rows_of(ScipyLaw(self.value, size).draw(n, generator), n, self.node)
         function = self._function
@@ -89,10 +89,6 @@ def plain(value: Any, kind: Kind) -> Any:
     if isinstance(value, pd.DataFrame | pd.Series):
         value = value.to_numpy(dtype=object) if isinstance(kind, Categories) else value.to_numpy()
     return np.asarray(value, dtype=object) if isinstance(value, pd.Categorical) else value
-
-
-def _is_law(value: Any) -> bool:
-    return hasattr(value, "rvs") or (hasattr(value, "sample") and hasattr(value, "logpdf"))
 
 
 def _arity(function: Callable[..., Any]) -> int:

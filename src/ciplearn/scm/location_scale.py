@@ -251,10 +251,6 @@ class FittedLocationScale(Mechanism):
         left = self.link.forward(value) - mean
         return left if scale is None else left / scale
 
-    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        """Return the one noise that fits."""
-        return self.recover(parents, value)
-
     def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k) or (n, d, k)
         """Push the quantiles of the residuals through the equation."""
         noise = np.quantile(self.residuals, levels, axis=0).T  # (k,) or (d, k)

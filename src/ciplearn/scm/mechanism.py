@@ -38,15 +38,17 @@ class Mechanism(ABC):
     def recover(self, parents: Parents, value: Array) -> Array | None:
         """Return the one noise with f(pa, u) = value, or None where there may be several."""
 
-    @abstractmethod
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        """Draw one row of noise from its law given f(pa, U) = value, for each row.
+        """Draw one row of noise from its law given f(pa, U) = value, for each row: by default the one that fits.
 
         Raises
         ------
         InputError
             With the node's name, where such draws are not possible.
         """
+        found = self.recover(parents, value)
+        assert found is not None
+        return found
 
     def log_density(self, parents: Parents, value: Array) -> Array | None:  # (n,)
         """Return the log density (or log probability) of the value given the parents, or None where it is unknown."""

@@ -54,7 +54,7 @@ class Training:
     learning_rate: float
 
 
-class Problem(Protocol):
+class Trainable(Protocol):
     """Something to train: networks, rows, and a loss of a batch of rows."""
 
     def networks(self) -> nn.ModuleDict:
@@ -67,7 +67,7 @@ class Problem(Protocol):
         """Return the loss of a batch."""
 
 
-def train(problem: Problem, training: Training, generator: Generator) -> nn.ModuleDict:
+def train(problem: Trainable, training: Training, generator: Generator) -> nn.ModuleDict:
     """Minimise the problem's loss by Adam on shuffled batches."""
     seed = int(generator.integers(2**31))
     draws = torch.Generator().manual_seed(seed)

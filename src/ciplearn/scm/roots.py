@@ -30,10 +30,6 @@ class FittedRoot(Mechanism):
         """Return the value itself."""
         return value
 
-    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        """Return the value itself."""
-        return value
-
 
 @dataclass(frozen=True)
 class JointNoise:

@@ -79,7 +79,7 @@ class VariationalLatent:
         self, latent: str, children: Mapping[str, NodeSample], generator: Generator
     ) -> tuple[LatentMechanism, dict[str, Mechanism]]:
         """Fit encoder and decoders together; the samples' parents are the observed ones."""
-        problem = _Problem.of(children, self)
+        problem = _AutoencoderTraining.of(children, self)
         networks = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
         encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
         draws = encoder.infer(problem.values, generator)
@@ -102,7 +102,9 @@ class VariationalLatent:
         losses = crps_of_draws(np.stack(made, axis=-1), held_out)
         return score(losses, marginal_losses(held_out, held_out.target), held_out.kind)
 
-    def _child(self, latent: str, sample: NodeSample, problem: _Problem, network: nn.Module, draws: Array) -> Mechanism:
+    def _child(
+        self, latent: str, sample: NodeSample, problem: _AutoencoderTraining, network: nn.Module, draws: Array
+    ) -> Mechanism:
         decoder = Decoded(latent, sample.design, problem.input_scalers[sample.node], network)
         if isinstance(sample.kind, Categories):
             return GumbelMax(sample.kind.levels, Softmax(decoder), sample.node)
@@ -112,7 +114,7 @@ class VariationalLatent:
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _AutoencoderTraining:
     """What one autoencoder is trained on."""
 
     values: dict[str, Array]
@@ -124,7 +126,7 @@ class _Problem:
     recipe: VariationalLatent
 
     @classmethod
-    def of(cls, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> _Problem:
+    def of(cls, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> _AutoencoderTraining:
         nodes = tuple(
             dict.fromkeys([*children, *(parent for sample in children.values() for parent in sample.parents)])
         )
@@ -199,10 +201,6 @@ class Encoded(LatentMechanism):
         return noise
 
     def recover(self, parents: Parents, value: Array) -> Array:
-        """U = H."""
-        return value
-
-    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
         """U = H."""
         return value
 

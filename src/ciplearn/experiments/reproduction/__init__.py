@@ -2,7 +2,7 @@
 
 To add a study, write a module in this package with a constant ``STUDY`` and add its line to ``registry.py``:
 
-* settings are a frozen dataclass, one instance a preset: ``"quick"`` takes minutes on a CPU, ``"paper"`` is all of it;
+* settings are a frozen dataclass, one instance per preset: ``"quick"`` takes minutes on a CPU, ``"paper"`` is all;
 * ``measure(settings, conditions)`` trains and returns tables of numbers;
 * ``judge(tables, settings)`` returns `Findings`: comparisons with the paper's values beside ours, the paper's claims
   with the statistic that judged each, a figure, and printed numbers that do not come out. It sees the tables alone;

@@ -84,7 +84,7 @@ def boxes(
     colours: Mapping[str, str] = COLOURS,
     labels: Mapping[str, str] = LABELS,
 ) -> None:
-    """Draw one box a gamma and method: quartiles and median over seeds, whiskers within 1.5 interquartile ranges.
+    """Draw one box per gamma and method: quartiles and median over seeds, whiskers within 1.5 interquartile ranges.
 
     Methods that have rows at a gamma stand there side by side.
     """

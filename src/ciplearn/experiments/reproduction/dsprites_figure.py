@@ -43,7 +43,7 @@ def figure(measures: pd.DataFrame, moved: pd.DataFrame, reference: float, chosen
     Parameters
     ----------
     measures : DataFrame
-        Columns method, gamma, mse, vcf; one row a network.
+        Columns method, gamma, mse, vcf; one row per network.
     moved : DataFrame
         What each network says about one sprite at each position.
     reference : float

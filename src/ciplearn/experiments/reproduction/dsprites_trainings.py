@@ -94,7 +94,7 @@ class ImageCase:
     train, test : DataFrame
     train_pictures, test_pictures : array of bytes, shape (n, 64, 64)
     train_units, test_units : Units
-        The rows with their noise, so that each has one counterfactual a position.
+        The rows with their noise, so that each has one counterfactual per position.
     images : callable (latents) -> pictures
     """
 
@@ -123,7 +123,7 @@ class ImageCase:
         return float(np.ptp(self.train[OUTCOME]))
 
     def worlds(self, count: int, seed: int) -> list[tuple[pd.DataFrame, tuple[Array]]]:
-        """Training rows and pictures as they would have been, had x_pos been that of another row, drawn anew a world.
+        """Training rows and pictures as they would have been, had x_pos been that of another row, drawn anew per world.
 
         The renderer is known, and so is the model of the latents; nothing is estimated.
         """

@@ -48,7 +48,7 @@ def claims(table: pd.DataFrame) -> tuple[Claim, ...]:
 
 
 def beside(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a gamma: the paper's numbers and both methods'."""
+    """One row per gamma: the paper's numbers and both methods'."""
     rows = []
     for gamma, group in table.groupby("gamma"):
         row = {"γ": f"{gamma:g}"}

@@ -42,7 +42,7 @@ def judge(tables: Mapping[str, pd.DataFrame], settings: FrontierSettings) -> Fin
         comparisons=(Comparison("On test rows, × 10³; the paper prints no numbers.", _summary(table)),),
         claims=tuple(claims),
         figure=_figure(table),
-        caption="Criterion against variance of counterfactuals, one dot a network",
+        caption="Criterion against variance of counterfactuals, one dot per network",
         notes=(
             "HSCIC is the paper's criterion with the paper's kernels for both methods, on test rows. For the default, "
             "the penalty that it trains with is shown too.",

@@ -87,7 +87,7 @@ def judge(tables: Mapping[str, pd.DataFrame], settings: HeuristicSettings) -> Fi
         caption="What each predictor loses and leaves: CIP over γ, mean and standard error; baselines, a dot per seed",
         unmatched=_unmatched(table),
         notes=(
-            f"Augmentation draws A anew whenever a row is shown, {settings.copies} times an epoch. The causal kind "
+            f"Augmentation draws A anew whenever a row is shown, {settings.copies} times per epoch. The causal kind "
             "re-predicts L from A and Z without the row's own residual, as the paper describes it.",
             "The same gamma weighs the paper's penalty and the default's differently: compare at equal VCF, not at "
             "equal gamma.",

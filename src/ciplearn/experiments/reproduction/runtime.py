@@ -1,4 +1,4 @@
-"""What the penalty costs: seconds an epoch, and the whole first figure against a literal evaluation."""
+"""What the penalty costs: seconds per epoch, and the whole first figure against a literal evaluation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _COLOURS = {
     PAPER: drawing.COLOURS[PAPER],
 }
 
-# Seconds an epoch, as printed.
+# Seconds per epoch, as printed.
 _PAPER = {NONE: 0.003, LITERAL: 1.112}
 _PAPER_RATIO = _PAPER[LITERAL] / _PAPER[NONE]
 
@@ -93,7 +93,7 @@ def judge(tables: Mapping[str, pd.DataFrame], settings: RuntimeSettings) -> Find
     return Findings(
         comparisons=(
             Comparison(
-                f"Seconds an epoch of the paper's network, {settings.rows} rows, batch {settings.batch_size}.",
+                f"Seconds per epoch of the paper's network, {settings.rows} rows, batch {settings.batch_size}.",
                 _epoch_table(epochs),
             ),
             Comparison(
@@ -163,7 +163,7 @@ def _fit_seconds(model: CIPRegressor, case: Case, epochs: int) -> float:
 
 
 def _an_epoch(few: float, many: float, more: int) -> float:
-    """Seconds an epoch, from trainings of 2 and of 2 + ``more`` epochs; what comes once cancels.
+    """Seconds per epoch, from trainings of 2 and of 2 + ``more`` epochs; what comes once cancels.
 
     On a machine so busy that the longer training was the shorter one, all of it counts.
     """
@@ -283,5 +283,5 @@ STUDY = Study(
     },
     measure=measure,
     judge=judge,
-    paper={"seconds an epoch": {"without penalty": 0.003, "with penalty": 1.112}},
+    paper={"seconds per epoch": {"without penalty": 0.003, "with penalty": 1.112}},
 )

@@ -63,7 +63,7 @@ _BEATEN = {"CF2": "CF2", "naive": "the naive predictor"}
 
 
 def comparisons(table: pd.DataFrame) -> tuple[Comparison, ...]:
-    """One table a scenario."""
+    """One table per scenario."""
     caption = "{}: on test rows, all × 10³, mean ± standard deviation over seeds."
     return tuple(
         Comparison(caption.format(str(name).capitalize()), _beside(PAPER[str(name)], part))

@@ -36,7 +36,7 @@ def frontiers(
     conditions: Conditions,
     independence: Independence | None = None,
 ) -> pd.DataFrame:
-    """Train both methods over gammas and seeds; one row a network.
+    """Train both methods over gammas and seeds; one row per network.
 
     Parameters
     ----------
