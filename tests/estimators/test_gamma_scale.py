@@ -7,10 +7,11 @@ import torch
 
 from ciplearn import CIPClassifier, CIPRegressor, Gaussian, ResidualHSCIC
 from ciplearn._core.errors import InputError
-from ciplearn.estimators import frontier, load_model, save_model
+from ciplearn.estimators import frontier
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings
 from ciplearn.learning.ensemble import train_stacked
 from ciplearn.penalties import HSIC
+from ciplearn.saving import load_model, save_model
 
 ROLES = {"protected": ["A"], "adjustment": ["S"]}
 

@@ -250,13 +250,9 @@ def fit(
 
 def _said(comparison: Comparison) -> dict[str, Any]:
     """The comparison of routes as JSON-ready data."""
-    table = comparison.table.astype(object).where(comparison.table.notna(), None)
-    return {
-        "candidates": table.to_dict(orient="records"),
-        "chosen": comparison.chosen,
-        "reason": comparison.reason,
-        "notes": list(comparison.notes),
-    }
+    from ciplearn._core.plain_data import fields_as_data
+
+    return fields_as_data(comparison, "table", "models", "scm", "judge", candidates=comparison.table)
 
 
 def _settings(call: typer.Context, rows: TrainingTable, plan: Plan) -> dict[str, Any]:

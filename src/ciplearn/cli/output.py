@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
 import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +46,13 @@ def say(text: str) -> None:
 
 def say_json(value: Any) -> None:
     """Write a value as JSON; a number that JSON does not have, NaN or infinity, as null."""
-    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    from ciplearn._core.plain_data import as_data
+
+    text = json.dumps(plain := as_data(value), indent=2, ensure_ascii=False, allow_nan=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(_plain(value), indent=2, allow_nan=False)
+        text = json.dumps(plain, indent=2, allow_nan=False)
     say(text)
 
 
@@ -142,11 +143,3 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
         raise error
     lost = error.object[error.start : error.end]
     return "".join(_IN_ASCII.get(sign, "?") for sign in lost), error.end
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

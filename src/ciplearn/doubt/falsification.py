@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import positive, whole
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
@@ -124,16 +125,8 @@ class Falsification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        tests = self.tests.astype(object).where(self.tests.notna(), None)
-        return {
-            "refuted": self.refuted,
-            "tests": [dict(zip(tests.columns, row, strict=True)) for row in tests.itertuples(index=False, name=None)],
-            "violated": [statement.to_dict() for statement in self.violated],
-            "permuted": None if math.isnan(self.permuted) else self.permuted,
-            "n_permutations": self.n_permutations,
-            "level": self.level,
-            "sentence": str(self),
-        }
+        said = {"refuted": self.refuted, "violated": self.violated, "sentence": str(self)}
+        return fields_as_data(self, "graph", "statements", **said)
 
 
 def falsify(

@@ -18,6 +18,7 @@ from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import CiplearnError, InputTypeError
 from ciplearn._core.kept_answers import KeptAnswers
 from ciplearn._core.numbers import positive, whole
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
@@ -120,14 +121,8 @@ class Sensitivity:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        table = self.table.astype(object).where(self.table.notna(), None)
-        return {
-            "interval": [None if math.isnan(end) else end for end in self.interval],
-            "largest": self.largest,
-            "flips": list(self.flips),
-            "table": [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)],
-            "sentence": str(self),
-        }
+        said = {"interval": self.interval, "largest": self.largest, "flips": self.flips, "sentence": str(self)}
+        return fields_as_data(self, "graphs", "protected", **said)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a tornado: one bar per change from the VCF as drawn, largest on top; grey where data refute it."""

@@ -23,6 +23,7 @@ import pandas as pd
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn._core.numbers import non_negative, positive
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator, as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
@@ -119,12 +120,7 @@ class HiddenConfounding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        tables = {"table": self.table, "benchmarks": self.benchmarks}
-        return {
-            "protected": self.protected,
-            **{name: part.astype(object).where(part.notna(), None).to_dict("records") for name, part in tables.items()},
-            "sentence": str(self),
-        }
+        return fields_as_data(self, "late", sentence=str(self))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw VCF over ρ, one curve per node, with a mark where an observed covariate would stand."""

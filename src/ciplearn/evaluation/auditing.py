@@ -12,6 +12,7 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.plain_data import as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
@@ -111,7 +112,7 @@ class Audit:
         """Return everything as JSON-ready data."""
         return {
             "n_rows": self.n_rows,
-            "scores": {name: None if np.isnan(value) else value for name, value in self.scores.items()},
+            "scores": as_data(self.scores),
             "vcf": self.vcf.to_dict(),
             "bounds": None
             if self.bounds is None

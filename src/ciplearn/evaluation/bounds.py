@@ -34,6 +34,7 @@ from sklearn.preprocessing import StandardScaler
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal.names import Names, as_names
 from ciplearn.evaluation.intervals import bootstrap_interval
@@ -152,19 +153,7 @@ class VCFBounds:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        return {
-            "lower": self.lower,
-            "upper": self.upper,
-            "lower_interval": list(self.lower_interval),
-            "upper_interval": list(self.upper_interval),
-            "overlap": self.overlap,
-            "outside": self.outside,
-            "alarm": self.alarm,
-            "protected": list(self.protected),
-            "given": list(self.given),
-            "n_rows": self.n_rows,
-            "sentence": str(self),
-        }
+        return fields_as_data(self, alarm=self.alarm, sentence=str(self))
 
 
 def vcf_bounds(

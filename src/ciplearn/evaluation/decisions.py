@@ -10,6 +10,7 @@ import numpy as np
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import finite, share
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm.kinds import Array
 
@@ -56,12 +57,7 @@ class Flips:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        return {
-            "value": self.value,
-            "interval": list(self.interval),
-            "threshold": self.threshold,
-            "rate": self.rate,
-        }
+        return fields_as_data(self)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.intervals import bootstrap_interval
@@ -59,13 +60,7 @@ class CounterfactualEffect:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
-        return {
-            "value": dict(self.value),
-            "interval": {name: list(ends) for name, ends in self.interval.items()},
-            "first": said(self.first),
-            "second": said(self.second),
-            "model_based": self.model_based,
-        }
+        return fields_as_data(self, "per_row", first=said(self.first), second=said(self.second))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +101,8 @@ class FlipRate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
-        return {
-            "value": self.value,
-            "interval": list(self.interval),
-            "first": None if self.first is None else said(self.first),
-            "second": said(self.second),
-            "model_based": self.model_based,
-        }
+        first = None if self.first is None else said(self.first)
+        return fields_as_data(self, "per_row", first=first, second=said(self.second))
 
 
 def counterfactual_effect(

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from ciplearn._core.columns import holds_numbers, takes_few_values
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.decisions import PROBABILITY_THRESHOLD
 from ciplearn.evaluation.intervals import NORMAL_ERRORS, bootstrap_interval, share_interval
@@ -65,8 +66,7 @@ class GroupScores:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data; what is unknown is None."""
-        records = self.table.astype(object).where(self.table.notna(), None).to_dict(orient="records")
-        return {"groups": records, "threshold": self.threshold, "positive": self.positive}
+        return fields_as_data(self, "table", groups=self.table)
 
 
 def group_scores(

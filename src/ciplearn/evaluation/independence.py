@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.encoding import Sides, Variable
 from ciplearn.evaluation.regression import Menu, Regression, landmarks_for
@@ -105,17 +106,7 @@ class IndependenceTest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        return {
-            "p_value": None if math.isnan(self.p_value) else self.p_value,
-            "statistic": None if math.isnan(self.statistic) else self.statistic,
-            "conditional": self.conditional,
-            "n_rows": self.n_rows,
-            "n_bootstrap": self.n_bootstrap,
-            "detectable": None if math.isnan(self.detectable) else self.detectable,
-            "rejects": self.rejects,
-            "obstacle": self.obstacle,
-            "sentence": str(self),
-        }
+        return fields_as_data(self, rejects=self.rejects, sentence=str(self))
 
 
 def independence_test(

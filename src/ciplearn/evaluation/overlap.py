@@ -16,6 +16,7 @@ import pandas as pd
 from scipy.spatial import cKDTree
 
 from ciplearn._core.columns import holds_numbers
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn.scm.kinds import Array
 
 # Neighbours are looked up among at most this many reference rows.
@@ -110,13 +111,7 @@ class Overlap:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON-ready data; NaN as None."""
-        return {
-            "share_outside": self.share_outside,
-            "vcf_inside": _or_none(self.vcf_inside),
-            "vcf_outside": _or_none(self.vcf_outside),
-            "radius": self.radius,
-            "sentence": str(self),
-        }
+        return fields_as_data(self, sentence=str(self))
 
 
 def _nearest(rows: Array, reference: Array, rank: int) -> Array:  # (n, c), (m, c) -> (n,)
@@ -152,7 +147,3 @@ def _places(
 
 def _number(value: float) -> str:
     return "unknown" if np.isnan(value) else f"{value:.3g}"
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value

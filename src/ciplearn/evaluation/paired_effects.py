@@ -13,6 +13,7 @@ import pandas as pd
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
@@ -98,15 +99,7 @@ class PairedEffects:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data; what is unknown is None."""
-        records = self.table.astype(object).where(self.table.notna(), None).to_dict(orient="records")
-        return {
-            "headline": self.headline,
-            "pairs": records,
-            "moved_by": self.moved_by,
-            "thresholds": {name: dict(vars(pair)) for name, pair in self.thresholds.items()},
-            "n_points": self.n_points,
-            "model_based": self.model_based,
-        }
+        return fields_as_data(self, "table", headline=self.headline, pairs=self.table)
 
 
 def paired_effects(

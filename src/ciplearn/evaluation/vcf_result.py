@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation.decisions import Flips
 from ciplearn.evaluation.overlap import Overlap
@@ -111,21 +112,5 @@ class VarianceOfCounterfactuals:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
-        known = not np.isnan(self.relative)
-        return {
-            "value": self.value,
-            "interval": list(self.interval),
-            "relative": self.relative if known else None,
-            "relative_interval": list(self.relative_interval) if known else None,
-            "flips": None if self.flips is None else self.flips.to_dict(),
-            "flips_at_equal_rate": None if self.flips_at_equal_rate is None else self.flips_at_equal_rate.to_dict(),
-            "per_output": dict(self.per_output),
-            "overlap": self.overlap.to_dict(),
-            "protected": list(self.protected),
-            "context": list(self.context),
-            "whole_row": self.whole_row,
-            "n_points": self.n_points,
-            "n_interventions": self.n_interventions,
-            "n_draws": self.n_draws,
-            "model_based": self.model_based,
-        }
+        unknown = {"relative_interval": None} if np.isnan(self.relative) else {}
+        return fields_as_data(self, "per_row", **unknown)

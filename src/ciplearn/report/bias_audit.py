@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn.evaluation import group_scores
 from ciplearn.evaluation.predictors import Predictor
 
@@ -84,5 +85,4 @@ class BiasAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tables as JSON-ready data."""
-        records = self.table.astype(object).where(self.table.notna(), None).to_dict(orient="records")
-        return {"groups": records, "scored": self.scored, "threshold": self.threshold, "unknown": self.unknown}
+        return fields_as_data(self, "table", "n_rows", groups=self.table)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
 from ciplearn.report.wording import MODEL, decimal, percent, short
 
@@ -62,7 +63,7 @@ class Conclusion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conclusion as JSON-ready data."""
-        return {"state": self.state, "headline": self.headline, "checks": [dict(vars(check)) for check in self.checks]}
+        return fields_as_data(self)
 
 
 def conclude(report: Report) -> Conclusion:

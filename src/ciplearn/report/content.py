@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects, paired_effects
 from ciplearn.evaluation.predictors import Predictor
@@ -147,22 +148,22 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return every number of the page as JSON-ready data."""
         trials = self.trials()
-        return {
-            **self.audit.to_dict(),
-            "conclusion": self.conclusion.to_dict(),
+        said = {
+            "conclusion": self.conclusion,
             "limit": self.limit,
             "typical": self.typical,
             "summary": self.summary(),
-            "verdict": self.audit.verdict.to_dict(),
-            "effects": None if self.effects is None else self.effects.to_dict(),
-            "trials": [] if trials is None else _records(trials),
-            "candidates": _records(self.candidates),
-            "groups": [] if self.by_group is None else self.by_group.to_dict()["groups"],
-            "individuals": [one.to_dict() for one in self.shown_individuals],
+            "verdict": self.audit.verdict,
+            "effects": self.effects,
+            "trials": [] if trials is None else trials,
+            "candidates": self.candidates,
+            "groups": [] if self.by_group is None else self.by_group.table,
+            "individuals": self.shown_individuals,
             "doubts": {question: str(answer) for question, answer in self.doubts.items()},
             "how_wrong": self.how_wrong,
-            "unknown": dict(self.unknown),
+            "unknown": self.unknown,
         }
+        return {**self.audit.to_dict(), **as_data(said)}
 
     @property
     def is_classifier(self) -> bool:
@@ -374,7 +375,3 @@ _CANDIDATE = ("name", "kind", "loss", "vcf", "gamma", "rests_on", "allowed")
 
 def _kind(name: str) -> str:
     return "line" if name.startswith("straight line") else "baseline"
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return table.astype(object).where(table.notna(), None).to_dict(orient="records")

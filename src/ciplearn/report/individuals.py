@@ -11,6 +11,7 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn.evaluation.counterfactual_rows import Points
 from ciplearn.evaluation.effects import answers_under, said
 from ciplearn.evaluation.paired_effects import compared_values
@@ -46,12 +47,8 @@ class Individual:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON-ready data."""
-        place = self.place.item() if isinstance(self.place, np.generic) else self.place
-        return {
-            "row": place if isinstance(place, int | float | str) else str(place),
-            "values": dict(self.values),
-            "answers": [{"world": answer.world, **answer.predictions} for answer in self.answers],
-        }
+        answers = [{"world": answer.world, **answer.predictions} for answer in self.answers]
+        return fields_as_data(self, "place", row=self.place, answers=answers)
 
 
 def asked_about(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import ks_2samp
 
+from ciplearn._core.plain_data import fields_as_data
 from ciplearn.scm.kinds import Array, Categories, Kind
 
 
@@ -89,9 +90,7 @@ class NodeFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as JSON-ready data; NaN as None."""
-        plain = {name: _plain(value) for name, value in vars(self).items()}
-        tried = [{name: _plain(value) for name, value in vars(other).items()} for other in self.alternatives]
-        return {**plain, "alternatives": tried}
+        return fields_as_data(self)
 
 
 @dataclass(frozen=True)
@@ -156,13 +155,7 @@ class FitReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data; NaN as None."""
-        return {
-            "n_rows": self.n_rows,
-            "nodes": [fit.to_dict() for fit in self.nodes],
-            "misfits": [finding._asdict() for finding in self.misfits],
-            "ambiguities": [finding._asdict() for finding in self.ambiguities],
-            "notes": list(self.notes),
-        }
+        return fields_as_data(self, misfits=self.misfits, ambiguities=self.ambiguities)
 
 
 def law_distance(kind: Kind, node: str, observed: Array, made: Array) -> float:
@@ -199,7 +192,3 @@ def _score(fit: NodeFit) -> str:
 
 def _p_value(value: float) -> str:
     return "" if np.isnan(value) else ("p < 0.001" if value < 0.001 else f"p = {value:.3f}")
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and np.isnan(value) else value

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import io
 import json
-import math
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pandas as pd
 
 from ciplearn import __version__
 from ciplearn._core.errors import InputError
+from ciplearn._core.plain_data import as_data
 from ciplearn.experiments.reproduction import fingerprints
 from ciplearn.experiments.reproduction.markdown import section
 from ciplearn.experiments.reproduction.study import Conditions, Study
@@ -102,14 +102,14 @@ def measure(
         "seconds": took,
         "reused": sorted(conditions.reused),
         "device": torch.cuda.get_device_name() if kind == "cuda" else f"CPU, {n_jobs} processes",
-        "settings": asdict(settings),
+        "settings": settings,
         "versions": _versions(),
         "fingerprint": fingerprints.of_result(*run),
         "code": fingerprints.code(),
         "tables": [f"{name}.csv" for name in tables],
     }
     # Last: a folder with this file in it is whole.
-    _write_json(folder / _MEASURED, _plain(measured))
+    _write_json(folder / _MEASURED, as_data(measured))
 
 
 def judge(study: Study, out: Path) -> dict[str, Any]:
@@ -128,22 +128,18 @@ def judge(study: Study, out: Path) -> dict[str, Any]:
     if findings.figure is not None:
         figure = "figure.png"
         write(folder / figure, _picture(findings.figure))
-    result: dict[str, Any] = _plain(
+    result: dict[str, Any] = as_data(
         {
             **measured,
             "title": study.title,
             "command": f"ciplearn reproduce {study.name} --preset {measured['preset']} --seed {measured['seed']}",
-            "claims": [asdict(claim) for claim in findings.claims],
-            "paper": dict(study.paper),
+            "claims": findings.claims,
+            "paper": study.paper,
             "comparisons": [
-                {
-                    "caption": comparison.caption,
-                    "columns": [str(name) for name in comparison.table.columns],
-                    "rows": comparison.table.to_dict(orient="records"),
-                }
-                for comparison in findings.comparisons
+                {"caption": one.caption, "columns": list(map(str, one.table.columns)), "rows": one.table}
+                for one in findings.comparisons
             ],
-            "unmatched": [asdict(entry) for entry in findings.unmatched],
+            "unmatched": findings.unmatched,
             "notes": [*findings.notes, *measured.get("remarks", ())],
             "caption": findings.caption,
             "figure": figure,
@@ -216,16 +212,3 @@ def _picture(figure: Any) -> bytes:
 def _versions() -> dict[str, str]:
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"ciplearn": __version__, "python": platform.python_version(), **packages}
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can hold: numbers of numpy as Python's own, None for what is not finite, text for all else."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple | range):
-        return [_plain(entry) for entry in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
