@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 # Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
 _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6000, 12)}
 
-_CHOICE, _NETWORK = "Penalty and gamma", "Network"
+# Panels of ``--help``.
+_choice = partial(typer.Option, rich_help_panel="Penalty and gamma")
+_network = partial(typer.Option, rich_help_panel="Network")
 
 # Options that say where to read, where to write and what to show: they do not change the model.
 _NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch")
@@ -44,77 +47,54 @@ def fit(
     context: options.Context = None,
     inputs: options.Inputs = None,
     adjustment: options.Adjustment = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="classification or regression. Default: classification for text and for two values.",
-            rich_help_panel="Roles",
-        ),
-    ] = None,
-    gamma: Annotated[
-        float | None, typer.Option(help="Weight of the penalty.", min=0, max=1e9, rich_help_panel=_CHOICE)
-    ] = None,
+    task: options.Task = None,
+    gamma: Annotated[float | None, _choice(help="Weight of the penalty.", min=0, max=1e9)] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(
+        _choice(
             help="Search the largest gamma that loses at most this share of what a predictor without a penalty "
             "explains. Default: 0.1.",
             min=0,
-            rich_help_panel=_CHOICE,
         ),
     ] = None,
     route: Annotated[
         str,
-        typer.Option(
+        _choice(
             help="auto trains every route to invariance, judges all on other rows and keeps the best within the "
-            "tolerance; independence, counterfactual or line takes that one. With --gamma or --penalty: independence.",
-            rich_help_panel=_CHOICE,
+            "tolerance; independence, counterfactual or line takes that one. With --gamma or --penalty: independence."
         ),
     ] = "auto",
     measure: Annotated[
         str | None,
-        typer.Option(
+        _choice(
             help="What the tolerance is about: loss (squared error or log loss, the default), score (R² or accuracy), "
-            "auc or balanced_accuracy.",
-            rich_help_panel=_CHOICE,
+            "auc or balanced_accuracy."
         ),
     ] = None,
     penalty: Annotated[
         str | None,
-        typer.Option(
+        _choice(
             help="residual-hscic, hscic, hscic-paper, circe, hsic or mmd. Default: residual-hscic, or hsic where "
-            "nothing is conditioned on.",
-            rich_help_panel=_CHOICE,
+            "nothing is conditioned on."
         ),
     ] = None,
-    compare: Annotated[
-        bool,
-        typer.Option(
-            help="With --gamma, also train without a penalty, to show what it costs.", rich_help_panel=_CHOICE
-        ),
-    ] = True,
+    compare: Annotated[bool, _choice(help="With --gamma, also train without a penalty, to show what it costs.")] = True,
     refit: Annotated[
         bool,
-        typer.Option(
+        _choice(
             "--refit",
             help="Train once more on the rows that judged, too. Default: keep the very model that was judged.",
-            rich_help_panel=_CHOICE,
         ),
     ] = False,
     on_violation: Annotated[
-        str,
-        typer.Option(help="raise or warn, where the graph does not certify the statement.", rich_help_panel=_CHOICE),
+        str, _choice(help="raise or warn, where the graph does not certify the statement.")
     ] = "raise",
-    preset: Annotated[
-        str, typer.Option(help="quick, standard or thorough: epochs and gammas to try.", rich_help_panel=_NETWORK)
-    ] = "standard",
-    epochs: Annotated[
-        int | None, typer.Option(help="Instead of the preset's.", min=1, rich_help_panel=_NETWORK)
-    ] = None,
-    batch_size: Annotated[int, typer.Option(help="Rows of a step.", min=2, rich_help_panel=_NETWORK)] = 256,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.", min=0, rich_help_panel=_NETWORK)] = 3e-3,
-    hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.", rich_help_panel=_NETWORK)] = "64,64",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=_NETWORK)] = "auto",
+    preset: Annotated[str, _network(help="quick, standard or thorough: epochs and gammas to try.")] = "standard",
+    epochs: Annotated[int | None, _network(help="Instead of the preset's.", min=1)] = None,
+    batch_size: Annotated[int, _network(help="Rows of a step.", min=2)] = 256,
+    learning_rate: Annotated[float, _network(help="Of Adam.", min=0)] = 3e-3,
+    hidden: Annotated[str, _network(help="Widths of the hidden layers.")] = "64,64",
+    device: Annotated[str, _network(help="auto, cpu or cuda.")] = "auto",
     seed: options.Seed = 0,
     holdout: Annotated[
         float, typer.Option(help="Share of the rows kept from training, for the audit.", min=0, max=0.9)
@@ -122,10 +102,7 @@ def fit(
     missing: Annotated[
         str, typer.Option(help="Rows with missing values: drop, impute or error.", rich_help_panel="The table")
     ] = "drop",
-    categories: Annotated[
-        str | None,
-        typer.Option(help="Columns of numbers that are codes.", metavar="NAMES", rich_help_panel="The table"),
-    ] = None,
+    categories: options.Categories = None,
     separator: options.Separator = None,
     columns: options.ColumnNames = None,
     skip: options.Skip = 0,

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Container, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,7 +66,12 @@ def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
     return value if isinstance(value, bool) or value is None else str(value)
 
 
-_TABLE, _ROLES = "The table", "Roles"
+# One per panel of ``--help``.
+_table = partial(typer.Option, rich_help_panel="The table")
+_role = partial(typer.Option, rich_help_panel="Roles", metavar="NAMES")
+_many_rows = partial(typer.Option, rich_help_panel="Many rows")
+_effort = partial(typer.Option, rich_help_panel="Effort")
+_any_model = partial(typer.Option, rich_help_panel="Any model")
 
 Table = Annotated[
     Path,
@@ -75,26 +81,23 @@ Table = Annotated[
         metavar="TABLE",
     ),
 ]
+ModelOrTable = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A folder that ciplearn fit has written; left out where a graph and roles are named.",
+        metavar="[MODEL_DIR]",
+    ),
+]
+TableAfterModel = Annotated[
+    Path | None, typer.Argument(help="A CSV, TSV or Parquet file, or - for standard input.", metavar="TABLE")
+]
 
-_ENGINE = "Many rows"
-
-EngineName = Annotated[
-    str | None, typer.Option("--engine", help="ray: work on several workers.", rich_help_panel=_ENGINE)
-]
-WorkerCount = Annotated[
-    int | None, typer.Option("--workers", help="Of the engine. Default: 2.", min=1, rich_help_panel=_ENGINE)
-]
-Address = Annotated[
-    str | None,
-    typer.Option(help="Of a Ray cluster. Default: one is started here.", metavar="TEXT", rich_help_panel=_ENGINE),
-]
+EngineName = Annotated[str | None, _many_rows("--engine", help="ray: work on several workers.")]
+WorkerCount = Annotated[int | None, _many_rows("--workers", help="Of the engine. Default: 2.", min=1)]
+Address = Annotated[str | None, _many_rows(help="Of a Ray cluster. Default: one is started here.", metavar="TEXT")]
 Scratch = Annotated[
     Path | None,
-    typer.Option(
-        help="A folder that all workers see, for encoded rows and checkpoints.",
-        metavar="FOLDER",
-        rich_help_panel=_ENGINE,
-    ),
+    _many_rows(help="A folder that all workers see, for encoded rows and checkpoints.", metavar="FOLDER"),
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
@@ -110,75 +113,38 @@ Config = Annotated[
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the model that the folder holds; other files in it stay.")
 ]
-Separator = Annotated[
-    str | None,
-    typer.Option(help="Between cells. Default: comma, or tab in .tsv files.", metavar="TEXT", rich_help_panel=_TABLE),
-]
-ColumnNames = Annotated[
-    str | None,
-    typer.Option("--columns", help="Names, for text without a header line.", metavar="NAMES", rich_help_panel=_TABLE),
-]
-Skip = Annotated[int, typer.Option(help="Lines to pass over at the top.", min=0, max=100_000, rich_help_panel=_TABLE)]
+
+Separator = Annotated[str | None, _table(help="Between cells. Default: comma, or tab in .tsv files.", metavar="TEXT")]
+ColumnNames = Annotated[str | None, _table("--columns", help="Names, for text without a header line.", metavar="NAMES")]
+Skip = Annotated[int, _table(help="Lines to pass over at the top.", min=0, max=100_000)]
 MissingCells = Annotated[
     str | None,
-    typer.Option(
-        "--na",
-        help="More cells that mean missing, beside '?', NA, None, null and empty ones.",
-        metavar="TEXTS",
-        rich_help_panel=_TABLE,
-    ),
+    _table("--na", help="More cells that mean missing, beside '?', NA, None, null and empty ones.", metavar="TEXTS"),
 ]
 OnlyMissingCells = Annotated[
     bool,
-    typer.Option(
+    _table(
         "--only-na",
         help="Take only empty cells and those of --na for missing: NA, None, null and '?' are then values.",
-        rich_help_panel=_TABLE,
     ),
 ]
-
-
-def _role(what: str, metavar: str = "NAMES") -> Any:
-    return typer.Option(help=what, metavar=metavar, rich_help_panel=_ROLES)
-
-
-Outcome = Annotated[str | None, _role("What is predicted.", "NAME")]
-Protected = Annotated[str | None, _role("What the prediction should not follow.")]
-Context = Annotated[str | None, _role("What a person is known by. Default: all observed nodes but the outcome.")]
-Inputs = Annotated[str | None, _role("What the predictor sees. Default: all observed nodes but the outcome.")]
-Adjustment = Annotated[str | None, _role("What to condition on. Default: the largest certifying set in the context.")]
-
-ModelOrTable = Annotated[
-    Path | None,
-    typer.Argument(
-        help="A folder that ciplearn fit has written; left out where a graph and roles are named.",
-        metavar="[MODEL_DIR]",
-    ),
-]
-TableAfterModel = Annotated[
-    Path | None, typer.Argument(help="A CSV, TSV or Parquet file, or - for standard input.", metavar="TABLE")
-]
-
-_EFFORT, _ANY_MODEL = "Effort", "Any model"
+Categories = Annotated[str | None, _table(help="Columns of numbers that are codes.", metavar="NAMES")]
 
 Graph = Annotated[
-    str | None,
-    typer.Option(
-        help="A graph file, or the graph itself. Default: the graph of MODEL_DIR.",
-        metavar="GRAPH",
-        rich_help_panel=_ROLES,
-    ),
+    str | None, _role(help="A graph file, or the graph itself. Default: the graph of MODEL_DIR.", metavar="GRAPH")
 ]
-Categories = Annotated[
-    str | None, typer.Option(help="Columns of numbers that are codes.", metavar="NAMES", rich_help_panel=_TABLE)
+Outcome = Annotated[str | None, _role(help="What is predicted.", metavar="NAME")]
+Protected = Annotated[str | None, _role(help="What the prediction should not follow.")]
+Context = Annotated[str | None, _role(help="What a person is known by. Default: all observed nodes but the outcome.")]
+Inputs = Annotated[str | None, _role(help="What the predictor sees. Default: all observed nodes but the outcome.")]
+Adjustment = Annotated[
+    str | None, _role(help="What to condition on. Default: the largest certifying set in the context.")
 ]
 Task = Annotated[
     str | None,
-    typer.Option(
-        help="classification or regression. Default: classification for text and for two values.",
-        rich_help_panel=_ROLES,
-    ),
+    _role(help="classification or regression. Default: classification for text and for two values.", metavar=None),
 ]
+
 KnownModel = Annotated[
     Path | None,
     typer.Option(
@@ -192,55 +158,42 @@ Individuals = Annotated[
     str | None,
     typer.Option(help="Numbers of rows to show, counted from 0. Default: those affected most.", metavar="NUMBERS"),
 ]
-Preset = Annotated[str, typer.Option(help="quick, standard or thorough.", rich_help_panel=_EFFORT)]
-Points = Annotated[
-    int | None, typer.Option(help="Rows whose counterfactuals are imagined.", min=2, rich_help_panel=_EFFORT)
-]
-Interventions = Annotated[
-    int | None, typer.Option(help="Values of the protected columns per row.", min=2, rich_help_panel=_EFFORT)
-]
-Draws = Annotated[int | None, typer.Option(help="Draws of what a row leaves open.", min=1, rich_help_panel=_EFFORT)]
-ScmRows = Annotated[
-    int | None, typer.Option(help="Rows the causal model is estimated from.", min=20, rich_help_panel=_EFFORT)
-]
+
+Preset = Annotated[str, _effort(help="quick, standard or thorough.")]
+Points = Annotated[int | None, _effort(help="Rows whose counterfactuals are imagined.", min=2)]
+Interventions = Annotated[int | None, _effort(help="Values of the protected columns per row.", min=2)]
+Draws = Annotated[int | None, _effort(help="Draws of what a row leaves open.", min=1)]
+ScmRows = Annotated[int | None, _effort(help="Rows the causal model is estimated from.", min=20)]
 Doubt = Annotated[
     float | None,
-    typer.Option(
-        help="Seconds for how wrong graph and causal model may be, 0 for not at all. Default: 60, 0 with --preset "
+    _effort(
+        help="Seconds for how wrong graph and causal model may be, 0 for not at all. Default: 20, 0 with --preset "
         "quick, 600 with thorough.",
         min=0,
-        rich_help_panel=_EFFORT,
     ),
 ]
+
 PredictorName = Annotated[
     str | None,
-    typer.Option(
+    _any_model(
         "--predictor",
         help="Audit what a name in a Python module is, as package.module:name: a fitted model, a function of a table, "
         "or a function that makes one. The module is imported, which runs it.",
         metavar="NAME",
-        rich_help_panel=_ANY_MODEL,
     ),
 ]
-OnnxFile = Annotated[
-    Path | None, typer.Option("--onnx", help="Audit an ONNX file.", metavar="FILE", rich_help_panel=_ANY_MODEL)
-]
+OnnxFile = Annotated[Path | None, _any_model("--onnx", help="Audit an ONNX file.", metavar="FILE")]
 PredictionsFile = Annotated[
     Path | None,
-    typer.Option(
+    _any_model(
         "--predictions",
         help="Audit predictions for the rows that ciplearn imagine has written, by their id.",
         metavar="FILE",
-        rich_help_panel=_ANY_MODEL,
     ),
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(
-        help="Which of two labels is the positive decision. Default: the second in order.",
-        metavar="LABEL",
-        rich_help_panel=_ANY_MODEL,
-    ),
+    _any_model(help="Which of two labels is the positive decision. Default: the second in order.", metavar="LABEL"),
 ]
 
 # What graph text holds and the name of a graph file does not.
@@ -258,20 +211,6 @@ def read_graph(graph: str) -> CausalGraph:
     raise GraphError(f"{graph!r} is neither a file nor a graph; give a path, or edges such as 'A -> B'.")
 
 
-def table_file(
-    path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None, only_missing: bool
-) -> TableFile:
-    """Return the table that the options describe."""
-    from ciplearn.sources.table_file import TableFile
-
-    if separator is not None:
-        separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
-        if len(separator) != 1 or separator in '"\r\n':
-            raise InputError(f"--separator must be one character, got {separator!r}; pass for example ';'.")
-    source = Path("/dev/stdin") if str(path) == "-" else path
-    return TableFile(source, separator, split_names(columns), skip, split_names(missing) or (), only_missing)
-
-
 def table_files(
     path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None, only_missing: bool
 ) -> TableFile | TableFiles:
@@ -279,12 +218,17 @@ def table_files(
     import glob
 
     from ciplearn.sources import TableFiles
+    from ciplearn.sources.table_file import TableFile
 
-    if not (path.is_dir() or (glob.has_magic(str(path)) and not path.exists())):
-        return table_file(path, separator, columns, skip, missing, only_missing)
-    found = TableFiles.matching(path)
-    like = table_file(found.files[0].path, separator, columns, skip, missing, only_missing)
-    return found.read_as(like.reading)
+    if separator is not None:
+        separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
+        if len(separator) != 1 or separator in '"\r\n':
+            raise InputError(f"--separator must be one character, got {separator!r}; pass for example ';'.")
+    reading: dict[str, Any] = {"separator": separator, "columns": split_names(columns), "skip": skip}
+    reading |= {"missing": split_names(missing) or (), "only_missing": only_missing}
+    if path.is_dir() or (glob.has_magic(str(path)) and not path.exists()):
+        return TableFiles.matching(path).read_as(reading)
+    return TableFile(Path("/dev/stdin") if str(path) == "-" else path, **reading)
 
 
 def engine(name: str | None, workers: int | None, address: str | None, scratch: Path | None) -> Engine:

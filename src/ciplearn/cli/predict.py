@@ -151,13 +151,15 @@ def _read_once(model: Path) -> ModelFolder:
 
 def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chunk_rows: int) -> Iterator[Answered]:
     """Predict the rows of a file, chunk by chunk."""
-    from ciplearn.sources.table_file import COPIED
+    from ciplearn.sources.table_file import COPIED, shortened
 
     rows = 0
     with file.opened(labels=folder.labels, copied=identity) as opened:
         opened.require(folder.inputs)
         if identity is not None and identity not in opened.names:
-            raise InputError(f"The column {identity!r} of --id is not in {file.path}; it has {_few(opened.names)}.")
+            raise InputError(
+                f"The column {identity!r} of --id is not in {file.path}; it has {shortened(opened.names)}."
+            )
         for chunk in opened.chunks(chunk_rows, folder.inputs):
             inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
             unseen = _unseen(folder.model, inputs)
@@ -201,12 +203,6 @@ def _about_unseen(unseen: Counter[tuple[str, str]]) -> str:
     named = ", ".join(f"{label!r} in {column} ({rows})" for (column, label), rows in unseen.most_common(_NAMED))
     more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
     return f"training never saw these labels, which the model takes for none that it knows: {named}{more}."
-
-
-def _few(names: list[str]) -> str:
-    from ciplearn.sources.table_file import shortened
-
-    return shortened(names)
 
 
 class _Sink(ABC):
