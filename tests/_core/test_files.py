@@ -6,7 +6,7 @@ import pytest
 
 from ciplearn._core import files
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import listed_files, listed_folder, read_bounded, read_listed, whole_file, write_text
+from ciplearn._core.files import listed_files, listed_folder, read_bounded, read_listed, whole_file, write_file
 
 TROUBLES = [RuntimeError, KeyboardInterrupt, SystemExit]
 
@@ -61,7 +61,7 @@ def test_file_stays_as_it_was_when_writing_is_cut_short(trouble, tmp_path):
         half()
     assert [found.name for found in tmp_path.iterdir()] == ["result.csv"]
     assert path.read_text() == "old"
-    write_text(path, "new")
+    write_file(path, "new")
     assert path.read_text() == "new"
 
 
@@ -124,7 +124,7 @@ def test_target_may_be_a_link_a_way_round_or_the_folder_one_stands_in(tmp_path, 
         fill(place, str(place))
         assert contents(tmp_path / "m")["model.json"] == f"{place} model.json"
         assert Path("model.json").exists(), "the folder one stands in is still the same"
-    write_text(tmp_path / "file link", "new")
+    write_file(tmp_path / "file link", "new")
     assert (tmp_path / "file").read_text() == "new"
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file link").is_symlink()
@@ -160,11 +160,11 @@ def test_run_that_was_killed_between_two_moves_is_finished_or_cleaned_by_the_nex
 
 
 def test_files_of_killed_runs_go_and_those_of_others_that_run_stay(tmp_path):
-    code = killed(lambda: write_text(tmp_path / "result.csv", "text"), after=0)
+    code = killed(lambda: write_file(tmp_path / "result.csv", "text"), after=0)
     assert code == 9
     assert len(list(tmp_path.iterdir())) == 1, "the killed run left its file"
     with whole_file(tmp_path / "one") as stream:
-        write_text(tmp_path / "two", "text")
+        write_file(tmp_path / "two", "text")
         stream.write(b"text")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
 
@@ -201,10 +201,10 @@ def test_error_of_a_file_that_is_read_is_not_blamed_on_the_target(tmp_path):
 
 def test_full_disk_is_one_sentence():
     with pytest.raises(InputError, match="/dev/full cannot be written: No space left"):
-        write_text(Path("/dev/full"), "more than nothing")
+        write_file(Path("/dev/full"), "more than nothing")
 
 
 def test_new_file_can_be_read_like_any_other(tmp_path):
-    write_text(tmp_path / "one", "text")
+    write_file(tmp_path / "one", "text")
     (tmp_path / "two").write_text("text")
     assert (tmp_path / "one").stat().st_mode == (tmp_path / "two").stat().st_mode

@@ -60,10 +60,18 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
         raise _cannot_write(target, error) from error
 
 
-def write_text(target: Path, text: str) -> None:
-    """Write a text file whole."""
+def write_file(target: Path, content: str | bytes) -> None:
+    """Write a file whole."""
     with whole_file(target) as stream:
-        stream.write(text.encode())
+        stream.write(content.encode() if isinstance(content, str) else content)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, or say in one sentence why not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror or error}; pass another folder.") from error
 
 
 @contextmanager

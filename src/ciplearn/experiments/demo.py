@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from ciplearn._core.files import whole_file, write_text
+from ciplearn._core.files import make_folder, whole_file, write_file
 from ciplearn.baselines import CF1, CF2, NaivePredictor
 from ciplearn.causal import Verdict
 from ciplearn.datasets import MinMaxScaling, first_synthetic
@@ -21,7 +20,6 @@ from ciplearn.display import FrontierDisplay
 from ciplearn.estimators import CIPRegressor, frontier
 from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
 from ciplearn.experiments.reproduction.drawing import canvas
-from ciplearn.experiments.reproduction.writing import make_folder
 from ciplearn.learning import Frontier
 from ciplearn.report import Report
 from ciplearn.scm import StructuralCausalModel
@@ -205,11 +203,9 @@ def _written(
     picture, page, table, graph = (
         folder / name for name in ("frontier.png", "report.html", "frontier.csv", "graph.svg")
     )
-    drawn = BytesIO()
-    figure.savefig(drawn, dpi=150)
     with whole_file(picture) as stream:
-        stream.write(drawn.getvalue())
-    write_text(page, report.to_html())
-    write_text(table, measured.table.to_csv(index=False))
-    write_text(graph, report.audit.verdict.graph.to_svg(report.audit.verdict))
+        figure.savefig(stream, dpi=150)
+    write_file(page, report.to_html())
+    write_file(table, measured.table.to_csv(index=False))
+    write_file(graph, report.audit.verdict.graph.to_svg(report.audit.verdict))
     return picture, page, table, graph

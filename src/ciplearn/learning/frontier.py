@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.files import write_text
+from ciplearn._core.files import write_file
 
 # The last column of a sweep's file: what a point belongs to, in so many digits. A line with fewer was cut short.
 _DIGEST, _DIGITS = "digest", 16
@@ -93,7 +93,7 @@ class Frontier:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table."""
-        write_text(Path(path), self.table.to_csv(index=False))
+        write_file(Path(path), self.table.to_csv(index=False))
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> Self:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import whole_file, write_text
+from ciplearn._core.files import whole_file, write_file
 
 # A run's or table's own name: what `new_name` makes, and nothing that could leave the folder.
 _NAME = re.compile(r"[0-9a-f]{16}")
@@ -145,4 +145,4 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write an object as a JSON file, whole."""
-    write_text(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False))
+    write_file(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False))

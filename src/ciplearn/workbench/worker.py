@@ -26,7 +26,7 @@ import torch
 from ciplearn import CIPClassifier, CIPRegressor, audit, baselines, fit_scm
 from ciplearn._core.columns import task_of
 from ciplearn._core.errors import CiplearnError
-from ciplearn._core.files import write_text
+from ciplearn._core.files import write_file
 from ciplearn._core.wording import as_list
 from ciplearn.cli.training_table import held_out_rows
 from ciplearn.report import Report
@@ -229,7 +229,7 @@ def keep_walked(request: dict[str, Any]) -> None:
     )
     tell(step=True)
     shutil.copytree(walked, folder / "model")
-    write_text(folder / "report.html", report.to_html())
+    write_file(folder / "report.html", report.to_html())
     tell(phase="Done", step=True)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,7 +25,6 @@ from ciplearn.experiments.reproduction.adult_models import (
 from ciplearn.experiments.reproduction.methods import PAPER
 from ciplearn.experiments.reproduction.statistics import plus_minus
 from ciplearn.experiments.reproduction.study import Comparison, Conditions, Findings, Study
-from ciplearn.experiments.reproduction.writing import write
 from ciplearn.routes.comparison import SHARES
 
 PRESETS = {
@@ -91,7 +88,7 @@ def measure(settings: AdultSettings, conditions: Conditions) -> dict[str, pd.Dat
     trial = Trial(split, settings, conditions)
 
     def kept(name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        return _kept(conditions.file(f"adult-{name.split()[-1]}", key), make)
+        return conditions.kept(f"adult-{name.split()[-1]}", key, make)
 
     parts = [kept(method, partial(trial.table, method)) for method in (*CURVES, AUTO, *BASELINES)]
     fit = kept("fit", partial(_fits, trial))
@@ -130,15 +127,6 @@ def _fits(trial: Trial) -> pd.DataFrame:
             for one in model.report.nodes
         ]
     )
-
-
-def _kept(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """Read a table that an earlier run has made, or make it."""
-    if not path.exists():
-        text = io.StringIO()
-        make().to_csv(text, index=False)
-        write(path, text.getvalue())
-    return pd.read_csv(path)
 
 
 def _digest(split: Split) -> int:

@@ -117,6 +117,12 @@ def boxes(
     ax.set_xlabel("γ")
 
 
+def bars(ax: Axes, places: Sequence[float], groups: Any, width: float, colour: str, label: str) -> None:
+    """Draw means of groups as bars, with the standard deviations within them."""
+    deviations = groups.std(ddof=1).fillna(0)
+    ax.bar(places, groups.mean(), width, yerr=deviations, capsize=2, alpha=0.85, color=colour, label=label)
+
+
 def legend_below(figure: FigureBase, ax: Axes, columns: int, **look: Any) -> None:
     """One legend for all panels."""
     handles, labels = ax.get_legend_handles_labels()

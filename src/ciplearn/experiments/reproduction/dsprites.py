@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
-from pathlib import Path
 
 import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from ciplearn._core.files import write_file
 from ciplearn.estimators.preparation import COUNTERFACTUAL
 from ciplearn.experiments.reproduction.dsprites_figure import figure
 from ciplearn.experiments.reproduction.dsprites_trainings import (
@@ -22,7 +21,6 @@ from ciplearn.experiments.reproduction.dsprites_trainings import (
 from ciplearn.experiments.reproduction.methods import PAPER
 from ciplearn.experiments.reproduction.statistics import plus_minus, trend
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study
-from ciplearn.experiments.reproduction.writing import write
 
 # Drawn before looking: a VCF of at most this share of the unpenalised network's counts as almost full invariance.
 _ALMOST_NOTHING = 0.05
@@ -111,13 +109,9 @@ def _all_seeds(settings: ImageSettings, conditions: Conditions) -> tuple[pd.Data
     bar = tqdm(zip(missing, jobs, strict=True), total=len(missing), disable=not conditions.verbose, unit="seed")
     for seed, found in bar:
         for path, table in zip(files[seed], found, strict=True):
-            write(path, table.to_csv(index=False))
-    measures, moved = zip(*([_read(path) for path in files[seed]] for seed in files), strict=True)
+            write_file(path, table.to_csv(index=False))
+    measures, moved = zip(*(map(pd.read_csv, files[seed]) for seed in files), strict=True)
     return pd.concat(measures, ignore_index=True), pd.concat(moved, ignore_index=True)
-
-
-def _read(path: Path) -> pd.DataFrame:
-    return pd.read_csv(io.StringIO(path.read_text(encoding="utf-8")))
 
 
 def _chosen_gamma(table: pd.DataFrame, variance: float) -> float:

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ciplearn.experiments.reproduction import drawing
-from ciplearn.experiments.reproduction.first_case import FIRST, PAPER_PRINTS, FrontierSettings, first_frontier
+from ciplearn.experiments.reproduction.first_case import FIRST, PAPER_PRINTS, FrontierSettings, measure_first
 from ciplearn.experiments.reproduction.methods import DEFAULT, METHODS, PAPER
 from ciplearn.experiments.reproduction.statistics import plus_minus, trend
-from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study
+from ciplearn.experiments.reproduction.study import Claim, Comparison, Findings, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def measure(settings: FrontierSettings, conditions: Conditions) -> dict[str, pd.DataFrame]:
-    """Measure MSE and VCF over gammas."""
-    return {"frontier": first_frontier(settings, conditions)}
 
 
 def judge(tables: Mapping[str, pd.DataFrame], settings: FrontierSettings) -> Findings:
@@ -74,7 +69,7 @@ STUDY = Study(
     name="fig2-left",
     title="Figure 2, left: MSE against VCF",
     presets=FIRST,
-    measure=measure,
+    measure=measure_first,
     judge=judge,
     paper={"times 1e-3": {f"gamma={gamma:g}": numbers for gamma, numbers in PAPER_PRINTS.items()}},
 )

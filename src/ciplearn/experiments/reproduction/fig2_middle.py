@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ciplearn.experiments.reproduction import drawing
-from ciplearn.experiments.reproduction.first_case import FIRST, FrontierSettings, first_frontier
+from ciplearn.experiments.reproduction.first_case import FIRST, FrontierSettings, measure_first
 from ciplearn.experiments.reproduction.methods import DEFAULT, METHODS, PAPER
 from ciplearn.experiments.reproduction.statistics import agreement, plus_minus, within_gammas
-from ciplearn.experiments.reproduction.study import Comparison, Conditions, Findings, Study
+from ciplearn.experiments.reproduction.study import Comparison, Findings, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CRITERIA = {"hscic": "HSCIC", "penalty": "own penalty"}
-
-
-def measure(settings: FrontierSettings, conditions: Conditions) -> dict[str, pd.DataFrame]:
-    """Measure HSCIC, each method's own penalty and VCF over gammas."""
-    return {"frontier": first_frontier(settings, conditions)}
 
 
 def judge(tables: Mapping[str, pd.DataFrame], settings: FrontierSettings) -> Findings:
@@ -91,5 +86,5 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="fig2-middle", title="Figure 2, middle: HSCIC against VCF", presets=FIRST, measure=measure, judge=judge
+    name="fig2-middle", title="Figure 2, middle: HSCIC against VCF", presets=FIRST, measure=measure_first, judge=judge
 )

@@ -13,12 +13,11 @@ from ciplearn.baselines import CF1, CF2, NaivePredictor
 from ciplearn.datasets import scenario_1, scenario_2
 from ciplearn.display.marks import baseline_points
 from ciplearn.experiments.reproduction import drawing, table1
-from ciplearn.experiments.reproduction.cases import OUTCOME, PROTECTED, Case, Judge
+from ciplearn.experiments.reproduction.cases import Case, Judge
 from ciplearn.experiments.reproduction.first_case import FrontierSettings
-from ciplearn.experiments.reproduction.methods import METHODS, Training
+from ciplearn.experiments.reproduction.methods import METHODS, Training, paper_baseline
 from ciplearn.experiments.reproduction.study import Conditions, Findings, Study
 from ciplearn.experiments.reproduction.trainings import BaselineTraining, begin_fits, frontiers
-from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,24 +94,7 @@ def _trained(settings: ScenarioSettings, conditions: Conditions) -> pd.DataFrame
 
 def _baseline(name: str, graph: Any, settings: ScenarioSettings, seed: int) -> Any:
     kind, width = _BASELINES[name]
-    return kind(
-        graph=graph,
-        outcome=OUTCOME,
-        protected=[PROTECTED],
-        task="regression",
-        module=_network(width),
-        hidden=(20,) * 8,
-        epochs=settings.baseline_epochs,
-        batch_size=settings.baseline_batch_size,
-        learning_rate=Training(1).learning_rate,
-        schedule="constant",
-        device="cpu",
-        random_state=seed,
-    )
-
-
-def _network(width: int) -> Callable[[], Any]:
-    return partial(paper_network, width)
+    return paper_baseline(kind, graph, width, Training(settings.baseline_epochs, settings.baseline_batch_size), seed)
 
 
 def _figure(table: pd.DataFrame) -> Figure:

@@ -66,9 +66,10 @@ FIRST = {
 PAPER_PRINTS = {0.5: {"mse": "1.64 ± 0.22", "vcf": "1.05 ± 0.13"}, 1.0: {"mse": "2.50 ± 0.72", "vcf": "0.35 ± 0.19"}}
 
 
-def first_frontier(settings: FrontierSettings, conditions: Conditions) -> pd.DataFrame:
-    """Train, or read what has been trained."""
+def measure_first(settings: FrontierSettings, conditions: Conditions) -> dict[str, pd.DataFrame]:
+    """Train both methods over gammas on the first process, or read what has been trained."""
     case = Case.draw(first_synthetic(), settings.rows, conditions.seed)
     judge = Judge(case, settings.points, settings.interventions, conditions.seed, conditions.device)
     seeds = conditions.seeds(settings.seeds)
-    return frontiers("first", settings, case, judge, settings.gammas, seeds, settings.training, conditions)
+    table = frontiers("first", settings, case, judge, settings.gammas, seeds, settings.training, conditions)
+    return {"frontier": table}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ciplearn.experiments.reproduction import drawing
-from ciplearn.experiments.reproduction.first_case import FIRST, FrontierSettings, first_frontier
+from ciplearn.experiments.reproduction.first_case import FIRST, FrontierSettings, measure_first
 from ciplearn.experiments.reproduction.methods import METHODS
 from ciplearn.experiments.reproduction.statistics import LEVEL, apart, clearly_below, plus_minus
-from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study, Unmatched
+from ciplearn.experiments.reproduction.study import Claim, Comparison, Findings, Study, Unmatched
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,11 +23,6 @@ _PAPER = {
     0.7: {"vcf": "3.01 ± 0.80", "hscic": "4.44 ± 0.65"},
     0.01: {"vcf": "2.91 ± 0.92", "hscic": "4.39 ± 0.42"},
 }
-
-
-def measure(settings: FrontierSettings, conditions: Conditions) -> dict[str, pd.DataFrame]:
-    """Train, or read, the frontier of figure 2."""
-    return {"frontier": first_frontier(settings, conditions)}
 
 
 def judge(tables: Mapping[str, pd.DataFrame], settings: FrontierSettings) -> Findings:
@@ -117,18 +112,8 @@ def _figure(chosen: pd.DataFrame) -> Figure:
     ax = axes[0][0]
     for number, method in enumerate(METHODS):
         part = chosen[chosen["method"] == method].groupby("threshold")["vcf"]
-        means, errors = part.mean(), part.std(ddof=1).fillna(0)
-        places = [THRESHOLDS.index(threshold) + (number - 0.5) * 0.36 for threshold in means.index]
-        ax.bar(
-            places,
-            means,
-            width=0.34,
-            yerr=errors,
-            capsize=3,
-            color=drawing.COLOURS[method],
-            alpha=0.8,
-            label=drawing.LABELS[method],
-        )
+        places = [THRESHOLDS.index(threshold) + (number - 0.5) * 0.36 for threshold in part.groups]
+        drawing.bars(ax, places, part, 0.34, drawing.COLOURS[method], drawing.LABELS[method])
     ax.set_xticks(range(len(THRESHOLDS)), [f"at least {threshold:.0%}" for threshold in THRESHOLDS])
     ax.set_xlabel("share of variance that must be explained")
     ax.set_ylabel("variance of counterfactuals (VCF)")
@@ -140,7 +125,7 @@ STUDY = Study(
     name="gamma-choice",
     title="The choice of gamma",
     presets=FIRST,
-    measure=measure,
+    measure=measure_first,
     judge=judge,
     paper={"times 1e-2": {f"{threshold:.0%} accuracy": numbers for threshold, numbers in _PAPER.items()}},
 )

@@ -12,13 +12,12 @@ import pandas as pd
 from ciplearn.baselines import Augmented, CausallyAugmented, NaivePredictor
 from ciplearn.datasets import first_synthetic
 from ciplearn.experiments.reproduction import drawing
-from ciplearn.experiments.reproduction.cases import OUTCOME, PROTECTED, Case, Judge
+from ciplearn.experiments.reproduction.cases import Case, Judge
 from ciplearn.experiments.reproduction.first_case import FrontierSettings
-from ciplearn.experiments.reproduction.methods import METHODS
+from ciplearn.experiments.reproduction.methods import METHODS, paper_baseline
 from ciplearn.experiments.reproduction.statistics import LEVEL, apart, beaten, clearly_below, plus_minus
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study, Unmatched
 from ciplearn.experiments.reproduction.trainings import BaselineTraining, begin_fits, frontiers
-from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,25 +95,13 @@ def judge(tables: Mapping[str, pd.DataFrame], settings: HeuristicSettings) -> Fi
 
 
 def _heuristic(name: str, graph: Any, settings: HeuristicSettings, seed: int) -> Any:
-    common: dict[str, Any] = {
-        "graph": graph,
-        "outcome": OUTCOME,
-        "protected": [PROTECTED],
-        "task": "regression",
-        "hidden": (20,) * 8,
-        "module": partial(paper_network, 2 if name == NAIVE else 3),
-        "epochs": settings.epochs,
-        "batch_size": settings.batch_size,
-        "learning_rate": settings.learning_rate,
-        "schedule": "constant",
-        "device": "cpu",
-        "random_state": seed,
+    kinds = {NAIVE: NaivePredictor, AUGMENTED: Augmented, CAUSALLY: CausallyAugmented}
+    more = {
+        NAIVE: {},
+        AUGMENTED: {"copies": settings.copies},
+        CAUSALLY: {"copies": settings.copies, "keep_residuals": False},
     }
-    if name == NAIVE:
-        return NaivePredictor(**common)
-    if name == AUGMENTED:
-        return Augmented(**common, copies=settings.copies)
-    return CausallyAugmented(**common, copies=settings.copies, keep_residuals=False)
+    return paper_baseline(kinds[name], graph, 2 if name == NAIVE else 3, settings.training, seed, **more[name])
 
 
 def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ciplearn.causal import Independence
+from ciplearn.causal import CausalGraph, Independence
 from ciplearn.estimators import CIPRegressor
 from ciplearn.experiments.reproduction.cases import OUTCOME, PAPER_HSIC, PROTECTED, Case
 from ciplearn.experiments.reproduction.in_batch import InBatchHSCIC
@@ -25,6 +25,23 @@ class Training:
     epochs: int
     batch_size: int = 256
     learning_rate: float = 1e-3
+
+
+def paper_baseline(kind: Any, graph: CausalGraph, inputs: int, training: Training, seed: int, **more: Any) -> Any:
+    """Return an untrained baseline with the paper's network on some inputs, for a process on a CPU."""
+    return kind(
+        graph=graph,
+        outcome=OUTCOME,
+        protected=[PROTECTED],
+        task="regression",
+        module=partial(paper_network, inputs),
+        hidden=(20,) * 8,
+        **vars(training),
+        schedule="constant",
+        device="cpu",
+        random_state=seed,
+        **more,
+    )
 
 
 def predictor(

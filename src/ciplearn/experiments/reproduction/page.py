@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.files import make_folder, write_file
 from ciplearn.experiments.reproduction.markdown import claims_table, section, table
 from ciplearn.experiments.reproduction.registry import find, order
 from ciplearn.experiments.reproduction.statistics import RULE
-from ciplearn.experiments.reproduction.writing import make_folder, write
 
 _INTRODUCTION = """# The paper's tables and figures
 
@@ -42,7 +42,7 @@ def assemble(folder: Path, page: Path) -> int:
     for result in results:
         remarks = find(result["study"])[0].remarks
         blocks.append(section(result, remarks, f"{(base / result['study']).as_posix()}/", level=2))
-    write(page, "\n\n".join(block.strip() for block in blocks if block) + "\n")
+    write_file(page, "\n\n".join(block.strip() for block in blocks if block) + "\n")
     return len(results)
 
 

@@ -16,11 +16,11 @@ import pandas as pd
 
 from ciplearn import __version__
 from ciplearn._core.errors import InputError
+from ciplearn._core.files import make_folder, write_file
 from ciplearn._core.plain_data import as_data
 from ciplearn.experiments.reproduction import fingerprints
 from ciplearn.experiments.reproduction.markdown import section
 from ciplearn.experiments.reproduction.study import Conditions, Study
-from ciplearn.experiments.reproduction.writing import make_folder, write
 
 _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas")
 _MEASURED, _RESULT = "measured.json", "result.json"
@@ -94,7 +94,7 @@ def measure(
     tables = study.measure(settings, conditions)
     took = round(time.perf_counter() - start, 1)
     for name, frame in tables.items():
-        write(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+        write_file(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     measured = {
         "study": study.name,
         "preset": preset,
@@ -127,7 +127,7 @@ def judge(study: Study, out: Path) -> dict[str, Any]:
     figure = ""
     if findings.figure is not None:
         figure = "figure.png"
-        write(folder / figure, _picture(findings.figure))
+        write_file(folder / figure, _picture(findings.figure))
     result: dict[str, Any] = as_data(
         {
             **measured,
@@ -145,7 +145,7 @@ def judge(study: Study, out: Path) -> dict[str, Any]:
             "figure": figure,
         }
     )
-    write(folder / "result.md", section(result, study.remarks))
+    write_file(folder / "result.md", section(result, study.remarks))
     _write_json(folder / _RESULT, result)
     return result
 
@@ -187,13 +187,13 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _write_json(path: Path, content: Any) -> None:
-    write(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_file(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _work_folder(out: Path) -> Path:
     folder = out / ".work"
     make_folder(folder)
-    write(folder / ".gitignore", "*\n")
+    write_file(folder / ".gitignore", "*\n")
     return folder
 
 

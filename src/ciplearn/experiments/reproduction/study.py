@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ciplearn._core.files import write_file
 from ciplearn.experiments.reproduction.fingerprints import of_computation
 
 if TYPE_CHECKING:
@@ -110,11 +111,20 @@ class Conditions:
     options: Mapping[str, str] = field(default_factory=dict)
     reused: set[str] = field(default_factory=set)
 
+    def kept(self, name: str, key: object, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Read a table that an earlier run has made, or make it; see `file`."""
+        import pandas as pd
+
+        path = self.file(name, key)
+        if not path.exists():
+            write_file(path, make().to_csv(index=False))
+        return pd.read_csv(path)
+
     def seeds(self, count: int) -> range:
         """Return ``count`` seeds, from the first on."""
         return range(self.seed, self.seed + count)
 
-    def file(self, name: str, key: object, suffix: str = ".csv") -> Path:
+    def file(self, name: str, key: object) -> Path:
         """Return the path of a cached computation: another for another key, device, seed or code.
 
         Parameters
@@ -123,10 +133,9 @@ class Conditions:
             For people who look into the folder.
         key : object
             Whose ``repr`` says everything the computation depends on; dataclasses of plain values do.
-        suffix : str
         """
         self.cache.mkdir(parents=True, exist_ok=True)
-        path = self.cache / f"{name}-{of_computation(key, self.device, self.seed)}{suffix}"
+        path = self.cache / f"{name}-{of_computation(key, self.device, self.seed)}.csv"
         if path.exists():
             self.reused.add(path.name)
         return path

@@ -12,13 +12,12 @@ from ciplearn.baselines import Veitch
 from ciplearn.causal import Independence
 from ciplearn.datasets import veitch_anticausal, veitch_causal
 from ciplearn.experiments.reproduction import drawing
-from ciplearn.experiments.reproduction.cases import OUTCOME, PROTECTED, Case, Judge
+from ciplearn.experiments.reproduction.cases import Case, Judge
 from ciplearn.experiments.reproduction.first_case import FrontierSettings
-from ciplearn.experiments.reproduction.methods import METHODS
+from ciplearn.experiments.reproduction.methods import METHODS, paper_baseline
 from ciplearn.experiments.reproduction.statistics import apart, plus_minus
 from ciplearn.experiments.reproduction.study import Claim, Comparison, Conditions, Findings, Study, Unmatched
 from ciplearn.experiments.reproduction.trainings import BaselineTraining, begin_fits, frontiers
-from ciplearn.experiments.speed import paper_network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,21 +102,8 @@ def _trained(direction: str, settings: FrontierSettings, conditions: Conditions)
     return pd.concat(parts, ignore_index=True).assign(direction=direction)
 
 
-def _baseline(graph: Any, settings: FrontierSettings, gamma: float, seed: int) -> Veitch:
-    return Veitch(
-        graph=graph,
-        outcome=OUTCOME,
-        protected=[PROTECTED],
-        task="regression",
-        gamma=gamma,
-        module=partial(paper_network, 2),
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate,
-        schedule="constant",
-        device="cpu",
-        random_state=seed,
-    )
+def _baseline(graph: Any, settings: FrontierSettings, gamma: float, seed: int) -> Any:
+    return paper_baseline(Veitch, graph, 2, settings.training, seed, gamma=gamma)
 
 
 def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
@@ -189,16 +175,7 @@ def _figure(table: pd.DataFrame) -> Figure:
         for number, name in enumerate(names):
             values = part[part["method"] == name].groupby("gamma")[measure]
             places = [place + (number - 1) * 0.26 for place in range(len(gammas))]
-            ax.bar(
-                places,
-                values.mean(),
-                yerr=values.std(ddof=1).fillna(0),
-                width=0.24,
-                capsize=2,
-                alpha=0.85,
-                color=colours[name],
-                label=labels[name],
-            )
+            drawing.bars(ax, places, values, 0.24, colours[name], labels[name])
         ax.set_xticks(range(len(gammas)), [f"γ = {gamma:g}" for gamma in gammas])
         ax.set_title(f"{direction}, {measure.upper()}", loc="left", fontsize=10)
     drawing.legend_below(figure, axes[0][0], 3)
