@@ -41,14 +41,14 @@ class MinMaxScaling:
     high: Mapping[str, float]
 
     @classmethod
-    def fit(cls, frame: pd.DataFrame) -> MinMaxScaling:
+    def fit(cls, table: pd.DataFrame) -> MinMaxScaling:
         """Read the smallest and the largest value of every column of numbers; a constant column maps to 0."""
-        if not isinstance(frame, pd.DataFrame) or frame.empty:
-            raise InputTypeError(f"frame must be a DataFrame with rows, got {type(frame).__name__}; pass a table.")
+        if not isinstance(table, pd.DataFrame) or table.empty:
+            raise InputTypeError(f"table must be a DataFrame with rows, got {type(table).__name__}; pass a table.")
         low, high = {}, {}
-        for column in frame.columns:
-            if holds_numbers(frame[column]):
-                low[column], high[column] = float(frame[column].min()), float(frame[column].max())
+        for column in table.columns:
+            if holds_numbers(table[column]):
+                low[column], high[column] = float(table[column].min()), float(table[column].max())
                 if not np.isfinite(high[column] - low[column]):
                     raise InputError(f"Column {column!r} holds NaN or infinity; drop or impute those rows first.")
         return cls(low, high)
@@ -57,16 +57,16 @@ class MinMaxScaling:
         """High − low, or 1 for a constant column."""
         return (self.high[column] - self.low[column]) or 1.0
 
-    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def transform(self, table: pd.DataFrame) -> pd.DataFrame:
         """Scale the columns that were fitted; others stay."""
-        return frame.assign(
-            **{column: (frame[column] - self.low[column]) / self.width(column) for column in self._in(frame)}
+        return table.assign(
+            **{column: (table[column] - self.low[column]) / self.width(column) for column in self._in(table)}
         )
 
-    def inverse_transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def inverse_transform(self, table: pd.DataFrame) -> pd.DataFrame:
         """Undo `transform`."""
-        return frame.assign(
-            **{column: frame[column] * self.width(column) + self.low[column] for column in self._in(frame)}
+        return table.assign(
+            **{column: table[column] * self.width(column) + self.low[column] for column in self._in(table)}
         )
 
     def model(self, scm: StructuralCausalModel) -> StructuralCausalModel:
@@ -91,8 +91,8 @@ class MinMaxScaling:
             )
         return ScaledPredictor(self, model, outcome)
 
-    def _in(self, frame: pd.DataFrame) -> list[str]:
-        return [column for column in frame.columns if column in self.low]
+    def _in(self, table: pd.DataFrame) -> list[str]:
+        return [column for column in table.columns if column in self.low]
 
     def _of_node(self, scm: StructuralCausalModel, node: str) -> _Scale | None:
         kind = scm.kinds[node]
@@ -187,9 +187,6 @@ class _ScaledLatent(LatentMechanism):
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
         return self.base.recover(parents, value)
-
-    def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        return self.base.posterior(parents, value, generator)
 
     def infer(self, observed: Parents, generator: Generator) -> Array:
         return self.base.infer(_unscaled(observed, self.scales), generator)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
@@ -101,13 +101,15 @@ class Kernel(ABC):
         return torch.stack([x[..., column] for column in self.columns], dim=-1)
 
 
+@dataclass(frozen=True)
 class StationaryKernel(Kernel, ABC):
     """A kernel with one length scale, a function of a distance between rows."""
 
-    lengthscale: float | str
-    average: bool
+    lengthscale: float | str = "median"
+    average: bool = True
+    columns: tuple[int, ...] | None = None
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         if isinstance(self.lengthscale, str):
             if self.lengthscale != "median":
                 raise InputError(
@@ -137,11 +139,11 @@ class StationaryKernel(Kernel, ABC):
 
     def with_lengthscale(self, lengthscale: float) -> Self:
         """Return this kernel with a number for its length scale, if it is open."""
-        return replace(self, lengthscale=lengthscale) if self.is_open else self  # type: ignore[type-var]
+        return replace(self, lengthscale=lengthscale) if self.is_open else self
 
     def widened(self, factor: float) -> Self:
         """Return this kernel with its length scale multiplied by ``factor``."""
-        return replace(self, lengthscale=self.width * factor)  # type: ignore[type-var]
+        return replace(self, lengthscale=self.width * factor)
 
     def diagonal(self, x: Tensor) -> Tensor:
         """A row is at distance zero from itself."""

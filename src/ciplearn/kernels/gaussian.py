@@ -34,13 +34,6 @@ class Gaussian(StationaryKernel):
             [0.6065, 1.0000]], dtype=torch.float64)
     """
 
-    lengthscale: float | str = "median"
-    average: bool = True
-    columns: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        self._check()
-
     def scale(self, n_columns: int) -> float:
         """The factor c with k(x, z) = exp(−‖c x − c z‖²)."""
         return 1.0 / (self.width * math.sqrt(2.0 * self.divisor(n_columns)))

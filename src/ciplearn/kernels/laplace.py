@@ -33,13 +33,6 @@ class Laplace(StationaryKernel):
             [0.3679, 1.0000]], dtype=torch.float64)
     """
 
-    lengthscale: float | str = "median"
-    average: bool = True
-    columns: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        self._check()
-
     def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
         """Evaluate the kernel."""
         x, z = self.select(x), self.select(z)
