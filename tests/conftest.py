@@ -1,5 +1,6 @@
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from ciplearn import datasets
 
@@ -15,6 +16,13 @@ def pytest_collection_modifyitems(items):
 def one_thread_and_a_known_state():
     torch.set_num_threads(1)
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread_for_linear_algebra():
+    # Two threads on two busy cores are many times slower than one.
+    with threadpool_limits(1):
+        yield
 
 
 # The paper's first synthetic case, for tests that need rows with a known graph.

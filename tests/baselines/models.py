@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import bernoulli, norm
 
-from ciplearn import CausalGraph, StructuralCausalModel
+from ciplearn import CausalGraph, StructuralCausalModel, variance_of_counterfactuals
 from ciplearn.scm import Additive
 
 
@@ -47,3 +47,7 @@ def groups():
         },
         noise={"C": norm(), "A": bernoulli(0.3), "M": norm(0, 0.5), "D": norm(0, 0.5), "Y": norm(0, 0.1)},
     )
+
+
+def vcf(model, scm, rows):
+    return variance_of_counterfactuals(model, scm, rows, protected=["A"], n_points=40, n_interventions=30).value

@@ -6,17 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from ciplearn import CausalGraph, CIPRegressor, baselines, variance_of_counterfactuals
+from ciplearn import CausalGraph, CIPRegressor, baselines
 from ciplearn._core.errors import InputError
 from ciplearn.baselines.augmentation import AugmentedNetwork, DrawnProtected, Equation, PropagatedChange
 from ciplearn.baselines.regression import ColumnRegression
-from tests.baselines.models import linear
+from tests.baselines.models import linear, vcf
 
 QUICK = {"epochs": 15, "copies": 8, "learning_rate": 3e-3}
-
-
-def vcf(model, scm, rows):
-    return variance_of_counterfactuals(model, scm, rows, protected=["A"], n_points=40, n_interventions=30).value
 
 
 class Affine(ColumnRegression):

@@ -5,15 +5,11 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from ciplearn import CausalGraph, baselines, variance_of_counterfactuals
+from ciplearn import CausalGraph, baselines
 from ciplearn._core.errors import InputError
-from tests.baselines.models import linear, orthogonal_table
+from tests.baselines.models import linear, orthogonal_table, vcf
 
 QUICK = {"epochs": 40, "learning_rate": 1e-2, "random_state": 0}
-
-
-def vcf(model, scm, rows):
-    return variance_of_counterfactuals(model, scm, rows, protected=["A"], n_points=40, n_interventions=30).value
 
 
 def fitted(scm, rows, **more):

@@ -1,30 +1,18 @@
-import numpy as np
 import pandas as pd
 import pytest
 
 from ciplearn import CausalGraph, fit_scm
 from ciplearn._core.errors import InputError
 from ciplearn.doubt import Falsification, HiddenConfounding, MechanismSensitivity, Sensitivity, how_wrong
+from tests.doubt.people import people, through
 
 GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> Y, S -> Y")
 VERDICT = GRAPH.criterion(outcome="Y", protected=["A"])
 SMALL = {"inputs": ["L"], "n_points": 20, "n_interventions": 10}
 
 
-def people(n=150):
-    draw = np.random.default_rng(0)
-    s = draw.normal(size=n)
-    a = s + draw.normal(size=n)
-    el = s + 2 * a + draw.normal(size=n)
-    return pd.DataFrame({"S": s, "A": a, "L": el, "Y": el + s + draw.normal(size=n)})
-
-
-def through(frame):
-    return frame["L"]
-
-
 def test_every_check_is_asked_and_the_drawn_graph_is_measured_alike_in_all():
-    table = people()
+    table = people(150)
     scm = fit_scm(GRAPH, table)
     found = how_wrong(through, VERDICT, table, scm, budget=4, context=VERDICT.context, **SMALL)
     kinds = [type(answer) for answer in found.values()]
@@ -48,7 +36,7 @@ def test_answers_stand_on_the_scale_of_the_vcf_beside_them():
 
 
 def test_a_check_that_cannot_be_asked_says_why():
-    table = people().assign(A=lambda frame: pd.cut(frame["A"], 3, labels=list("abc")).astype(str))
+    table = people(150).assign(A=lambda frame: pd.cut(frame["A"], 3, labels=list("abc")).astype(str))
     found = how_wrong(through, VERDICT, table, budget=1e-3, **SMALL)
     said = [answer for answer in found.values() if isinstance(answer, str)]
     assert len(said) == 1
@@ -57,4 +45,4 @@ def test_a_check_that_cannot_be_asked_says_why():
 
 def test_a_budget_is_positive():
     with pytest.raises(InputError, match="budget"):
-        how_wrong(through, VERDICT, people(), budget=0, **SMALL)
+        how_wrong(through, VERDICT, people(150), budget=0, **SMALL)

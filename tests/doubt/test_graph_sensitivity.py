@@ -10,21 +10,10 @@ from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
 from ciplearn.doubt.graph_changes import single_changes, variants_of
 from ciplearn.doubt.permuted_names import RankCorrelations
+from tests.doubt.people import people, through
 
 GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, L -> Y")
 ROLES = {"outcome": "Y", "protected": ["A"]}
-
-
-def people(n=400):
-    draw = np.random.default_rng(0)
-    s = draw.normal(size=n)
-    a = s + draw.normal(size=n)
-    el = s + 2 * a + draw.normal(size=n)
-    return pd.DataFrame({"S": s, "A": a, "L": el, "Y": el + s + draw.normal(size=n)})
-
-
-def through(frame):
-    return frame["L"]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from ciplearn import (
     variance_of_counterfactuals,
 )
 from ciplearn._core.errors import CiplearnError, GraphError, InputError, NumericalError
+from tests.estimators.mixed_table import mixed_table
 
 ROLES = {"outcome": "Y", "protected": ["A"]}
 
@@ -70,17 +71,6 @@ def test_the_paper_s_penalty_is_one_keyword_away_prepared_once_or_per_batch(scm,
             random_state=0,
         ).fit(X, y)
         assert model.history_[-1]["penalty"] > 0
-
-
-def mixed_table(n=300):
-    generator = np.random.default_rng(0)
-    sex = generator.choice(["f", "m"], n)
-    age = generator.integers(18, 80, n)
-    region = generator.choice(["north", "south", "west"], n)
-    member = generator.random(n) < 0.5
-    signal = age / 80 + (sex == "m") + 0.3 * member + 0.2 * generator.standard_normal(n)
-    X = pd.DataFrame({"sex": sex, "age": age, "region": pd.Categorical(region), "member": member})
-    return X, signal
 
 
 def test_mixed_columns_are_seen_in_their_own_kind():

@@ -1,9 +1,8 @@
 import pytest
-from threadpoolctl import threadpool_limits
+
+from tests.evaluation.linear_model import linear
 
 
-@pytest.fixture(autouse=True, scope="session")
-def one_thread_for_linear_algebra():
-    # Two threads on two busy cores are many times slower than one.
-    with threadpool_limits(1):
-        yield
+@pytest.fixture(scope="session")
+def rows():
+    return linear().sample(1200, random_state=0)

@@ -10,7 +10,7 @@ from ciplearn import audit, variance_of_counterfactuals, vcf_bounds
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm import Additive, StructuralCausalModel
-from tests.evaluation.test_vcf import linear
+from tests.evaluation.linear_model import linear
 from tests.scm.models import norm
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "vcf_bounds.py"

@@ -7,12 +7,7 @@ import pytest
 
 from ciplearn import variance_of_counterfactuals
 from tests.evaluation.classifier import Squash
-from tests.evaluation.test_vcf import linear, predictor
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return linear().sample(1200, random_state=0)
+from tests.evaluation.linear_model import linear, predictor
 
 
 def test_relative_is_vcf_over_the_variance_of_the_predictions(rows):

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from ciplearn._core.errors import InputError
 from ciplearn.evaluation import counterfactual_effect, flip_rate
 from ciplearn.evaluation.effects import said
-from tests.evaluation.test_vcf import linear, predictor
+from tests.evaluation.linear_model import linear, predictor
 from tests.scm import models
 
 

@@ -10,13 +10,8 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm import Additive
 from tests.evaluation.classifier import Squash
-from tests.evaluation.test_vcf import linear, predictor
+from tests.evaluation.linear_model import linear, predictor
 from tests.scm import models
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return linear().sample(1200, random_state=0)
 
 
 def crossed():

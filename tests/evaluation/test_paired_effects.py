@@ -11,7 +11,7 @@ from ciplearn.causal import CausalGraph
 from ciplearn.evaluation import counterfactual_effect, paired_effects
 from ciplearn.scm import Additive, Categories
 from tests.evaluation.classifier import Squash
-from tests.evaluation.test_vcf import linear, predictor
+from tests.evaluation.linear_model import linear, predictor
 
 STEP = {"a": 0.0, "b": 0.2, "rare": 3.0}
 

@@ -8,12 +8,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.evaluation import counterfactual_rows
 from ciplearn.evaluation.counterfactual_rows import Points
 from tests.evaluation.classifier import Squash
-from tests.evaluation.test_vcf import linear, predictor
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return linear().sample(1200, random_state=0)
+from tests.evaluation.linear_model import linear, predictor
 
 
 def test_several_models_are_measured_on_rows_that_are_made_once(rows, monkeypatch):

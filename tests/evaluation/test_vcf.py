@@ -14,25 +14,8 @@ from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation import counterfactual_effect, counterfactual_rows
 from ciplearn.scm import Additive
+from tests.evaluation.linear_model import linear, predictor
 from tests.scm import models
-
-
-def linear():
-    """L = 0.5 A + S + u: the total effect of A on w_a A + w_l L + w_s S is w_a + 0.5 w_l."""
-    return StructuralCausalModel(
-        CausalGraph.from_edges("S -> A, S -> L, A -> L"),
-        {"S": Additive(), "A": Additive(lambda p: p["S"]), "L": Additive(lambda p: 0.5 * p["A"] + p["S"])},
-        {node: norm() for node in "SAL"},
-    )
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return linear().sample(1200, random_state=0)
-
-
-def predictor(frame):
-    return 2 * frame["A"] + 3 * frame["L"] - frame["S"]
 
 
 def test_vcf_of_a_linear_predictor_is_its_formula_on_a_grid(rows):

@@ -25,7 +25,7 @@ from ciplearn.learning.invariance import (
 )
 from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
 from ciplearn.scale import TorchRun
-from tests.penalties.test_streamed_operator import parts_of
+from tests.penalties.parts import parts_of
 
 N, B = 600, 157
 NAMES = ("series", "streamed series", "linear", "two vectors", "each batch", "listed worlds", "drawn worlds", "worst")

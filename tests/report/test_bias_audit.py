@@ -4,7 +4,7 @@ import pytest
 from ciplearn._core.errors import InputError
 from ciplearn.report import Report
 from ciplearn.report.bias_audit import BiasAudit
-from tests.report.test_numbers import tables_of
+from tests.report.html_tables import tables_of
 
 
 def test_rates_and_ratios_are_counted_by_hand(decisions):

@@ -11,7 +11,7 @@ from ciplearn import HSCIC, Categorical, CIPClassifier, CIPRegressor, GammaSearc
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import CF1
 from ciplearn.saving import load_model, save_model
-from tests.estimators.test_training import mixed_table
+from tests.estimators.mixed_table import mixed_table
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from ciplearn import CIPClassifier, CIPRegressor
 from ciplearn._core.errors import MissingDependencyError
 from ciplearn.saving import export_onnx
 from ciplearn.saving import onnx as onnx_export
-from tests.estimators.test_training import mixed_table
+from tests.estimators.mixed_table import mixed_table
 
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
 

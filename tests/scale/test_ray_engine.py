@@ -15,7 +15,7 @@ from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
 from ciplearn.sources import open_source
 from tests.estimators.test_streaming import SETTINGS, table
-from tests.penalties.test_streamed_operator import parts_of, rows, value_and_gradient
+from tests.penalties.parts import parts_of, rows, value_and_gradient
 
 pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")

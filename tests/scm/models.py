@@ -4,7 +4,8 @@ import numpy as np
 from scipy.stats import bernoulli, norm
 
 from ciplearn.causal import CausalGraph
-from ciplearn.scm import Additive, Categories, GumbelMax, StructuralCausalModel, Vector
+from ciplearn.scm import Additive, Categories, GumbelMax, Scalar, StructuralCausalModel, Vector
+from ciplearn.scm.recipe import NodeSample
 
 CHAIN = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, A -> Y, L -> Y")
 
@@ -101,3 +102,9 @@ def hidden():
         },
         noise={"H": norm(), "A": norm(), "Y": norm()},
     )
+
+
+def sample(a, v, kind=None):
+    """Rows of a node V and its one parent A, as a recipe is given them."""
+    kinds = {"A": Scalar(), "V": kind or Scalar()}
+    return NodeSample("V", kinds["V"], ("A",), {"A": a, "V": v}, kinds)

@@ -3,19 +3,9 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.scm import AdditiveNoise, LocationScale, Log, Logit
-from ciplearn.scm.kinds import Scalar, Vector
+from ciplearn.scm.kinds import Vector
 from ciplearn.scm.links import Identity
-from ciplearn.scm.recipe import NodeSample
-
-
-def sample(a, v, kind=None):
-    kinds = {"A": Scalar(), "V": kind or Scalar()}
-    return NodeSample("V", kinds["V"], ("A",), {"A": a, "V": v}, kinds)
-
-
-@pytest.fixture
-def generator():
-    return np.random.default_rng(0)
+from tests.scm.models import sample
 
 
 @pytest.mark.parametrize("link", [Identity(), Log(), Log(-2.0), Logit(), Logit(-1.0, 3.0)])

@@ -3,14 +3,9 @@ import pytest
 
 from ciplearn.scm import AdditiveNoise, GumbelMax, Multinomial
 from ciplearn.scm.estimate import split
-from ciplearn.scm.kinds import Categories, Scalar
+from ciplearn.scm.kinds import Categories
 from ciplearn.scm.noise_test import judge_noise
-from ciplearn.scm.recipe import NodeSample
-
-
-def sample(a, v, kind=None):
-    kinds = {"A": Scalar(), "V": kind or Scalar()}
-    return NodeSample("V", kinds["V"], ("A",), {"A": a, "V": v}, kinds)
+from tests.scm.models import sample
 
 
 def judged(recipe, given, generator):

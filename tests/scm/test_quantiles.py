@@ -4,20 +4,9 @@ from scipy import stats
 
 from ciplearn._core.errors import InputError
 from ciplearn.scm import LocationScale, SimultaneousQuantiles
-from ciplearn.scm.kinds import Scalar, Vector
+from ciplearn.scm.kinds import Vector
 from ciplearn.scm.quantiles import ObservedLaw
-from ciplearn.scm.recipe import NodeSample
-
-
-def sample(a, v, kind=None):
-    kinds = {"A": Scalar(), "V": kind or Scalar()}
-    return NodeSample("V", kinds["V"], ("A",), {"A": a, "V": v}, kinds)
-
-
-@pytest.fixture
-def generator():
-    return np.random.default_rng(0)
-
+from tests.scm.models import sample
 
 LAWS = {
     "counts": lambda g: g.poisson(2.0, size=500).astype(float),

@@ -12,11 +12,6 @@ def fitted(x, y, n_centres=60):
     return features.function(coefficients, level), left
 
 
-@pytest.fixture
-def generator():
-    return np.random.default_rng(0)
-
-
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_the_function_is_the_linear_function_of_its_features(generator, outputs):
     x = generator.normal(size=(5000, 3))
