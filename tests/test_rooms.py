@@ -81,6 +81,14 @@ def test_room_imports_only_what_it_may(room):
     assert [found for found in trespasses if found != THE_ONE_IMPORT_UPWARDS] == []
 
 
+@needs_the_table
+def test_walk_of_a_row_passes_at_most_20_files_and_every_file_named_is_there():
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    assert len(re.findall(r"^\d+\. `[\w/]+\.py`", page, re.MULTILINE)) == 20
+    named = re.findall(r"`([a-z_]+/[\w/]+\.py)`", page)
+    assert [name for name in named if not ((SOURCE / name).exists() or name == "tests/test_rooms.py")] == []
+
+
 def test_wall_test_sees_a_trespass(tmp_path):
     path = tmp_path / "trespass.py"
     lines = ["def late():", "    from ciplearn.scm.model import x", "import ciplearn.learning.loop"]

@@ -137,10 +137,7 @@ def row_chunks(n: int, each: int = 1) -> Iterator[Array]:
 
 def table_of(scm: Any, rows: Any) -> tuple[pd.DataFrame, list[Any]]:
     """Check a model and rows; return the columns that the model knows, and the names of all others."""
-    if not isinstance(scm, StructuralCausalModel):
-        raise InputTypeError(
-            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
-        )
+    scm = _checked_model(scm)
     table = scm.frame(rows) if isinstance(rows, Units) else rows
     if not isinstance(table, pd.DataFrame):
         raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
@@ -171,17 +168,21 @@ def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator)
 
 def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:
     """Return the protected nodes, each known and observed."""
-    if not isinstance(scm, StructuralCausalModel):
-        raise InputTypeError(
-            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
-        )
-    names = scm.graph.known(as_names(protected, "protected"), "protected")
+    names = _checked_model(scm).graph.known(as_names(protected, "protected"), "protected")
     if not names:
         raise InputError("Nothing is protected; name the variables whose change is imagined.")
     hidden = [name for name in names if name in scm.graph.latent]
     if hidden:
         raise InputError(f"protected names {hidden[0]!r}, which is latent; name observed nodes.")
     return names
+
+
+def _checked_model(scm: Any) -> StructuralCausalModel:
+    if not isinstance(scm, StructuralCausalModel):
+        raise InputTypeError(
+            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
+        )
+    return scm
 
 
 def _context(scm: StructuralCausalModel, frame: pd.DataFrame, context: Names | None) -> tuple[str, ...]:
