@@ -41,8 +41,7 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
 
     A link is followed. A device or a pipe is written to directly: there is nothing to keep whole.
     """
-    place = Path(os.path.realpath(target))
-    try:
+    with _written_to(target) as place:
         if place.exists() and not place.is_file():
             if place.is_dir():
                 raise InputError(f"{target} is a folder; pass the name of a file.")
@@ -54,10 +53,6 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
             with part.open("wb") as stream:
                 yield stream
             part.replace(place)
-    except OSError as error:
-        if not _is_about(error, place):
-            raise
-        raise _cannot_write(target, error) from error
 
 
 def write_file(target: Path, content: str | bytes) -> None:
@@ -88,8 +83,7 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     overwrite : bool
         Whether files of an earlier call may be replaced.
     """
-    place = Path(os.path.realpath(target))
-    try:
+    with _written_to(target) as place:
         finish_folder(place)
         check_folder(target, overwrite=overwrite)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -107,10 +101,6 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
                 finish_folder(place)
             else:
                 fresh.rename(place)
-    except OSError as error:
-        if not _is_about(error, place):
-            raise
-        raise _cannot_write(target, error) from error
 
 
 def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) -> None:
@@ -294,6 +284,18 @@ def _remove_empty_folders(folder: Path, above: Path) -> None:
             folder = folder.parent
 
 
+@contextmanager
+def _written_to(target: Path) -> Iterator[Path]:
+    """Yield the place behind a name, and say in one sentence why it cannot be written to."""
+    place = Path(os.path.realpath(target))
+    try:
+        yield place
+    except OSError as error:
+        if not _is_about(error, place):
+            raise
+        raise InputError(f"{target} cannot be written: {error.strerror or error}; pass another place.") from error
+
+
 def _is_about(error: OSError, place: Path) -> bool:
     """Whether an error may be one of writing to a place; that of a file which was read is told as it is."""
     if not isinstance(error.filename, str):
@@ -301,7 +303,3 @@ def _is_about(error: OSError, place: Path) -> bool:
     path = Path(os.path.realpath(error.filename))
     ours = any(part.startswith(_HIDDEN) for part in path.parts)
     return ours or path == place or path in place.parents or place in path.parents
-
-
-def _cannot_write(target: Path, error: OSError) -> InputError:
-    return InputError(f"{target} cannot be written: {error.strerror or error}; pass another place.")

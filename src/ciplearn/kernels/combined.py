@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add, mul
 from typing import Self
 
 from torch import Tensor
@@ -87,17 +89,11 @@ class Product(CombinedKernel):
 
     def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
         """Evaluate the kernel."""
-        total = self.parts[0].gram(x, z)
-        for part in self.parts[1:]:
-            total = total * part.gram(x, z)
-        return total
+        return reduce(mul, (part.gram(x, z) for part in self.parts))
 
     def diagonal(self, x: Tensor) -> Tensor:
         """Product of the parts' diagonals."""
-        total = self.parts[0].diagonal(x)
-        for part in self.parts[1:]:
-            total = total * part.diagonal(x)
-        return total
+        return reduce(mul, (part.diagonal(x) for part in self.parts))
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -123,14 +119,8 @@ class Sum(CombinedKernel):
 
     def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
         """Evaluate the kernel."""
-        total = self.parts[0].gram(x, z)
-        for part in self.parts[1:]:
-            total = total + part.gram(x, z)
-        return total
+        return reduce(add, (part.gram(x, z) for part in self.parts))
 
     def diagonal(self, x: Tensor) -> Tensor:
         """Sum of the parts' diagonals."""
-        total = self.parts[0].diagonal(x)
-        for part in self.parts[1:]:
-            total = total + part.diagonal(x)
-        return total
+        return reduce(add, (part.diagonal(x) for part in self.parts))

@@ -17,14 +17,13 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from tqdm import tqdm
 
-from ciplearn._core.adam import Adam
 from ciplearn._core.errors import InputError
 from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
-from ciplearn.learning.settings import TrainingSettings, set_rate
+from ciplearn.learning.settings import TrainingSettings, adam, set_rate
 from ciplearn.penalties import Operator
 
 
@@ -89,9 +88,7 @@ class _Stack:
         self.parameters, self.buffers = stack_module_state(moved)
         self.skeleton = copy.deepcopy(moved[0]).to("meta")
         self.gammas = settings.gamma_scale * torch.tensor(list(gammas), dtype=torch.float32, device=device)
-        graphed = device.type == "cuda"
-        rate = torch.tensor(settings.learning_rate, device=device) if graphed else settings.learning_rate
-        self.optimiser = Adam(self.parameters.values(), lr=rate, weight_decay=settings.weight_decay, capturable=graphed)
+        self.optimiser = adam(self.parameters.values(), settings, device)
         self.generator = torch.Generator().manual_seed(settings.seed)
         n_batches = max(1, math.ceil(len(rows) / settings.batch_size))
         # One size for all batches, so that one recorded step serves all; the few rows left over change every epoch.
@@ -99,7 +96,9 @@ class _Stack:
         self.index = torch.arange(self.batch, device=device)
         self.losses = torch.zeros(len(moved), device=device)
         state = (*self.parameters.values(), *self.buffers.values())
-        self.step: Callable[[], None] = recorded(self._step, state, self.optimiser) if graphed else self._step
+        self.step: Callable[[], None] = (
+            recorded(self._step, state, self.optimiser) if device.type == "cuda" else self._step
+        )
 
     def one_epoch(self) -> None:
         self.losses.zero_()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
+from ciplearn._core.adam import Adam
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, positive, whole
 
@@ -76,6 +79,13 @@ class TrainingSettings:
     def weight(self) -> float:
         """What the penalty is multiplied with."""
         return self.gamma * self.gamma_scale
+
+
+def adam(parameters: Iterable[Tensor], settings: TrainingSettings, device: torch.device) -> Adam:
+    """Return the optimiser; on a CUDA device one whose step can be recorded, with the rate in a tensor."""
+    recorded = device.type == "cuda"
+    rate = torch.tensor(settings.learning_rate, device=device) if recorded else settings.learning_rate
+    return Adam(parameters, lr=rate, weight_decay=settings.weight_decay, capturable=recorded)
 
 
 def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:

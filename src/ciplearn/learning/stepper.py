@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from ciplearn._core.adam import Adam
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.dataset_rows import Rows
@@ -17,7 +16,7 @@ from ciplearn.learning.invariance import Invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
-from ciplearn.learning.settings import TrainingSettings
+from ciplearn.learning.settings import TrainingSettings, adam
 from ciplearn.learning.streamed_rows import StreamPlan
 from ciplearn.penalties.operator import LARGEST_BATCH_WITHOUT_WAITING
 
@@ -55,8 +54,7 @@ class Stepper:
         if not any(part.requires_grad for part in module.parameters()):
             raise InputError("The network has no weights to train; pass one with parameters that require gradients.")
         on_device = rows.device.type == "cuda"
-        rate = torch.tensor(settings.learning_rate, device=rows.device) if on_device else settings.learning_rate
-        self.optimiser = Adam(module.parameters(), lr=rate, weight_decay=settings.weight_decay, capturable=on_device)
+        self.optimiser = adam(module.parameters(), settings, rows.device)
         # Reading a number from a device waits for all work before it. Larger batches keep a device busy by themselves,
         # and their penalty reads the predictions anyway.
         self._reads_each_step = not on_device or settings.batch_size > LARGEST_BATCH_WITHOUT_WAITING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import torch
@@ -58,10 +59,7 @@ class ProductFeatures(Features):
     @property
     def size(self) -> int:
         """Product of the parts' sizes."""
-        total = 1
-        for part in self.parts:
-            total *= part.size
-        return total
+        return math.prod(part.size for part in self.parts)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map rows to features."""
