@@ -28,7 +28,7 @@ def seconds(rows, operator, epochs, mixed):
 
 
 def main(n=8192, short=20, long=80, rounds=5):
-    """Print one line a precision; what a training costs once is subtracted."""
+    """Print one line per precision; what a training costs once is subtracted."""
     if not torch.cuda.is_available():
         print("No CUDA device: nothing to measure.")
         return

@@ -39,7 +39,7 @@ def recorded(call):
 
 
 def main(b=16_384, columns=256):
-    """Print one line a measurement."""
+    """Print one line per measurement."""
     if not torch.cuda.is_available():
         print("No CUDA device: nothing to measure.")
         return

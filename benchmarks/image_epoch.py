@@ -24,7 +24,7 @@ def columns(table, names):
 
 
 def main(n=2048, batch=512):
-    """Print one line a penalty; preparing it, once a training, is not counted."""
+    """Print one line per penalty; preparing it, once per training, is not counted."""
     torch.set_num_threads(1)
     case = ImageCase.draw(n * 5 // 4, seed=0)
     table, pictures = columns(case.train, list(dsprites.FACTORS)), torch.from_numpy(case.train_pictures)

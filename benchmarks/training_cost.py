@@ -82,7 +82,7 @@ def many_rows(n, epochs=5):
 
 
 def main():
-    """Print one line a measurement."""
+    """Print one line per measurement."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()

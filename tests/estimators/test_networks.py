@@ -12,7 +12,7 @@ from ciplearn.baselines import NaivePredictor
 
 
 class Pictured(nn.Module):
-    """Reads the table and one picture a row."""
+    """Reads the table and one picture per row."""
 
     def __init__(self):
         super().__init__()

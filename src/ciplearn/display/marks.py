@@ -1,4 +1,4 @@
-"""What every picture of a frontier is drawn with: one curve a method, baselines as points, labels that keep apart."""
+"""What every picture of a frontier is drawn with: one curve per method, baselines as points, labels that keep apart."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def label_gammas(
     ----------
     ax : Axes
     gammas, x, y
-        One entry a point.
+        One entry per point.
     avoid : iterable of (x, y)
     apart : float
         The least distance, as a share of what the points span.

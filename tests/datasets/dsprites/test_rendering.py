@@ -99,7 +99,7 @@ def test_values_of_classes():
     [
         ([[0, 3, 0, 0, 0, 0]], r"shape must be a class in 0\.\.2, got 3 in 1 rows"),
         ([[0, 0, 0, 0, 32, 0], [0, 0, 0, 0, -1, 0]], r"x_pos must be a class in 0\.\.31, got 32 in 2 rows"),
-        ([[0, 0, 0, 0, 0]], r"6 entries a row .* got shape \(1, 5\)"),
+        ([[0, 0, 0, 0, 0]], r"6 entries per row .* got shape \(1, 5\)"),
         (3, r"got shape \(\)"),
         ([[0, 0, 0.5, 0, 0, 0]], "whole numbers, got float64 such as 0.5"),
         ([[0, 0, np.nan, 0, 0, 0]], "whole numbers, got float64 such as nan"),

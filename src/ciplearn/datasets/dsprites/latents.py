@@ -84,7 +84,7 @@ def checked_latents(latents: Any) -> Array:  # (..., 6)
     classes = _whole_numbers(latents, "latents")
     if classes.ndim == 0 or classes.shape[-1] != len(FACTORS):
         raise InputError(
-            f"latents must have {len(FACTORS)} entries a row ({', '.join(FACTORS)}), got shape {classes.shape}; "
+            f"latents must have {len(FACTORS)} entries per row ({', '.join(FACTORS)}), got shape {classes.shape}; "
             f"pass an array of shape (n, {len(FACTORS)})."
         )
     outside = (classes < 0) | (classes >= np.array(SIZES))
