@@ -218,13 +218,13 @@ def sensitivity(
     n_jobs = whole(n_jobs, "n_jobs", minimum=1)
     deadline = math.inf if budget is None else time.time() + positive(budget, "budget")
     roles = {"outcome": outcome, "protected": protected, "context": context}
-    judged = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
-    variants = variants_of(graph, graphs, judged.protected)
+    verdict = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
+    variants = variants_of(graph, graphs, verdict.protected)
     columns = table_columns(variants[0].graph, table)
     question = _Question(
         model=model,
         table=table[[column for held in columns.values() for column in held]],
-        roles={"outcome": judged.outcome, "protected": judged.protected, "context": judged.context},
+        roles={"outcome": verdict.outcome, "protected": verdict.protected, "context": verdict.context},
         inputs=inputs,
         method=method,
         n_points=n_points,
@@ -244,7 +244,7 @@ def sensitivity(
     refuted = Refutation(question.table.dropna(), columns, question.seed)
     frame["refuted"] = [refuted(variant.graph) for variant in variants]
     order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
-    return Sensitivity(frame[order], tuple(variant.graph for variant in variants), judged.protected)
+    return Sensitivity(frame[order], tuple(variant.graph for variant in variants), verdict.protected)
 
 
 @dataclass(frozen=True)

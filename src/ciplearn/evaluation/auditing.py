@@ -22,7 +22,7 @@ from ciplearn.evaluation.carried_verdict import verdict_on
 from ciplearn.evaluation.counterfactual_rows import known_columns, sample_with_every_label
 from ciplearn.evaluation.encoding import Sides
 from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
-from ciplearn.evaluation.independence import IndependenceTest, judged
+from ciplearn.evaluation.independence import IndependenceTest, run_test
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
@@ -229,7 +229,7 @@ def audit(
     sides = Sides.of(predictor.numbers(answers)[places], right, given)
     return Audit(
         vcf=vcf,
-        test=judged(sides, generator),
+        test=run_test(sides, generator),
         hscic=_hscic(sides.sampled(_HSCIC_ROWS, generator)),
         scores=predictive_scores(predictor, answers, table[verdict.outcome]),
         verdict=verdict,

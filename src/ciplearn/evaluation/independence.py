@@ -154,13 +154,13 @@ def independence_test(
     """
     n_bootstrap = whole(n_bootstrap, "n_bootstrap", minimum=19)
     max_rows = whole(max_rows, "max_rows", minimum=MIN_ROWS)
-    return judged(Sides.of(y_hat, right, given), as_generator(random_state), n_bootstrap, max_rows)
+    return run_test(Sides.of(y_hat, right, given), as_generator(random_state), n_bootstrap, max_rows)
 
 
-def judged(
+def run_test(
     every: Sides, generator: np.random.Generator, n_bootstrap: int = N_BOOTSTRAP, max_rows: int = MAX_ROWS
 ) -> IndependenceTest:
-    """Do the test of `independence_test` on sides that are encoded already."""
+    """Run the test of `independence_test` on sides that are encoded already."""
     sides = every.sampled(max_rows, generator)
     given = None if sides.given is None else Conditioning(sides.given, generator)
     return PreparedTest(sides.left, sides.right, given).run(generator, n_bootstrap)

@@ -70,20 +70,20 @@ def in_short(report: Report) -> list[str]:
 
 
 def _of_rows(answer: Falsification) -> str:
-    judged = answer.tests.dropna(subset="p")
+    tested = answer.tests.dropna(subset="p")
     if answer.refuted:
         return (
-            f"The rows contradict the drawn graph: of {len(judged)} statements that it makes about them, "
+            f"The rows contradict the drawn graph: of {len(tested)} statements that it makes about them, "
             f"{len(answer.violated)} {'is' if len(answer.violated) == 1 else 'are'} wrong "
             f"({as_list(map(str, answer.violated[:3]))}), so draw it anew before you rely on this page."
         )
     if answer.refuted is None:
         return "The rows cannot say whether the drawn graph is right: none of its statements can be tested well enough."
-    weakest = judged["detectable"].max()
+    weakest = tested["detectable"].max()
     power = "" if math.isnan(weakest) else f"; a correlation of {weakest:.2f} would have been noticed in 4 cases of 5"
-    one = len(judged) == 1
+    one = len(tested) == 1
     return (
-        f"The rows do not contradict the drawn graph: {len(judged)} statement{'' if one else 's'} that it makes about "
+        f"The rows do not contradict the drawn graph: {len(tested)} statement{'' if one else 's'} that it makes about "
         f"them {'was' if one else 'were'} tested, and {'it holds' if one else 'none fails'}{power}."
     )
 

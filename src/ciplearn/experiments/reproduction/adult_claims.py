@@ -33,9 +33,9 @@ _MEASURES = ["accuracy", "balanced_accuracy", "auc", "vcf", "relative", "flips"]
 
 def claims(table: pd.DataFrame) -> tuple[Claim, ...]:
     """Judge each trained method against the baselines, and our routes against the line."""
-    judged = [claim for method in PENALISED for claim in _papers(table, method)]
-    judged += [claim for method in (INDEPENDENCE, COUNTERFACTUAL) for claim in _against_line(table, method)]
-    return tuple(judged)
+    found = [claim for method in PENALISED for claim in _papers(table, method)]
+    found += [claim for method in (INDEPENDENCE, COUNTERFACTUAL) for claim in _against_line(table, method)]
+    return tuple(found)
 
 
 def _papers(table: pd.DataFrame, method: str) -> Iterator[Claim]:

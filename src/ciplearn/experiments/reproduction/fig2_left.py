@@ -34,12 +34,12 @@ def judge(tables: Mapping[str, pd.DataFrame], settings: FrontierSettings) -> Fin
 
 def claims(table: pd.DataFrame) -> tuple[Claim, ...]:
     """The trade-off."""
-    judged = []
+    found = []
     for method in METHODS:
         chosen = table[table["method"] == method]
-        judged.append(trend(chosen, "vcf", "VCF falls with gamma", method, rises=False))
-        judged.append(trend(chosen, "mse", "MSE rises with gamma", method, rises=True))
-    return tuple(judged)
+        found.append(trend(chosen, "vcf", "VCF falls with gamma", method, rises=False))
+        found.append(trend(chosen, "mse", "MSE rises with gamma", method, rises=True))
+    return tuple(found)
 
 
 def beside(table: pd.DataFrame) -> pd.DataFrame:

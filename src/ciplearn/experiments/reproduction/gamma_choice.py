@@ -29,11 +29,11 @@ def judge(tables: Mapping[str, pd.DataFrame], settings: FrontierSettings) -> Fin
     """Choose on the frontier."""
     table = tables["frontier"]
     chosen = choices(table)
-    judged = [_lower_at_laxer(chosen[chosen["method"] == method], method) for method in METHODS]
+    found = [_lower_at_laxer(chosen[chosen["method"] == method], method) for method in METHODS]
     largest = table.loc[table["gamma"] == 0, "vcf"].mean()
     return Findings(
         comparisons=(Comparison("Mean ± standard deviation over seeds; VCF and HSCIC × 10².", _beside(chosen)),),
-        claims=tuple(judged),
+        claims=tuple(found),
         figure=_figure(chosen),
         caption="What the chosen gamma leaves of the variance of counterfactuals",
         unmatched=_unmatched(chosen, float(largest)),

@@ -105,7 +105,7 @@ def _heuristic(name: str, graph: Any, settings: HeuristicSettings, seed: int) ->
 
 
 def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
-    judged = [
+    found = [
         _leaves_more(table, heuristic, name, method)
         for heuristic in (AUGMENTED, CAUSALLY)
         for name in _PAPER
@@ -114,8 +114,8 @@ def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
     ]
     for method in METHODS:
         ours = table[table["method"] == method]
-        judged += [beaten(ours, table[table["predictor"] == baseline], baseline, method) for baseline in BASELINES]
-    return tuple(judged)
+        found += [beaten(ours, table[table["predictor"] == baseline], baseline, method) for baseline in BASELINES]
+    return tuple(found)
 
 
 def _leaves_more(table: pd.DataFrame, heuristic: str, name: str, method: str) -> Claim:

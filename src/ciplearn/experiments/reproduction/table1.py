@@ -73,20 +73,20 @@ def comparisons(table: pd.DataFrame) -> tuple[Comparison, ...]:
 
 def claims(table: pd.DataFrame) -> tuple[Claim, ...]:
     """Judge each scenario, each method."""
-    judged = []
+    found = []
     for name, part in table.groupby("scenario"):
         baselines = dict(list(part.groupby("method")))
         worst = float(part.loc[part["method"] == "CF1", "vcf"].abs().max())
         statistic = f"largest VCF over seeds {worst:.1e} (below 1e-12)"
-        judged.append(Claim(f"CF1 has VCF 0, {name}", statistic, worst < 1e-12, value=worst))
+        found.append(Claim(f"CF1 has VCF 0, {name}", statistic, worst < 1e-12, value=worst))
         for method in METHODS:
             own = part[part["method"] == method]
-            judged.append(trend(own, "vcf", f"VCF falls with gamma, {name}", method, rises=False))
-            judged += [
+            found.append(trend(own, "vcf", f"VCF falls with gamma, {name}", method, rises=False))
+            found += [
                 beaten(own, baselines[baseline], named, method, f", {name}") for baseline, named in _BEATEN.items()
             ]
-            judged.append(_below_cf1(own, baselines["CF1"]["mse"], str(name), method))
-    return tuple(judged)
+            found.append(_below_cf1(own, baselines["CF1"]["mse"], str(name), method))
+    return tuple(found)
 
 
 def _below_cf1(own: pd.DataFrame, cf1: pd.Series, scenario: str, method: str) -> Claim:

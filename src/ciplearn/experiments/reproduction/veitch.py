@@ -107,7 +107,7 @@ def _baseline(graph: Any, settings: FrontierSettings, gamma: float, seed: int) -
 
 
 def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
-    judged = []
+    found = []
     for direction, part in table.groupby("direction", sort=False):
         means = part.groupby(["method", "gamma"])[["mse", "vcf"]].mean()
         for method in METHODS:
@@ -116,7 +116,7 @@ def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
             listed = "; ".join(
                 f"γ = {gamma:g}: MSE {row['mse']:.2f}, VCF {row['vcf']:.2f}" for gamma, row in ratios.iterrows()
             )
-            judged.append(
+            found.append(
                 Claim(
                     f"CIP is on par with Veitch et al., {direction}",
                     f"ratios to the baseline's means at the same gamma: {listed} (none above {ON_PAR})",
@@ -125,7 +125,7 @@ def _claims(table: pd.DataFrame) -> tuple[Claim, ...]:
                     worst,
                 )
             )
-    return tuple(judged)
+    return tuple(found)
 
 
 def _beside(table: pd.DataFrame) -> pd.DataFrame:
