@@ -15,11 +15,11 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils import _safe_indexing as take
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, task_of
-from ciplearn._core.errors import InputError, in_one_sentence
+from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.regression import NetworkSettings
@@ -28,7 +28,7 @@ from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.roles import Columns
-from ciplearn.estimators.tables import read_table, refuse_unpredictable, warn_of_unseen, without_missing
+from ciplearn.estimators.tables import read_table, refuse_unpredictable, same_rows, warn_of_unseen, without_missing
 from ciplearn.learning import TrainingSettings
 from ciplearn.learning.settings import chosen_device
 
@@ -114,15 +114,7 @@ validation_fraction, patience, device, verbose, random_state
             Weights in the loss of the predictor.
         """
         table = read_table(self, X, reset=True)
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        with in_one_sentence("The target cannot be used", "pass one value per row"):
-            n_targets = _num_samples(y)
-        if len(table) != n_targets:
-            raise InputError(
-                f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
-                f"{n_targets}; pass the same rows to both."
-            )
+        same_rows(table, y)
         y = y if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
         columns = settle_columns(
             tuple(table.columns),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
-from ciplearn.estimators import CIPClassifier, CIPRegressor
+from ciplearn.estimators.tables import read_labels, read_numbers
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,10 @@ class TableEstimator:
         own = clone(estimator)
         states = [name for name in own.get_params() if f"__{name}".endswith("__random_state")]
         own.set_params(**{name: seed for name in states if own.get_params()[name] is None})
-        target = (CIPClassifier() if is_classifier(own) else CIPRegressor())._read_target(y)
-        answer = () if np.ndim(y) < 2 or is_classifier(own) else target.shape[1:]
+        target = read_labels(y) if is_classifier(own) else read_numbers(y)
         with in_one_sentence(f"{type(own).__name__} cannot be fitted", "pass another estimator, or other rows"):
-            own.fit(rows, target.reshape(len(target), *answer), **_weighted(own, weights))
-        return cls(own, encoding, answer)
+            own.fit(rows, target, **_weighted(own, weights))
+        return cls(own, encoding, target.shape[1:])
 
     @property
     def classes_(self) -> np.ndarray:

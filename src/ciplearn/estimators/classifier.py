@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from ciplearn._core.column_sums import ColumnSum
-from ciplearn._core.columns import CategoryColumn, mixes_kinds
-from ciplearn._core.errors import InputError, in_one_sentence
+from ciplearn._core.columns import CategoryColumn
+from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Perceptron, Ramps
+from ciplearn.estimators.tables import read_labels
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
 
@@ -55,12 +53,7 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         return self.classes_[best]
 
     def _read_target(self, y: Any) -> np.ndarray:
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        with in_one_sentence("The target cannot be used", "pass one label per row, or use CIPRegressor for numbers"):
-            target = column_or_1d(_plain_labels(y), warn=True)
-            check_classification_targets(target)
-        return target
+        return read_labels(y)
 
     def _learn_target(self, target: np.ndarray) -> None:
         self.classes_ = np.unique(target)
@@ -110,24 +103,3 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
 
     def _objective(self) -> Objective:
         return BinaryCrossEntropy() if len(self.classes_) == 2 else CrossEntropy(len(self.classes_))
-
-
-def _plain_labels(y: Any) -> Any:
-    """Return labels in a type that numpy compares: nullable and object columns of one kind as that kind."""
-    if not isinstance(y, list | tuple | pd.Series | pd.api.extensions.ExtensionArray):
-        y = np.asarray(y)
-    if np.ndim(y) != 1:
-        return y
-    labels = y if isinstance(y, pd.Series) else pd.Series(y)
-    if labels.isna().any():
-        raise InputError(
-            f"The target contains NaN, {int(labels.isna().sum())} of {len(labels)} labels are missing; drop those rows."
-        )
-    if labels.dtype == object:
-        if mixes_kinds(labels):
-            kinds = sorted({type(label).__name__ for label in labels})
-            raise InputError(f"The target mixes labels of the kinds {', '.join(kinds)}; convert them to text.")
-        return labels.infer_objects()
-    if pd.api.types.is_extension_array_dtype(labels.dtype) and hasattr(labels.dtype, "numpy_dtype"):
-        return labels.to_numpy(dtype=labels.dtype.numpy_dtype)
-    return y

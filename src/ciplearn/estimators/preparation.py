@@ -28,8 +28,8 @@ from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, i
 from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
 from ciplearn.estimators.networks import Constant, LineNetwork
 from ciplearn.estimators.roles import Roles
-from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, without_missing
-from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation
+from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, same_rows, without_missing
+from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
 from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.imagined_rows import ImaginedRows
 from ciplearn.learning.invariance import (
@@ -159,7 +159,7 @@ class Prepared:
             cut = rows.cut(places)
             fresh = estimator._fresh_perceptron(cut.inputs[0], generator).to(rows.device)
             judge = None if self.validation is None else Validation(self.validation.rows.cut(places))
-            task = TrainingTask(fresh, cut, objective, settings, None, judge, None, bool(estimator.verbose))
+            task = partial(train, fresh, cut, objective, settings, None, judge, verbose=bool(estimator.verbose))
             path = self.engine.train(task).module.to(rows.device)
         else:
             path = Constant(estimator._constant_output(rows.target))
@@ -227,11 +227,7 @@ def prepare(
     """
     table = read_table(estimator, X, reset=True)
     target = estimator._read_target(y)
-    if len(table) != len(target):
-        raise InputError(
-            f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
-            f"{len(target)}; pass the same rows to both."
-        )
+    same_rows(table, target)
     weights = None if sample_weight is None else read_weights(sample_weight, table)
     # Trainings with other seeds share what is prepared, so that it is the same in every process.
     estimator.preparation_seed_ = 0 if estimator.random_state is None else as_seed(estimator.random_state)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_y
 from torch import Tensor
 
 from ciplearn._core.column_sums import ColumnSum
-from ciplearn._core.errors import InputError, in_one_sentence
+from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Perceptron, Ramps
+from ciplearn.estimators.tables import read_numbers
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import Objective, SquaredError
 
@@ -113,12 +113,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         return values[:, 0] if self.target_is_flat_ else values
 
     def _read_target(self, y: Any) -> np.ndarray:
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
-        with in_one_sentence("The target cannot be used", "pass finite numbers, or use CIPClassifier for labels"):
-            if np.asarray(y).dtype.kind in "mM":
-                raise InputError("The target holds dates; convert it to numbers, days since a start for example.")
-            target = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator=self), dtype=float)
+        target = read_numbers(y)
         self.target_is_flat_ = target.ndim == 1
         return target.reshape(len(target), -1)
 

@@ -1,4 +1,4 @@
-"""What `fit` and `predict` are given, read at the doorway: tables, weights, gaps, tensors, and rows held out."""
+"""What `fit` and `predict` are given, read at the doorway: tables, targets, weights, gaps, tensors, rows held out."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, validate_data
 from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.columns import TableEncoding, mixes_kinds
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.tables import as_frame
@@ -83,6 +85,60 @@ def _read_array(estimator: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
             ensure_all_finite="allow-nan",
             ensure_min_samples=2 if reset else 1,
         )
+
+
+def read_labels(y: Any) -> np.ndarray:  # (n,)
+    """Check one label per row."""
+    with in_one_sentence("The target cannot be used", "pass one label per row, or use CIPRegressor for numbers"):
+        target = column_or_1d(_plain_labels(_given(y)), warn=True)
+        check_classification_targets(target)
+    return target
+
+
+def read_numbers(y: Any) -> np.ndarray:  # (n,) or (n, outputs)
+    """Check one finite number per row, or several."""
+    with in_one_sentence("The target cannot be used", "pass finite numbers, or use CIPClassifier for labels"):
+        if np.asarray(_given(y)).dtype.kind in "mM":
+            raise InputError("The target holds dates; convert it to numbers, days since a start for example.")
+        return np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator="CIPRegressor"), dtype=float)
+
+
+def same_rows(table: pd.DataFrame, y: Any) -> None:
+    """Refuse a target of other rows than the table's."""
+    with in_one_sentence("The target cannot be used", "pass one value per row"):
+        n_targets = _num_samples(_given(y))
+    if len(table) != n_targets:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
+            f"{n_targets}; pass the same rows to both."
+        )
+
+
+def _given(y: Any) -> Any:
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
+    return y
+
+
+def _plain_labels(y: Any) -> Any:
+    """Return labels in a type that numpy compares: nullable and object columns of one kind as that kind."""
+    if not isinstance(y, list | tuple | pd.Series | pd.api.extensions.ExtensionArray):
+        y = np.asarray(y)
+    if np.ndim(y) != 1:
+        return y
+    labels = y if isinstance(y, pd.Series) else pd.Series(y)
+    if labels.isna().any():
+        raise InputError(
+            f"The target contains NaN, {int(labels.isna().sum())} of {len(labels)} labels are missing; drop those rows."
+        )
+    if labels.dtype == object:
+        if mixes_kinds(labels):
+            kinds = sorted({type(label).__name__ for label in labels})
+            raise InputError(f"The target mixes labels of the kinds {', '.join(kinds)}; convert them to text.")
+        return labels.infer_objects()
+    if pd.api.types.is_extension_array_dtype(labels.dtype) and hasattr(labels.dtype, "numpy_dtype"):
+        return labels.to_numpy(dtype=labels.dtype.numpy_dtype)
+    return y
 
 
 def read_weights(weights: Any, table: pd.DataFrame) -> np.ndarray:  # (n,)
