@@ -9,7 +9,6 @@ import json
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,6 @@ from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
-from ciplearn import kernels, penalties
-from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import checksum, finish_folder, listed_folder, read_listed
 from ciplearn.causal import CausalGraph
@@ -38,6 +35,7 @@ from ciplearn.estimators.roles import Roles
 from ciplearn.learning.settings import chosen_device
 from ciplearn.saving.card import card
 from ciplearn.saving.kept_models import read_models, write_models
+from ciplearn.saving.spec import from_spec, to_spec
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 2
@@ -53,30 +51,6 @@ _NOT_SAVED = {
     "checkpoint",
     "random_state",
     "warm_start",
-}
-
-
-_KINDS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        kernels.Categorical,
-        kernels.Gaussian,
-        kernels.Laplace,
-        kernels.Linear,
-        kernels.Product,
-        kernels.Sum,
-        kernels.Nystroem,
-        kernels.OneHot,
-        kernels.RandomFourier,
-        penalties.CIRCE,
-        penalties.HSCIC,
-        penalties.HSIC,
-        penalties.MMD,
-        penalties.ResidualHSCIC,
-        CategoryColumn,
-        NumberColumn,
-        TableEncoding,
-    )
 }
 
 
@@ -362,34 +336,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, torch.device):
         return str(value)
     raise InputTypeError(f"A model with {value!r} among its parameters or classes cannot be saved; use plain values.")
-
-
-def to_spec(value: Any) -> Any:
-    """Return a value as JSON-ready data."""
-    if is_dataclass(value) and not isinstance(value, type):
-        kind = type(value).__name__
-        if kind not in _KINDS:
-            raise InputError(f"{value!r} cannot be saved, ciplearn does not know {kind}; save the weights yourself.")
-        return {"kind": kind, **{field.name: to_spec(getattr(value, field.name)) for field in fields(value)}}
-    if isinstance(value, tuple | list):
-        return [to_spec(entry) for entry in value]
-    return value
-
-
-def from_spec(spec: Any) -> Any:
-    """Return the value that `to_spec` has described."""
-    if isinstance(spec, list):
-        return tuple(from_spec(entry) for entry in spec)
-    if not isinstance(spec, dict):
-        return spec
-    arguments = {name: from_spec(entry) for name, entry in spec.items() if name != "kind"}
-    kind = _KINDS.get(str(spec.get("kind")))
-    if kind is None:
-        raise InputError(f"The model file names an unknown kind {spec.get('kind')!r}; it was changed or is too new.")
-    try:
-        # Products and sums take their parts one by one.
-        return kind(*arguments["parts"]) if "parts" in arguments else kind(**arguments)
-    except TypeError as error:
-        raise InputError(
-            f"The model file describes {spec['kind']} in a way that does not fit; it was changed."
-        ) from error
