@@ -126,8 +126,11 @@ class AuditCall:
 
     def subject(self, source: AnyTable, foreign: Foreign | None) -> Audited:
         """Bring together the model, its roles and the rows that judge it."""
+        from ciplearn._core.memory import give_back_what_is_freed
         from ciplearn.cli.audited import Audited
         from ciplearn.cli.training_table import FitRequest
+
+        give_back_what_is_freed()
 
         positive = self.params.get("positive")
         if self.folder is not None:

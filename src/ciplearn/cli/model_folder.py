@@ -42,10 +42,10 @@ _ITSELF = "."
 _LARGEST = 16
 
 # Rows that are held in memory as text.
-_ROWS = 20_000
+_ROWS = 8192
 
-# An audit looks at so many rows at most: more of them change nothing that it says.
-_MOST_ROWS = 200_000
+# An audit looks at so many rows at most, and learns a causal model from so many: more change nothing that it says.
+_MOST_ROWS, _MOST_TO_LEARN_FROM = 200_000, 50_000
 
 # One file, or many that are one table.
 AnyTable = TableFile | TableFiles
@@ -178,7 +178,8 @@ class ModelFolder:
             How many of the rows that would be judged have no value there, so that they are left out.
         """
         where, seen_in_training = str(source.path), self._is_training_table(source)
-        judge, every = RowsDrawn(_MOST_ROWS), RowsDrawn(_MOST_ROWS)
+        # Rows of another table judge and teach alike.
+        judge, every = RowsDrawn(_MOST_ROWS), RowsDrawn(_MOST_TO_LEARN_FROM if seen_in_training else _MOST_ROWS)
         gaps, gaps_to_judge = Counter[str](), Counter[str]()
         for chunk in source.numbered([*self.kinds, *more], self.labels, _ROWS):
             known = self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1)

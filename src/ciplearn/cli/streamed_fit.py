@@ -14,6 +14,7 @@ from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
+from ciplearn._core.memory import give_back_what_is_freed
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.training import Plan, Trained, scored, train
 from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, stray_text
@@ -80,6 +81,7 @@ class _Drawing:
 
 def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> TrainingTable:
     """Settle kinds on all rows, and everything else on rows that are drawn from all files."""
+    give_back_what_is_freed()
     nodes = tuple(nodes_in(request, source.names))
     parts = source.parts()
     total = TableSums(nodes, request.categories)

@@ -24,7 +24,7 @@ MAX_REFERENCE = 5000
 
 # Up to this many columns neighbours are looked up in a tree; beyond, blocks of all distances are formed.
 _TREE_COLUMNS = 8
-_BLOCK = 2048
+_BLOCK = 256
 
 # The share of reference rows that the rule itself would call outside.
 TAIL = 0.01
