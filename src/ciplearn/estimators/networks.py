@@ -23,7 +23,7 @@ from ciplearn.estimators.tables import FurtherInputs
 _ROWS_PER_PIECE, _ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 200, 20, 32, 50_000
 
 # Rows predicted at a time: the ramps of a row are hundreds of numbers.
-_ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 512
 
 
 class Ramps(nn.Module):

@@ -113,8 +113,9 @@ class ConditionalPenalty(Penalty, ABC):
         sample = regression.of_sample(CHECKED_ROWS)
         # One matrix of this many rows is 8 MB: none is kept longer than needed.
         predictions = smooth_predictions(*sample.problem.grams()[:2])
-        of_features = self._vectors(sample)(*sample.problem.rows.whole()).block(None)
-        lost = gradient_error(of_features, self._exact_matrix(sample.problem), predictions)
+        exact = self._exact_matrix(sample.problem)
+        lost = gradient_error(self._vectors(sample)(*sample.problem.rows.whole()).block(None), exact, predictions)
+        del exact
         row_map, also_lost = shortest_map(regression.problem.rows, self._vectors(regression), self.rank, predictions)
         return row_map, math.hypot(lost, also_lost)
 

@@ -23,7 +23,7 @@ from ciplearn.penalties.fused import GaussianBlockProduct
 from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Storage
 
 # Rows of the block that are formed at a time where only the value is asked for.
-_STRIP = 256
+_STRIP = 64
 
 
 def inner_product(

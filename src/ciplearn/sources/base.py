@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 # Rows that are read at a time: text takes ten times the memory of its numbers.
-CHUNK_ROWS = 1 << 13
+CHUNK_ROWS = 1 << 12
 
 # Rows of a part, where the files leave a choice: a second of work, and little to do again where a worker is lost.
 PART_ROWS = 1 << 18
