@@ -212,16 +212,17 @@ def fit_costs(arguments, place):
 
 
 def busy_workers():
-    """Ray workers of this program that are at work, by their process numbers."""
-    parents, named = {}, []
+    """Ray workers of this program that are at work: process numbers, and what they do."""
+    parents, named = {}, {}
     for place in Path("/proc").glob("[0-9]*"):
         try:
             words = (place / "cmdline").read_text()
             parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if words.startswith(("ray::_alone_on_a_core", "ray::_Trainer")):
-            named.append(int(place.name))
+        for sign, what in (("ray::_alone_on_a_core", "a pass"), ("ray::_Trainer", "training")):
+            if words.startswith(sign):
+                named[int(place.name)] = what
 
     def is_ours(process):
         while process in parents:
@@ -230,45 +231,54 @@ def busy_workers():
                 return True
         return False
 
-    return [process for process in named if is_ours(process)]
+    return {process: what for process, what in named.items() if is_ours(process)}
 
 
 def killed_fits(arguments, place):
-    """Kill a Ray worker with SIGKILL at random moments of a fit; every fit must give the same model."""
+    """Kill a Ray worker with SIGKILL at random moments of a fit and a prediction; each must end as if nothing was.
+
+    Moments at which nobody is at work wait for the next worker that is; runs that end before that do not count.
+    """
     import ray
 
     from ciplearn.scale import RayEngine
 
     folder = write(place / "kills", arguments.rows[0])
-    engine = RayEngine(workers=2)
-    fresh = table(2000, 10**9).drop(columns="Y")
+    engine, parts = RayEngine(workers=2), TableFiles.matching(folder).parts()
+    fresh, stage = table(2000, 10**9).drop(columns="Y"), ["fit"]
 
-    def fit():
-        began = time.perf_counter()
+    def run():
+        began, stage[0] = time.perf_counter(), "fit"
         model = CIPRegressor(GRAPH, "Y", ["A"], gamma=1.0, epochs=4, batch_size=1024, device="cpu", random_state=0)
-        return model.fit(folder, engine=engine).predict(fresh), time.perf_counter() - began
+        own, stage[0] = model.fit(folder, engine=engine).predict(fresh), "predict"
+        means = list(engine.each(Predicting(model), parts))
+        return np.concatenate([own, means]), time.perf_counter() - began
 
-    expected, duration = fit()
+    expected, duration = run()
     print(f"undisturbed: {duration:.1f} s")
-    moments = random.Random(0)
-    for number in range(arguments.times):
+    moments, hits = random.Random(0), 0
+    while hits < arguments.times:
         done, killed = threading.Event(), []
 
         def kill(moment, done=done, killed=killed):
             done.wait(moment)
-            busy = busy_workers()
-            if busy and not done.is_set():
-                os.kill(moments.choice(busy), signal.SIGKILL)
-                killed.append(moment)
+            while not done.wait(0.01) and not killed:
+                busy = busy_workers()
+                if busy:
+                    process = moments.choice(sorted(busy))
+                    os.kill(process, signal.SIGKILL)
+                    killed.append(f"{busy[process]} of {stage[0]}")
 
         killer = threading.Thread(target=kill, args=(moments.uniform(0, duration),))
         killer.start()
-        found, took = fit()
+        found, took = run()
         done.set()
         killer.join()
+        if not killed:
+            continue
+        hits += 1
         apart = float(np.abs(found - expected).max())
-        said = f"killed after {killed[0]:.1f} s" if killed else "nobody was busy"
-        print(f"{number + 1}: {said}, {took:.1f} s, largest difference of a prediction {apart:.1e}", flush=True)
+        print(f"{hits}: killed in {killed[0]}, {took:.1f} s, largest difference {apart:.1e}", flush=True)
     ray.shutdown()
 
 
