@@ -11,7 +11,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 
 def positive(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a finite number above zero."""
-    number = _real(value, name)
+    number = finite(value, name)
     if not number > 0:
         raise InputError(f"{name} must be above zero, got {value!r}; pass a positive number.")
     return number
@@ -19,20 +19,15 @@ def positive(value: Any, name: str) -> float:
 
 def non_negative(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a finite number of at least zero."""
-    number = _real(value, name)
+    number = finite(value, name)
     if number < 0:
         raise InputError(f"{name} must not be negative, got {value!r}; pass zero or a positive number.")
     return number
 
 
-def finite(value: Any, name: str) -> float:
-    """Return ``value`` as a float if it is a finite number."""
-    return _real(value, name)
-
-
 def share(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a number between zero and one."""
-    number = _real(value, name)
+    number = finite(value, name)
     if not 0 <= number <= 1:
         raise InputError(f"{name} must lie between 0 and 1, got {value!r}; pass a share, such as 0.3.")
     return number
@@ -47,7 +42,17 @@ def whole(value: Any, name: str, minimum: int) -> int:
     return int(value)
 
 
-def _real(value: Any, name: str) -> float:
+def processes(n_jobs: int | None) -> int:
+    """Return how many processes joblib makes of ``n_jobs``: one of None, one per core of -1."""
+    from joblib import effective_n_jobs
+
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise InputError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}; pass -1 for all cores.")
+    return int(effective_n_jobs(n_jobs))
+
+
+def finite(value: Any, name: str) -> float:
+    """Return ``value`` as a float if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}; pass a float.")
     number = float(value)

@@ -17,7 +17,7 @@ from ciplearn._core.digest import digest_of
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import CiplearnError, InputTypeError
 from ciplearn._core.kept_answers import KeptAnswers
-from ciplearn._core.numbers import positive, whole
+from ciplearn._core.numbers import positive, processes
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_set
@@ -157,7 +157,7 @@ def sensitivity(
     method: str | None = None,
     n_points: int = 300,
     n_interventions: int = 100,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     engine: Engine | None = None,
     file: str | os.PathLike[str] | None = None,
     budget: float | None = None,
@@ -181,8 +181,8 @@ def sensitivity(
         Roles, as in `CausalGraph.criterion`; by default those of the model, or those written in the graph's text.
     inputs, method, n_points, n_interventions
         See `variance_of_counterfactuals`.
-    n_jobs : int
-        Processes that share the graphs.
+    n_jobs : int, optional
+        Processes that share the graphs; -1 for all cores.
     engine : Engine, optional
         Who asks, instead of processes here: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per graph.
     file : path, optional
@@ -215,7 +215,7 @@ def sensitivity(
     """
     if not isinstance(graph, CausalGraph):
         raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; pass the drawing.")
-    n_jobs = whole(n_jobs, "n_jobs", minimum=1)
+    jobs = processes(n_jobs)
     deadline = math.inf if budget is None else time.time() + positive(budget, "budget")
     roles = {"outcome": outcome, "protected": protected, "context": context}
     verdict = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
@@ -236,7 +236,7 @@ def sensitivity(
     kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
     missing = [variant for variant in variants if variant.key not in kept.known]
     rows = dict(kept.known)
-    for variant, row in zip(missing, _asked(question, missing, base, n_jobs, engine, file), strict=True):
+    for variant, row in zip(missing, _asked(question, missing, base, jobs, engine, file), strict=True):
         rows[variant.key] = row
         if row["note"] != _LATE:
             kept.add(variant.key, row)

@@ -65,8 +65,8 @@ def frontier(
         A CSV file to which each finished training is appended; those already in it are not repeated. It belongs to one
         model, its rows and its measures, and refuses others; what functions compute is not looked into.
     n_jobs : int, optional
-        Processes on CPU; ``joblib.parallel_config`` chooses the backend, a cluster's too. On a CUDA device all gammas
-        and seeds are trained together as one stacked network, on shared batches.
+        Processes on CPU, -1 for all cores; ``joblib.parallel_config`` chooses the backend, a cluster's too. On a CUDA
+        device all gammas and seeds are trained together as one stacked network, on shared batches.
     engine : Engine, optional
         Who trains instead: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per gamma and seed.
     verbose : bool

@@ -51,16 +51,10 @@ def landmarks_for(n: int) -> int:
 
 @dataclass(frozen=True)
 class Basis:
-    """The eigenvectors U and eigenvalues e of a Gram matrix K = U diag(e) Uᵀ, or of its Nyström approximation.
+    """The eigenvectors U and eigenvalues e of a Gram matrix K = U diag(e) Uᵀ, or of its Nyström approximation."""
 
-    Attributes
-    ----------
-    vectors : Tensor, shape (n, m)
-    values : Tensor, shape (m,)
-    """
-
-    vectors: Tensor
-    values: Tensor
+    vectors: Tensor  # (n, m)
+    values: Tensor  # (m,)
 
     @classmethod
     def of(cls, kernel: Kernel, rows: Tensor, generator: np.random.Generator) -> Self:  # (n, d)
@@ -216,11 +210,6 @@ class Menu:
     They are linear, smooth (Gaussian) and rough (Laplace), of all columns together or summed over columns, and of
     columns weighted by how much they matter to one side. Every kernel has a linear part, so that trends beyond the bulk
     of the data cost nothing.
-
-    Parameters
-    ----------
-    given : Variable
-    generator : Generator
     """
 
     def __init__(self, given: Variable, generator: np.random.Generator) -> None:

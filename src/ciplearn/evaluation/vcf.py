@@ -13,7 +13,7 @@ from numpy.random import Generator
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
+from ciplearn._core.numbers import processes, whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
@@ -63,7 +63,7 @@ def variance_of_counterfactuals(
     reference: pd.DataFrame | None = None,
     threshold: float | None = None,
     rate: float | None = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> VarianceOfCounterfactuals | dict[str, VarianceOfCounterfactuals]:
     """Measure how much a prediction would have varied, had the protected variables been different.
 
@@ -107,8 +107,8 @@ def variance_of_counterfactuals(
     rate : float, optional
         The share of positive decisions at which all models are compared, too. Default: the mean probability that the
         first model gives.
-    n_jobs : int
-        Processes that share the points.
+    n_jobs : int, optional
+        Processes that share the points; -1 for all cores.
 
     Returns
     -------
@@ -129,6 +129,7 @@ def variance_of_counterfactuals(
     names = checked_protected(scm, protected)
     n_points = whole(n_points, "n_points", minimum=2)
     n_interventions = whole(n_interventions, "n_interventions", minimum=2)
+    jobs = processes(n_jobs)
     generator = as_generator(random_state)
     table, ignored = table_of(scm, rows)
     missing = [column for column in scm.columns(names) if column not in table.columns]
@@ -149,7 +150,7 @@ def variance_of_counterfactuals(
         n_interventions,
         int(np.clip(_SUPPORT_ROWS // (points.n * points.units.draws), 2, law.size(n_interventions))),
     )
-    answers = _asked(question, points, generator, n_jobs)
+    answers = _asked(question, points, generator, jobs)
     found = {
         name: _result(answers[name], factual[name], name, question, points, names, generator) for name in predictors
     }

@@ -13,13 +13,7 @@ from ciplearn.scm.mechanism import Parents
 
 @dataclass(frozen=True)
 class Design:
-    """Columns of numbers for a list of nodes: numbers as they are, labels as one column per level but the first.
-
-    Attributes
-    ----------
-    nodes : tuple of str
-    kinds : mapping from node to Kind
-    """
+    """Columns of numbers for a list of nodes: numbers as they are, labels as one column per level but the first."""
 
     nodes: tuple[str, ...]
     kinds: Mapping[str, Kind]

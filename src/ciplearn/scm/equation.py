@@ -67,20 +67,12 @@ class Equation(Mechanism):
 
     Noise is read back from a value by the inverse if there is one; by solving for it where the equation turns out to be
     linear in the noise; by listing the atoms of a noise with finitely many; by rejection where the value is discrete.
-
-    Attributes
-    ----------
-    node : str
-    function : callable (pa, u) -> value
-    law : Law
-    inverse : callable (pa, value) -> u, optional
-    kind : Kind
     """
 
     node: str
-    function: Callable[[Parents, Array], Any]
+    function: Callable[[Parents, Array], Any]  # (pa, u) -> value
     law: Law
-    inverse: Callable[[Parents, Array], Any] | None
+    inverse: Callable[[Parents, Array], Any] | None  # (pa, value) -> u
     kind: Kind
 
     def draw(self, n: int, generator: Generator) -> Array:

@@ -1,0 +1,17 @@
+import os
+
+import pytest
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import processes
+
+
+def test_processes_are_counted_as_joblib_counts_them():
+    assert (processes(None), processes(1), processes(3)) == (1, 1, 3)
+    assert 1 <= processes(-1) <= os.cpu_count()
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
+def test_other_numbers_of_jobs_are_refused(n_jobs):
+    with pytest.raises(InputError, match="n_jobs must be a whole number other than 0"):
+        processes(n_jobs)
