@@ -70,7 +70,7 @@ def test_story_leads_to_a_model_predictions_and_a_report(folder, capsys):
         if words not in done:
             run(words, capsys)
             done.append(words)
-    assert [words[1] for words in done] == ["check", "fit", "predict", "audit", "predict", "check"]
+    assert [words[1] for words in done] == ["check", "check", "fit", "predict", "audit", "predict", "check"]
     assert "<html" in Path("report.html").read_text(encoding="utf-8")
     assert len(Path("predictions.csv").read_text().splitlines()) == 201
     printed = capsys.readouterr().out
