@@ -19,8 +19,8 @@ from tests.pages import ROOT, blocks, commands_on
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the documentation is not beside the tests")
 
 # Pages that follow the story share one folder: whoever has typed what stands on the first can go on with the others.
-STORY = ("docs/start.md", "README.md", "docs/guide/verdict.md", "docs/guide/report.md", "docs/graphs.md")
-OTHERS = ("docs/command-line.md", "docs/adult.md", "docs/scale.md")
+STORY = ("docs/start.md", "README.md", "docs/guide/verdict.md", "docs/guide/report.md", "docs/command-line.md")
+OTHERS = ("docs/graphs.md", "docs/adult.md", "docs/scale.md")
 EFFORT = {
     "fit": ("--epochs", "2", "--hidden", "8"),
     "audit": ("--points=20", "--interventions=4", "--draws=2", "--scm-rows=200", "--doubt=0"),
@@ -41,9 +41,9 @@ def typed(page):
     return [words for words, names in kinds if not names & set(NOT_HERE)]
 
 
-def run(words, said):
+def run(words, said, *more):
     assert words[0] == "ciplearn", words
-    assert _run([*words[1:], *EFFORT.get(words[1], ())]) == 0, f"{' '.join(words)}\n{said.readouterr().err}"
+    assert _run([*words[1:], *EFFORT.get(words[1], ()), *more]) == 0, f"{' '.join(words)}\n{said.readouterr().err}"
 
 
 def drawn():
@@ -64,20 +64,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_story_leads_to_a_model_predictions_and_a_report(folder, capsys):
-    done = []
-    for words in (words for page in STORY for words in typed(page)):
-        if words not in done:
-            run(words, capsys)
-            done.append(words)
-    assert [words[1] for words in done] == ["check", "check", "fit", "predict", "audit", "predict", "check"]
-    assert "<html" in Path("report.html").read_text(encoding="utf-8")
-    assert len(Path("predictions.csv").read_text().splitlines()) == 201
-    printed = capsys.readouterr().out
-    assert "Holds: Ŷ ⊥ {age, hours, sex, training} | {region}" in printed
-    assert "unconstrained" in printed
-
-
 def onnx_file(path):
     """A model of another library in a file: 2 · training."""
     helper = pytest.importorskip("onnx").helper
@@ -92,22 +78,39 @@ def onnx_file(path):
     path.write_bytes(made.SerializeToString())
 
 
-def test_page_on_the_command_line_audits_any_model(folder, capsys):
-    commands = typed("docs/command-line.md")
+def other_models(folder, imagine, said):
+    """What the page on the command line takes for granted: one model by name, in a file, and by its predictions."""
     (folder / "trees.py").write_text("def model(table):\n    return 2 * table['training']\n")
     onnx_file(folder / "trees.onnx")
-    (imagine,) = (words for words in commands if words[1] == "imagine")
-    run(imagine, capsys)
+    run(imagine, said)
     worlds = pd.read_csv("worlds.csv", dtype={"id": str})
     worlds.assign(prediction=2 * worlds["training"])[["id", "prediction"]].to_csv("predicted.csv", index=False)
-    effects = set()
+
+
+def test_story_leads_to_a_model_predictions_and_reports_of_any_model(folder, capsys):
+    commands = list(dict.fromkeys(tuple(words) for page in STORY for words in typed(page)))
+    other_models(folder, next(words for words in commands if words[1] == "imagine"), capsys)
+    printed, effects = "", set()
     for words in commands:
-        capsys.readouterr()
         run(words, capsys)
-        if "--predictor" in words or "--onnx" in words or "--predictions" in words:
-            effects.add(re.search(r"largest effect.*", capsys.readouterr().out.lower())[0])
+        said = capsys.readouterr().out
+        if {"--predictor", "--onnx", "--predictions"} & set(words):
+            effects.add(re.search(r"Largest effect.*", said)[0])
+        printed += said
+    assert [words[1] for words in commands[:6]] == ["check", "check", "fit", "predict", "audit", "predict"]
+    assert "Holds: Ŷ ⊥ {age, hours, sex, training} | {region}" in printed
+    assert "The graph is not refuted" in printed
+    assert "unconstrained" in printed
+    assert "<html" in Path("report.html").read_text(encoding="utf-8")
+    predictions = pd.read_csv("predictions.csv")
+    assert (next(iter(predictions)), len(predictions)) == ("person", 200)
     assert len(effects) == 1, "the same model in three disguises"
-    assert next(iter(pd.read_csv("predictions.csv"))) == "person"
+
+
+def test_page_on_graphs_asks_the_criterion(capsys):
+    for words in typed("docs/graphs.md"):
+        run(words, capsys)
+    assert "Holds: Ŷ ⊥ {A, L} | {S}" in capsys.readouterr().out
 
 
 def test_options_in_the_files_of_the_page_are_those_of_the_commands(folder, capsys):
@@ -115,7 +118,7 @@ def test_options_in_the_files_of_the_page_are_those_of_the_commands(folder, caps
     options, model = blocks("docs/command-line.md", "yaml")
     Path("fit.yaml").write_text(options.text)
     command = re.match(r"# fit.yaml: (ciplearn .*)", options.text)[1].split()
-    run(command, capsys)
+    run(command, capsys, "--route", "line")
     assert json.loads(Path("model/fit.json").read_text())["tolerance"] == 0.1, "what is typed beats the file"
     Path("known.yaml").write_text(model.text)
     audit = re.match(r"# known.yaml: (ciplearn .*)", model.text)[1].split()
@@ -133,7 +136,7 @@ def test_page_on_adult_goes_from_the_raw_file_to_a_report(tmp_path, monkeypatch,
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     write_files(tmp_path)
     for words in typed("docs/adult.md"):
-        run(words, capsys)
+        run(words, capsys, *(["--route", "line"] if words[1] == "fit" else []))
     assert "Holds: Ŷ ⊥ {age, education, hours-per-week" in capsys.readouterr().out
     assert "<html" in Path("report.html").read_text(encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """Draw the report of the start page: report_pieces.png with a number beside each piece, report.png in two columns.
 
-Run: python docs/images/make_report.py (needs chromium; about two minutes). It prints the figures that the start page
+Run: python docs/images/make_report.py (needs chromium; a few minutes). It prints the figures that the start page
 quotes.
 """
 
