@@ -140,6 +140,18 @@ class Page:
         pointer.pointer_up()
         mouse.perform()
 
+    def drop(self, selector, name, content):
+        """Drop a file on something."""
+        self.run(
+            "const data = new DataTransfer(); data.items.add(new File([arguments[2]], arguments[1]));"
+            "for (const kind of ['dragenter', 'dragover', 'drop'])"
+            "  document.querySelector(arguments[0]).dispatchEvent("
+            "    new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: data }))",
+            selector,
+            name,
+            content,
+        )
+
     def tap(self, spot, times=1):
         from selenium.webdriver.common.actions.action_builder import ActionBuilder
 

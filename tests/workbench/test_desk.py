@@ -109,6 +109,13 @@ def test_second_page_learns_of_a_save_and_does_not_overwrite_it(desk):
     assert desk.document.graph == twenty()["figure d"]
 
 
+def test_clash_names_who_saved_and_the_same_drawing_is_no_clash(desk):
+    first, second = (Document(twenty()[name]).to_dict() for name in ("figure a", "figure d"))
+    desk.answer({"do": "save", "document": first, "version": 0, "client": "python"})
+    assert desk.answer({"do": "save", "document": second, "version": 0})["client"] == "python"
+    assert desk.answer({"do": "save", "document": first, "version": 0}) == {"version": 1}
+
+
 def test_drawing_with_a_cycle_is_kept_although_it_cannot_be_judged(desk):
     cycle = {"graph": {"directed": [["A", "B"], ["B", "A"]]}, "context": None, "inputs": None, "kinds": {}}
     assert desk.answer({"do": "save", "document": cycle, "version": 0}) == {"version": 1}

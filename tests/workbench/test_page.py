@@ -191,6 +191,78 @@ def test_edge_is_turned_around_changed_and_deleted(web):
     assert web.doc("editor.doc.bidirected") == web.doc("editor.doc.undirected") == []
 
 
+def test_graphs_and_tables_are_dropped_by_mouse(web):
+    rows = "S,T\n1,2\n3,4\n"
+    web.drop(".drawing", "graph.txt", "dag { S -> T }")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["S", "T"])
+    web.drop(".drawing", "people.csv", rows)
+    web.wait("[data-key='kind|S']")
+    assert "2 rows, all complete" in web.text("#cw-panel-data")
+    web.drop(".drop", "others.txt", rows.replace("T", "U"))
+    web.until(lambda: web.find("[data-key='add|U']"))
+    web.click("[data-opens=paste]")
+    web.wait("dialog textarea")
+    web.drop("dialog textarea", "other.dot", "digraph { A -> B -> C }")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "B", "C"])
+    web.until(lambda: not web.find("dialog[open]"))
+    web.drop(".drawing", "broken.json", "{")
+    web.until(lambda: "broken.json" in web.text(".notices"))
+    assert web.doc("editor.doc.nodes") == ["A", "B", "C"], "the drawing is as it was"
+    web.click("[data-key=dismiss]")
+    web.until(lambda: not web.find(".notice"))
+
+
+def test_latent_node_with_a_column_is_observed_and_not_added_twice(web):
+    opened_text(web, "dag { A -> U U [latent] }")
+    web.drop(".drawing", "people.csv", "A,U\n1,2\n3,4\n")
+    web.click("[data-key='observe|U']")
+    web.until(lambda: web.doc("editor.doc.latent") == [])
+    assert web.doc("editor.doc.nodes") == ["A", "U"]
+
+
+# Points along every edge that lie inside a third node.
+BEHIND = """
+const { cy } = document.querySelector('.cw').workbench.canvas;
+const found = [];
+for (const edge of cy.edges('.directed')) {
+  const [s, t, c] = [edge.sourceEndpoint(), edge.targetEndpoint(), edge.controlPoints()?.[0]];
+  const bow = c ?? { x: (s.x + t.x) / 2, y: (s.y + t.y) / 2 };
+  for (const node of cy.nodes().not(edge.connectedNodes())) {
+    const box = node.boundingBox();
+    for (let u = 0; u <= 1; u += 0.02) {
+      const [x, y] = ['x', 'y'].map((k) => (1 - u) ** 2 * s[k] + 2 * u * (1 - u) * bow[k] + u * u * t[k]);
+      if (x > box.x1 && x < box.x2 && y > box.y1 && y < box.y2)
+        found.push(`${edge.data('from')} → ${edge.data('to')} behind ${node.data('name')}`);
+    }
+  }
+}
+return found;
+"""
+
+
+@pytest.mark.parametrize("name", ["loan", "adult", "mbias", "mediator"])
+def test_no_edge_runs_behind_a_third_node(web, name):
+    example(web, name)
+    assert web.doc("canvas.cy.edges('.bent').length") > 0
+    assert web.run(BEHIND) == []
+
+
+def test_what_the_table_said_of_another_drawing_is_not_shown(web):
+    web.drop(".drawing", "graph.json", CausalGraph.from_edges("A -> B, B -> C").to_json())
+    rows = "\n".join(f"{n % 7},{n % 5},{n % 7 + 0.1 * (n % 3)}" for n in range(200))
+    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "B", "C"])
+    web.drop(".drawing", "people.csv", f"A,B,C\n{rows}\n")
+    web.click("[data-key=falsify]")
+    web.until(lambda: web.find("tr.refuted"), 60)
+    assert web.doc("canvas.cy.edges('.ghost-refuted').length") == 1
+    web.run("document.querySelector('.cw').workbench.canvas.connect('directed', 'A', 'C')")
+    web.until(lambda: not web.find("tr.refuted"))
+    assert web.doc("canvas.cy.edges('.ghost-refuted').length") == 0
+    web.click("[data-tool=undo]")
+    web.until(lambda: web.find("tr.refuted"))
+    assert web.doc("canvas.cy.edges('.ghost-refuted').length") == 1
+
+
 def test_cycle_is_named_and_undone_by_one_click(web):
     example(web)
     web.run("document.querySelector('.cw').workbench.canvas.connect('directed', 'Y', 'Z')")
@@ -216,12 +288,10 @@ def test_open_path_lights_up_and_a_repair_is_applied_and_undone(web):
 
 def test_adjustment_set_is_used_and_given_back(web):
     example(web)
-    web.run("document.querySelectorAll('.panel details').forEach((one) => { one.open = true })")
-    web.click(".row button")
+    web.click("[data-key='section|Adjustment sets']")
+    web.click("[data-key='set|{ Z }']")
     web.until(lambda: web.doc("editor.doc.adjusted") == ["Z"])
-    web.run("document.querySelectorAll('.panel details').forEach((one) => { one.open = true })")
-    web.until(lambda: any(one.text == "Choose for me" for one in web.find(".row button")))
-    next(one for one in web.find(".row button") if one.text == "Choose for me").click()
+    web.click("[data-key='set|any']")  # the section is still open
     web.until(lambda: web.doc("editor.doc.adjusted") == [])
     web.until(lambda: web.text(".statement") == "Ŷ ⊥ {A, L} | {Z}")  # chosen anew, and the same
 
@@ -232,10 +302,9 @@ def test_outline_edits_everything_with_ordinary_controls(web):
         web.wait("[data-key=new-node]")
         web.find("[data-key=new-node]")[0].send_keys(name, "\ue007")
         web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
-    web.click("[data-key='A|Protected']")
-    web.click("[data-key='Y|Outcome']")
-    web.click(".inline:not([hidden]) button[type=submit]:last-of-type")
-    next(one for one in web.find("form.inline button") if one.text == "Connect").click()
+    web.click("[data-key='Protected|A']")
+    web.click("[data-key='Outcome|Y']")
+    web.click("#cw-panel-outline [data-key=connect]")
     web.until(lambda: edges(web) == {("A", "Y")})
     web.click("[aria-label='Reverse A → Y']")
     web.until(lambda: edges(web) == {("Y", "A")})

@@ -9,7 +9,23 @@ from tests.workbench.browser import browsing, needs_browser, served
 
 pytestmark = [needs_browser, pytest.mark.usefixtures("page")]
 
-ADD = "const app = document.querySelector('.cw').workbench; app.canvas.connect('directed', ...arguments)"
+APP = "const app = document.querySelector('.cw').workbench;"
+ADD = APP + "app.canvas.connect('directed', ...arguments)"
+NODE = APP + (
+    "const { doc } = app.editor; const name = arguments[0];"
+    "app.editor.apply({ ...doc, nodes: [...doc.nodes, name], positions: new Map([...doc.positions, [name, [0, 0]]]) })"
+)
+# Nothing is saved for the while.
+HOLD = APP + (
+    "app.held = app.transport.ask; app.transport.ask = (message) => message.do === 'save'"
+    " ? Promise.resolve({ error: 'held' }) : app.held(message)"
+)
+RELEASE = APP + "app.transport.ask = app.held"
+SLOW = APP + (
+    "const ask = app.transport.ask; app.transport.ask = async (message) => {"
+    "  if (message.do === 'save') await new Promise((done) => setTimeout(done, 900));"
+    "  return ask(message); }"
+)
 
 
 def test_second_page_follows_and_a_clash_is_asked_about(tmp_path):
@@ -29,17 +45,41 @@ def test_second_page_follows_and_a_clash_is_asked_about(tmp_path):
         web.driver.switch_to.window(first)
         web.until(lambda: "N1" in web.doc("editor.doc.nodes"))
         assert "Another page" in web.text(".notices")
-        # A change on each page before either is saved.
-        web.run("document.querySelector('.cw').workbench.transport.ask = () => new Promise(() => {})")
-        web.run(ADD, "N1", "Y")
-        web.driver.switch_to.window(second)
-        web.run(ADD, "N1", "L")
-        web.until(lambda: web.text(".status") == "Saved")
-        web.driver.switch_to.window(first)
-        web.until(lambda: "Another page has changed this drawing" in web.text(".notices"))
-        next(one for one in web.find(".notice button") if one.text == "Take theirs").click()
-        web.until(lambda: ["N1", "L"] in web.doc("editor.doc.directed"))
+        for choice, mine, theirs in (("Take theirs", "Y", "L"), ("Keep mine", "A", "Z")):
+            # A change on each page before the first is saved.
+            web.run(HOLD)
+            web.run(ADD, "N1", mine)
+            web.driver.switch_to.window(second)
+            web.run(ADD, "N1", theirs)
+            web.until(lambda: web.text(".status") == "Saved")
+            web.driver.switch_to.window(first)
+            web.until(lambda: "has changed this drawing too" in web.text(".notices"))
+            web.click(".notice:has([data-key='Keep mine']) [data-key=dismiss]")
+            web.until(lambda: not web.find("[data-key='Keep mine']"))
+            web.run(RELEASE)
+            web.run(NODE, f"{mine} 2")  # the next change is no silent overwriting, and asks again
+            web.click(f"[data-key='{choice}']")
+            web.until(lambda: web.text(".status") == "Saved")
+            kept, lost = (mine, theirs) if choice == "Keep mine" else (theirs, mine)
+            for window in (first, second):
+                web.driver.switch_to.window(window)
+                web.until(lambda kept=kept: ["N1", kept] in web.doc("editor.doc.directed"))
+                assert ["N1", lost] not in web.doc("editor.doc.directed")
+            web.driver.switch_to.window(first)
         assert web.complaints() == []
+
+
+def test_changes_that_come_faster_than_they_are_saved_are_no_clash(tmp_path):
+    with served(tmp_path / "work") as (_, address), browsing(tmp_path / "browser") as web:
+        web.open(address)
+        web.run(SLOW)
+        for name in ("A", "B", "C", "D"):
+            web.run(NODE, name)
+            time.sleep(0.4)  # longer than the page waits before it saves, shorter than a save takes
+        web.until(lambda: web.text(".status") == "Saved")
+        assert not web.find("[data-key='Keep mine']")
+        web.open(address)
+        web.until(lambda: web.doc("editor.doc.nodes") == ["A", "B", "C", "D"])
 
 
 @pytest.mark.slow

@@ -2,13 +2,15 @@
 import cytoscape from "cytoscape";
 import dagre from "cytoscape-dagre";
 import edgehandles from "cytoscape-edgehandles";
-import { addEdge, ARROWS, edgesOf, moveNodes, rolesOf } from "./document.js";
+import { detour } from "./detour.js";
+import { addEdge, ARROWS, edgesOf, moveNodes, rolesOf, sameEdge } from "./document.js";
 import { look, palette } from "./look.js";
 
 cytoscape.use(dagre);
 cytoscape.use(edgehandles);
 
 const CLASSES = ["latent", "exposures", "outcomes", "adjusted"];
+const NARROW = { left: 14, top: 56, right: 14, bottom: 14 };
 const pen = document.createElement("canvas").getContext("2d");
 
 export class Canvas {
@@ -92,14 +94,31 @@ export class Canvas {
   show(origin = "edit") {
     const { cy } = this;
     if (origin !== "move") this.unlight();
+    const anew = this.#place();
     const { doc } = this.editor;
-    if (doc.nodes.some((name) => !doc.positions.has(name))) this.#place();
-    const now = this.editor.doc;
     cy.batch(() => {
-      this.#showNodes(now);
-      this.#showEdges(now);
+      this.#showNodes(doc);
+      this.#showEdges(doc);
     });
-    if (origin === "begin" || origin === "load") this.fit();
+    this.#bend();
+    if (anew || origin === "begin" || origin === "load") this.fit();
+  }
+
+  #bend() {
+    const boxes = new Map(
+      this.cy
+        .nodes()
+        .not(".ghost")
+        .map((node) => [node.id(), { ...node.position(), width: node.width(), height: node.height() }]),
+    );
+    this.cy.batch(() => {
+      for (const edge of this.cy.edges(".directed").not(".ghost")) {
+        const [from, to] = [edge.data("source"), edge.data("target")];
+        const others = [...boxes].filter(([id]) => id !== from && id !== to).map(([, box]) => box);
+        const bend = detour(boxes.get(from), boxes.get(to), others);
+        edge.data("bend", bend).toggleClass("bent", bend !== 0);
+      }
+    });
   }
 
   #showNodes(doc) {
@@ -145,19 +164,21 @@ export class Canvas {
     }
   }
 
-  /** Give every node without a place one: all by layout where none has any, else in a row below. */
+  /** Give every node without a place one: all by layout where none has any, which is returned, else in a row below. */
   #place() {
     const { doc } = this.editor;
     const missing = doc.nodes.filter((name) => !doc.positions.has(name));
+    if (!missing.length) return false;
     if (missing.length === doc.nodes.length) {
       this.editor.settle({ ...doc, positions: this.#layered(doc), unit: 1 });
-      return;
+      return true;
     }
     const spots = [...doc.positions.values()];
     const left = Math.min(...spots.map(([x]) => x));
     const below = Math.max(...spots.map(([, y]) => y)) + 110 / doc.unit;
     const row = missing.map((name, place) => [name, [left + (place * 130) / doc.unit, below]]);
     this.editor.settle({ ...doc, positions: new Map([...doc.positions, ...row]) });
+    return false;
   }
 
   #layered(doc) {
@@ -180,14 +201,19 @@ export class Canvas {
     this.editor.apply({ ...doc, positions: this.#layered(doc), unit: 1 }, "laid out the graph", "load");
   }
 
+  /** Show all, clear of the tools: those are at the left of a wide drawing and above a narrow one. */
   fit() {
-    this.cy.resize();
-    // Room for the tools at the side.
-    this.cy.fit(this.cy.elements(), this.cy.width() > 500 ? 72 : 40);
-    if (this.cy.zoom() > 1.4) {
-      this.cy.zoom(1.4);
-      this.cy.center();
-    }
+    const { cy } = this;
+    cy.resize();
+    if (cy.elements().empty()) return;
+    const edge = cy.width() > 500 ? { left: 80, top: 44, right: 44, bottom: 56 } : NARROW;
+    const [wide, high] = [cy.width() - edge.left - edge.right, cy.height() - edge.top - edge.bottom];
+    const { x1, y1, w, h } = cy.elements().boundingBox();
+    const zoom = Math.max(cy.minZoom(), Math.min(wide / w, high / h, 1.4));
+    cy.viewport({
+      zoom,
+      pan: { x: edge.left + (wide - w * zoom) / 2 - x1 * zoom, y: edge.top + (high - h * zoom) / 2 - y1 * zoom },
+    });
   }
 
   zoom(factor) {
@@ -231,7 +257,9 @@ export class Canvas {
     this.cy.elements().unselect();
     this.cy
       .edges()
-      .filter((edge) => edge.data("kind") === kind && edge.data("from") === from && edge.data("to") === to)
+      .filter(
+        (edge) => edge.data("kind") === kind && sameEdge(kind, [edge.data("from"), edge.data("to")], from, to),
+      )
       .select();
   }
 

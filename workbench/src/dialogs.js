@@ -12,7 +12,7 @@ export function openDialog(app, name) {
     "div.heading",
     {},
     el("h2", {}, TITLES[name]),
-    el("button.icon", { onclick: close, "aria-label": "Close" }, "×"),
+    el("button.icon", { onclick: close, "aria-label": "Close", "data-do": "close" }, "×"),
   );
   window.append(heading, BODIES[name](app, close));
   window.addEventListener("close", () => window.remove());
@@ -71,27 +71,32 @@ export async function openExample(app, name) {
   return undefined;
 }
 
+/** Open a graph from any notation, or from an address that holds one; returns what is wrong with it, or nothing. */
+export async function readGraph(app, text) {
+  const shared = /[#&]g=/.test(text) ? await fromFragment(text.trim()) : null;
+  const answer = shared ? null : await app.ask({ do: "read", text });
+  if (answer?.error) return answer.error;
+  app.editor.apply(shared ?? fromJson(answer.document), "opened a graph", "load");
+  return "";
+}
+
 function paste(app, close) {
   const problem = el("p.problem", { role: "alert" });
   const text = el("textarea", {
     rows: 10,
     spellcheck: "false",
     "aria-label": "Graph as text",
+    "data-key": "graph-text",
     placeholder: "dag { S -> {A L Y}  A -> L -> Y  A -> Y }",
   });
   const read = async () => {
-    const shared = /[#&]g=/.test(text.value) ? await fromFragment(text.value.trim()) : null;
-    const answer = shared ? null : await app.ask({ do: "read", text: text.value });
-    if (answer?.error) {
-      problem.textContent = answer.error;
-      return;
-    }
-    close();
-    app.editor.apply(shared ?? fromJson(answer.document), "opened a graph", "load");
+    problem.textContent = await readGraph(app, text.value);
+    if (!problem.textContent) close();
   };
   const file = el("input", {
     type: "file",
     "aria-label": "Graph file",
+    "data-key": "graph-file",
     onchange: async () => {
       text.value = await file.files[0].text();
     },
@@ -121,7 +126,6 @@ const FORMATS = [
 
 function exporting(app) {
   const shown = el("textarea", { rows: 12, readonly: true, "aria-label": "The graph as text" });
-  const said = el("span.said", { role: "status" });
   let name = "graph.txt";
   let wanted = "";
   const show = async (format) => {
@@ -145,20 +149,19 @@ function exporting(app) {
     el(
       "p.buttons",
       {},
-      el(
-        "button.primary",
-        {
-          "data-do": "copy",
-          onclick: async () => {
-            said.textContent = (await copied(shown)) ? "Copied." : "Press Ctrl C to copy.";
-          },
-        },
-        "Copy",
-      ),
+      copying(shown),
       el("button", { "data-do": "download", onclick: () => download(name, shown.value) }, "Download"),
-      said,
     ),
   );
+}
+
+/** A button that copies a text, and a word on whether it did. */
+function copying(area) {
+  const said = el("span.said", { role: "status" });
+  const copy = async () => {
+    said.textContent = (await copied(area)) ? "Copied." : "Press Ctrl C to copy.";
+  };
+  return [el("button.primary", { "data-do": "copy", onclick: copy }, "Copy"), said];
 }
 
 async function copied(area) {
@@ -174,7 +177,6 @@ async function copied(area) {
 
 function share(app) {
   const address = el("textarea", { rows: 5, readonly: true, "aria-label": "Address of the drawing" });
-  const said = el("span.said", { role: "status" });
   toFragment(app.editor.doc).then((fragment) => {
     // Without the secret of this server, which is nobody else's business.
     address.value = `${app.page ? `${location.origin}${location.pathname}` : "http://127.0.0.1/"}#${fragment}`;
@@ -188,25 +190,11 @@ function share(app) {
       "This address holds the whole drawing and no data. A colleague pastes it under Open in a workbench of their own.",
     ),
     address,
-    el(
-      "p.buttons",
-      {},
-      el(
-        "button.primary",
-        {
-          "data-do": "copy",
-          onclick: async () => {
-            said.textContent = (await copied(address)) ? "Copied." : "Press Ctrl C to copy.";
-          },
-        },
-        "Copy",
-      ),
-      said,
-    ),
+    el("p.buttons", {}, copying(address)),
   );
 }
 
-function help() {
+function help(app) {
   return el(
     "div",
     {},
@@ -217,6 +205,7 @@ function help() {
       KEYS.map(([keys, what]) => [el("dt", {}, keys), el("dd", {}, what)]),
     ),
     el("p", {}, "The tab Outline holds everything as lists with ordinary controls."),
+    el("p.hint", {}, `ciplearn ${app.hello?.ciplearn ?? ""}`),
   );
 }
 
@@ -227,12 +216,12 @@ export function connectDialog(app, from, kind) {
   const window = el("dialog.small", { "aria-label": `Connect ${from}` });
   const target = el(
     "select",
-    { "aria-label": "To" },
+    { "aria-label": "To", "data-key": "to" },
     others.map((name) => el("option", { value: name }, name)),
   );
   const kinds = el(
     "select",
-    { "aria-label": "Kind of edge" },
+    { "aria-label": "Kind of edge", "data-key": "edge-kind" },
     Object.entries(ARROWS).map(([key, arrow]) => el("option", { value: key, selected: key === kind }, arrow)),
   );
   const done = (event) => {
@@ -250,8 +239,8 @@ export function connectDialog(app, from, kind) {
       el("strong", {}, from),
       kinds,
       target,
-      el("button.primary", { type: "submit" }, "Connect"),
-      el("button", { type: "button", onclick: () => window.close() }, "Cancel"),
+      el("button.primary", { type: "submit", "data-do": "connect" }, "Connect"),
+      el("button", { type: "button", "data-do": "cancel", onclick: () => window.close() }, "Cancel"),
     ),
   );
   window.addEventListener("close", () => {

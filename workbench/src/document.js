@@ -93,10 +93,11 @@ export function removeNodes(doc, names) {
   return kept;
 }
 
-const same = (kind, edge, from, to) =>
+/** Whether an edge is the one between these nodes; only a directed one has a direction. */
+export const sameEdge = (kind, edge, from, to) =>
   (edge[0] === from && edge[1] === to) || (kind !== "directed" && edge[0] === to && edge[1] === from);
 
-export const hasEdge = (doc, kind, from, to) => doc[kind].some((edge) => same(kind, edge, from, to));
+export const hasEdge = (doc, kind, from, to) => doc[kind].some((edge) => sameEdge(kind, edge, from, to));
 
 export function addEdge(doc, kind, from, to) {
   if (from === to || hasEdge(doc, kind, from, to)) return doc;
@@ -104,7 +105,7 @@ export function addEdge(doc, kind, from, to) {
 }
 
 export function removeEdge(doc, { kind, from, to }) {
-  return { ...doc, [kind]: doc[kind].filter((edge) => !same(kind, edge, from, to)) };
+  return { ...doc, [kind]: doc[kind].filter((edge) => !sameEdge(kind, edge, from, to)) };
 }
 
 /** Turn an edge into another kind, or around. */

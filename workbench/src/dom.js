@@ -1,12 +1,15 @@
 // Elements from data. Text is always a text node: no name from a file can become markup.
 
+// What is not there is left out.
+const present = (children) => children.flat(Infinity).filter((child) => child !== null && child !== undefined);
+
 /** Make an element: el("button.primary", { onclick }, "Save"). */
 export function el(what, properties = {}, ...children) {
   const [tag, ...classes] = what.split(".");
   const made = document.createElement(tag || "div");
   if (classes.length) made.className = classes.join(" ");
   for (const [name, value] of Object.entries(properties)) set(made, name, value);
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  made.append(...present(children));
   return made;
 }
 
@@ -30,7 +33,7 @@ export function svg(what, properties = {}, ...children) {
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else if (value !== null && value !== undefined) made.setAttribute(name, value);
   }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  made.append(...present(children));
   return made;
 }
 
@@ -38,9 +41,7 @@ export function svg(what, properties = {}, ...children) {
 export function fill(parent, ...children) {
   const focused = parent.getRootNode().activeElement;
   const key = parent.contains(focused) ? focused.dataset.key : undefined;
-  parent.replaceChildren(
-    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  parent.replaceChildren(...present(children));
   if (key !== undefined) parent.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
 }
 
@@ -55,10 +56,8 @@ export function download(name, content, type = "text/plain") {
 /** Wait until calls stop coming. */
 export function debounced(call, milliseconds) {
   let waiting;
-  const later = (...values) => {
+  return (...values) => {
     clearTimeout(waiting);
     waiting = setTimeout(() => call(...values), milliseconds);
   };
-  later.cancel = () => clearTimeout(waiting);
-  return later;
 }

@@ -2,12 +2,11 @@
 import { svg } from "./dom.js";
 import { said, ticks } from "./figures.js";
 
-const WIDE = 560;
-const HIGH = 380;
-const EDGE = { left: 62, right: 18, top: 16, bottom: 46 };
-const SHAPES = { independence: "circle", counterfactual: "diamond" };
+const WIDE = 440;
+const HIGH = 330;
+const EDGE = { left: 58, right: 14, top: 14, bottom: 44 };
 
-/** Draw a run; `chosen(key)` is called when a stop is clicked. */
+/** Draw a run; `pick(key)` is called when a stop is clicked. */
 export function frontier(run, current, scoreName, pick) {
   const stops = run.stops.filter((stop) => stop.vcf);
   if (!stops.length) return null;
@@ -41,7 +40,7 @@ export function frontier(run, current, scoreName, pick) {
     svg(
       "text.axis",
       { x: (EDGE.left + WIDE - EDGE.right) / 2, y: HIGH - 8, "text-anchor": "middle" },
-      "variance of counterfactuals: less is more invariant",
+      "variance of counterfactuals (VCF): less is more invariant",
     ),
     svg(
       "text.axis",
@@ -65,7 +64,7 @@ export function frontier(run, current, scoreName, pick) {
       }),
     ),
     stops.filter((stop) => stop.key === current).map((stop) => cross(stop, x, y)),
-    run.baselines.filter((baseline) => baseline.vcf).map((baseline, place) => mark(baseline, place, x, y)),
+    marks(run.baselines, x, y),
     stops.map((stop) => dot(stop, stop.key === current, stop.key === run.chosen, x, y, pick)),
   );
 }
@@ -81,7 +80,7 @@ function dot(stop, isCurrent, isChosen, x, y, pick) {
   const [a, b] = [x(stop.vcf.value), y(stop.score.value)];
   const size = isCurrent ? 9 : 6;
   const shape =
-    SHAPES[stop.route] === "diamond"
+    stop.route === "counterfactual"
       ? svg("path.dot", { d: `M${a} ${b - size - 1}L${a + size + 1} ${b}L${a} ${b + size + 1}L${a - size - 1} ${b}Z` })
       : svg("circle.dot", { cx: a, cy: b, r: size });
   const name = stop.gamma === 0 ? "no penalty" : `gamma ${said(stop.gamma)}`;
@@ -102,13 +101,21 @@ function dot(stop, isCurrent, isChosen, x, y, pick) {
   );
 }
 
-function mark(baseline, place, x, y) {
-  const [a, b] = [x(baseline.vcf.value), y(baseline.score.value)];
-  return svg(
-    "g.baseline",
-    {},
-    svg("path", { d: `M${a - 6} ${b - 6}L${a + 6} ${b + 6}M${a - 6} ${b + 6}L${a + 6} ${b - 6}` }),
-    // Side by side: baselines often stand at the same place.
-    svg("text", { x: a + 11 + 32 * place, y: b + 4 }, baseline.name),
-  );
+function marks(baselines, x, y) {
+  const named = [];
+  return baselines
+    .filter((baseline) => baseline.vcf)
+    .map((baseline) => {
+      const [a, b] = [x(baseline.vcf.value), y(baseline.score.value)];
+      const name = { x: a + 11, y: b + 5 };
+      // Baselines may stand at the same place: then their names stand side by side.
+      while (named.some((other) => Math.abs(other.x - name.x) < 34 && Math.abs(other.y - name.y) < 14)) name.x += 34;
+      named.push(name);
+      return svg(
+        "g.baseline",
+        {},
+        svg("path", { d: `M${a - 6} ${b - 6}L${a + 6} ${b + 6}M${a - 6} ${b + 6}L${a + 6} ${b - 6}` }),
+        svg("text", name, baseline.name),
+      );
+    });
 }

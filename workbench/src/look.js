@@ -81,6 +81,14 @@ export function look(colours) {
       },
     },
     {
+      selector: "edge.bent",
+      style: {
+        "curve-style": "unbundled-bezier",
+        "control-point-distances": "data(bend)",
+        "control-point-weights": 0.5,
+      },
+    },
+    {
       selector: "edge.bidirected",
       style: {
         "line-style": "dashed",

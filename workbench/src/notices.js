@@ -14,6 +14,7 @@ export class Notices {
       el(
         "button",
         {
+          "data-key": label,
           onclick: () => {
             this.clear(name);
             call();
@@ -27,7 +28,7 @@ export class Notices {
       {},
       el("span", {}, sentence),
       ...buttons,
-      el("button.quiet", { "aria-label": "Dismiss", onclick: () => this.clear(name) }, "×"),
+      el("button.quiet", { "aria-label": "Dismiss", "data-key": "dismiss", onclick: () => this.clear(name) }, "×"),
     );
     this.known.set(name, notice);
     this.element.append(notice);

@@ -21,20 +21,22 @@ export class Rename {
   start(name) {
     const { editor, canvas } = this.app;
     const box = canvas.boxOf(name);
-    const width = Math.max(130, box.w + 20);
+    const [width, height] = [Math.max(130, box.w + 20), Math.max(34, box.h)];
     const problem = el("span.problem", { role: "alert" });
     const input = el("input", {
       value: name,
       "aria-label": `Name of ${name}`,
       spellcheck: "false",
       autocomplete: "off",
+      "data-key": "name",
+      style: { height: `${height}px` },
     });
     const frame = el(
       "div.rename",
       {
         style: {
           left: `${(box.x1 + box.x2 - width) / 2}px`,
-          top: `${(box.y1 + box.y2) / 2 - 20}px`,
+          top: `${(box.y1 + box.y2 - height) / 2}px`,
           width: `${width}px`,
         },
       },

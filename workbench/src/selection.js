@@ -100,12 +100,9 @@ export class SelectionBar {
     const { nodes } = this.app.canvas.selection;
     const { editor } = this.app;
     if (nodes.length !== 1) return;
-    const changed =
-      role === "context" || role === "inputs"
-        ? toggleIn(editor.doc, role, nodes[0])
-        : toggleRole(editor.doc, nodes[0], role);
-    const set =
-      role === "context" || role === "inputs" ? ` ${isIn(changed, role, nodes[0]) ? "in" : "not in"} ${role}` : "";
+    const isSet = SET_BUTTONS.some(([key]) => key === role);
+    const changed = isSet ? toggleIn(editor.doc, role, nodes[0]) : toggleRole(editor.doc, nodes[0], role);
+    const set = isSet ? ` ${isIn(changed, role, nodes[0]) ? "in" : "not in"} ${role}` : "";
     editor.apply(changed, `${nodes[0]}: ${rolesOf(changed, nodes[0]).join(", ") || "no role"}${set}`);
   }
 

@@ -13,7 +13,13 @@ export function startSession(app, empty, holder) {
 
   const status = (text) => app.status.replaceChildren(text);
 
-  async function save(anyway = false) {
+  // One after the other: each names the version that the one before has left.
+  let saves = Promise.resolve();
+  const save = (anyway = false) => {
+    saves = saves.then(() => saveNow(anyway));
+  };
+
+  async function saveNow(anyway) {
     if (version === null) return;
     const sent = editor.doc;
     status("Saving…");
@@ -28,9 +34,11 @@ export function startSession(app, empty, holder) {
     }
   }
 
-  function clash({ version: theirs, document }) {
+  const who = (other) => (other === "python" ? "Python" : "Another page");
+
+  function clash({ version: theirs, document, client: other }) {
     status("Not saved");
-    app.notices.show("conflict", "Another page has changed this drawing.", "warn", [
+    app.notices.show("conflict", `${who(other)} has changed this drawing too.`, "warn", [
       ["Take theirs", () => adopt(document, theirs)],
       ["Keep mine", () => save(true)],
     ]);
@@ -38,6 +46,8 @@ export function startSession(app, empty, holder) {
 
   function adopt(document, theirs) {
     version = theirs;
+    dirty = false;
+    status("Saved");
     app.notices.clear("conflict");
     editor.apply(fromJson(document), "took the drawing of another page", "adopt");
   }
@@ -61,7 +71,7 @@ export function startSession(app, empty, holder) {
     if (mine === asked) app.panels.verdict.showAdvice(advice);
   }, 150);
 
-  const saveSoon = debounced(save, 300);
+  const saveSoon = debounced(() => save(), 300);
   const address = debounced(async () => {
     if (app.page)
       history.replaceState(null, "", `${location.pathname}${location.search}#${await toFragment(editor.doc)}`);
@@ -74,10 +84,13 @@ export function startSession(app, empty, holder) {
     app.panels.outline.show();
     holder.setAttribute("aria-description", app.canvas.describe());
     showEmpty(app, empty);
+    app.panels.data.mark();
+    if (origin === "load") app.tabs.rewind();
     if (origin !== "move") judge();
     address();
     if (origin === "begin" || origin === "adopt") return;
     dirty = true;
+    status("Saving…");
     saveSoon();
   });
 
@@ -116,10 +129,8 @@ export function startSession(app, empty, holder) {
   function again(hello) {
     const runs = hello.interrupted ? ` ${hello.interrupted}` : "";
     app.notices.show("server", `The server was started again. What was saved is here.${runs}`, "info", [], 12_000);
-    if (dirty) {
-      version = hello.version;
-      save();
-    } else if (hello.version !== version) adopt(hello.document, hello.version);
+    if (dirty) save();
+    else if (hello.version !== version) adopt(hello.document, hello.version);
     judge();
   }
 
@@ -129,7 +140,8 @@ export function startSession(app, empty, holder) {
       if (dirty) clash(event);
       else {
         adopt(event.document, event.version);
-        app.notices.show("adopted", "Another page has changed the drawing; undo brings yours back.", "info", [], 6000);
+        const words = `${who(event.client)} has changed the drawing; undo brings yours back.`;
+        app.notices.show("adopted", words, "info", [], 6000);
       }
     } else if (event.event === "run" || event.event === "run-gone") app.panels.train.told(event);
     else if (event.event === "table") app.tookTable(event.table);
@@ -149,7 +161,7 @@ export function startSession(app, empty, holder) {
 
   app.tookTable = (table) => {
     app.table = table;
-    app.panels.data.tests = null;
+    app.panels.data.forget();
     app.panels.data.show();
     app.panels.train.show();
   };
@@ -173,9 +185,9 @@ function showEmpty(app, empty) {
     el(
       "p.buttons",
       {},
-      el("button.primary", { onclick: () => app.openExample("demo") }, "Start with an example"),
-      el("button", { onclick: () => app.open("examples") }, "More examples"),
-      el("button", { onclick: () => app.open("paste") }, "Paste a graph"),
+      el("button.primary", { "data-key": "demo", onclick: () => app.openExample("demo") }, "Start with an example"),
+      el("button", { "data-key": "examples", onclick: () => app.open("examples") }, "More examples"),
+      el("button", { "data-key": "paste", onclick: () => app.open("paste") }, "Paste a graph"),
     ),
   );
 }

@@ -1,8 +1,12 @@
 // Panels side by side, one shown at a time; arrow keys move between their tabs.
 import { el } from "./dom.js";
 
+// Several workbenches may stand in one notebook, and an id is one element's.
+let count = 0;
+
 export class Tabs {
   constructor(side, entries, panels) {
+    const own = (count += 1) > 1 ? `cw${count}` : "cw";
     this.side = side;
     this.names = entries.map(([name]) => name);
     this.panels = panels;
@@ -11,7 +15,7 @@ export class Tabs {
         name,
         el(
           "button.tab",
-          { role: "tab", id: `cw-tab-${name}`, "aria-controls": `cw-panel-${name}`, onclick: () => this.open(name) },
+          { role: "tab", id: `${own}-tab-${name}`, "aria-controls": `${own}-panel-${name}`, onclick: () => this.open(name) },
           title,
         ),
       ]),
@@ -22,7 +26,7 @@ export class Tabs {
         name,
         el(
           "div.panel",
-          { role: "tabpanel", id: `cw-panel-${name}`, "aria-labelledby": `cw-tab-${name}`, tabindex: 0 },
+          { role: "tabpanel", id: `${own}-panel-${name}`, "aria-labelledby": `${own}-tab-${name}`, tabindex: 0 },
           panels[name].element,
         ),
       ]),
@@ -40,6 +44,11 @@ export class Tabs {
       this.bodies.get(key).hidden = key !== name;
     }
     this.panels[name].opened?.();
+  }
+
+  /** Look at the beginning of every panel: what is shown is new. */
+  rewind() {
+    for (const body of this.bodies.values()) body.scrollTop = 0;
   }
 
   #key(event) {

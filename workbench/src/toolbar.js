@@ -5,7 +5,7 @@ import { nextTheme } from "./theme.js";
 
 export function header(app) {
   app.status = el("span.status", { role: "status" });
-  app.themeButton = el("button.icon", { onclick: () => nextTheme(app) });
+  app.themeButton = el("button.icon", { "data-key": "theme", onclick: () => nextTheme(app) });
   const opens = (name, label, title) =>
     el("button", { onclick: () => app.open(name), title, "data-opens": name }, label);
   return el(
@@ -23,7 +23,7 @@ export function header(app) {
       app.themeButton,
       el(
         "button.icon",
-        { onclick: () => app.open("help"), "aria-label": "Keys and help", title: "Keys and help" },
+        { onclick: () => app.open("help"), "aria-label": "Keys and help", title: "Keys and help", "data-opens": "help" },
         icon("help"),
       ),
     ),

@@ -34,6 +34,8 @@ export function httpTransport() {
 /** A notebook's kernel, by anywidget. */
 export function widgetTransport(model) {
   const waiting = new Map();
+  // A widget that is shown twice hears the answers to both.
+  const own = Math.random().toString(36).slice(2);
   let count = 0;
   let told = () => {};
   const received = (content) => {
@@ -45,7 +47,7 @@ export function widgetTransport(model) {
   model.on("msg:custom", received);
   const ask = (message, buffers = []) =>
     new Promise((resolve) => {
-      const id = `${Date.now()}-${(count += 1)}`;
+      const id = `${own}-${(count += 1)}`;
       waiting.set(id, resolve);
       model.send({ id, message }, undefined, buffers);
     });

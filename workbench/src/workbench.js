@@ -2,6 +2,7 @@
 import { Canvas } from "./canvas.js";
 import { connectDialog, openDialog, openExample } from "./dialogs.js";
 import { el } from "./dom.js";
+import { listenToDrops } from "./drop.js";
 import { Editor } from "./editor.js";
 import { listenToKeys } from "./keys.js";
 import { legend } from "./legend.js";
@@ -15,7 +16,7 @@ import { Rename } from "./rename.js";
 import { SelectionBar } from "./selection.js";
 import { startSession } from "./session.js";
 import { Tabs } from "./tabs.js";
-import { applyTheme } from "./theme.js";
+import { applyTheme, watchTheme } from "./theme.js";
 import { header, Toolbar } from "./toolbar.js";
 import { widgetTransport } from "./transport.js";
 
@@ -43,7 +44,7 @@ export function mount(root, transport, { page = false } = {}) {
   app.ask = (message) => transport.ask(message);
   app.open = (dialog) => openDialog(app, dialog);
   app.openExample = (name) => openExample(app, name);
-  root.replaceChildren(header(app), el("main", {}, stage, side), app.notices.element, app.live);
+  root.replaceChildren(header(app), el("main", {}, stage, side), app.live);
 
   app.rename = new Rename(app, stage);
   app.canvas = new Canvas(holder, app.editor, {
@@ -54,7 +55,7 @@ export function mount(root, transport, { page = false } = {}) {
   app.connect = (name, kind) => connectDialog(app, name, kind);
   app.toolbar = new Toolbar(app);
   app.selection = new SelectionBar(app);
-  stage.append(app.toolbar.element, app.selection.element, legend());
+  stage.append(app.toolbar.element, app.selection.element, legend(), app.notices.element);
   app.panels = {
     verdict: new VerdictPanel(app),
     outline: new OutlinePanel(app),
@@ -74,22 +75,30 @@ export function mount(root, transport, { page = false } = {}) {
     app.panels,
   );
   applyTheme(app);
-  const keys = listenToKeys(app, holder);
-  const stop = startSession(app, empty, holder);
-  let wide = 0;
-  const sized = new ResizeObserver(([{ contentRect }]) => {
-    app.canvas.cy.resize();
-    // A screen that is turned, or a window that is halved, shows the whole drawing again.
-    if (wide && Math.abs(contentRect.width / wide - 1) > 0.2) app.canvas.fit();
-    wide = contentRect.width;
-  });
-  sized.observe(stage);
+  const stops = [
+    listenToKeys(app, holder),
+    listenToDrops(app),
+    startSession(app, empty, holder),
+    watchTheme(app),
+    watchSize(app, stage),
+  ];
   return () => {
-    keys();
-    stop();
-    sized.disconnect();
+    for (const stop of stops) stop();
     app.canvas.cy.destroy();
   };
+}
+
+/** Show the whole drawing again on a screen that is turned, in a window that is halved, above a taller panel. */
+function watchSize(app, stage) {
+  let [wide, high] = [0, 0];
+  const differs = (now, before) => Math.abs(now / before - 1) > 0.2;
+  const sized = new ResizeObserver(([{ contentRect }]) => {
+    app.canvas.cy.resize();
+    if (wide && (differs(contentRect.width, wide) || differs(contentRect.height, high))) app.canvas.fit();
+    [wide, high] = [contentRect.width, contentRect.height];
+  });
+  sized.observe(stage);
+  return () => sized.disconnect();
 }
 
 export default {

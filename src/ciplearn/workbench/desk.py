@@ -169,15 +169,24 @@ class Desk:
         if not isinstance(content, Mapping) or len(json.dumps(content)) > _LARGEST_DOCUMENT:
             raise InputError("A drawing to save must be an object of at most 2 MB; draw less.")
         with self._lock:
-            if message.get("version") != self._saved["version"] and not message.get("anyway"):
-                return {"conflict": True, "version": self._saved["version"], "document": self._saved["document"]}
             if content == self._saved["document"]:
                 return {"version": self._saved["version"]}
-            self._saved = {**self._saved, "version": self._saved["version"] + 1, "document": dict(content)}
+            if message.get("version") != self._saved["version"] and not message.get("anyway"):
+                return {"conflict": True, **self._last_save()}
+            self._saved = {
+                **self._saved,
+                "version": self._saved["version"] + 1,
+                "document": dict(content),
+                "client": message.get("client"),
+            }
             self._keep()
-            event = {"event": "document", "client": message.get("client"), **self._saved}
-        self.tell(event)
-        return {"version": event["version"]}
+            saved = self._last_save()
+        self.tell({"event": "document", **saved})
+        return {"version": saved["version"]}
+
+    def _last_save(self) -> Answer:
+        """The drawing, its version, and who has saved it."""
+        return {key: self._saved.get(key) for key in ("version", "document", "client")}
 
     def _keep(self) -> None:
         self.store.write("document.json", self._saved)

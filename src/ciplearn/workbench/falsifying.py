@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ciplearn._core.errors import InputError
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.tables import Table
 
@@ -13,15 +12,12 @@ _BUDGET = 60.0
 
 
 def falsified(document: Document, table: Table) -> dict[str, Any]:
-    """Test what the graph implies, by `CausalGraph.falsify` where this ciplearn has it.
+    """Test what the graph implies, by `CausalGraph.falsify`.
 
     Each statement comes with its p-value, corrected for their number, and its power: the smallest partial correlation
     that would have been found with probability 0.8.
     """
-    test = getattr(document.graph, "falsify", None)
-    if test is None:
-        raise InputError("This version of ciplearn has no test of graphs against data; update it.")
-    found = test(table.typed(document), budget=_BUDGET, random_state=0)
+    found = document.graph.falsify(table.typed(document), budget=_BUDGET, random_state=0)
     violated = set(found.violated)
     rows = found.tests.astype(object).where(found.tests.notna(), None)
     return {

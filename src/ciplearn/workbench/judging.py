@@ -8,7 +8,6 @@ from typing import Any
 from ciplearn._core.wording import as_set
 from ciplearn.causal import Verdict
 from ciplearn.causal.findings import Finding
-from ciplearn.causal.paths import predictor_name
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.routes import routes
 
@@ -28,20 +27,9 @@ def judged(document: Document) -> dict[str, Any]:
         "holds_in": getattr(verdict, "holds_in", None),
         "headline": verdict.headline(),
         "statement": str(verdict.independence),
-        "right": list(verdict.independence.right),
-        "given": list(verdict.independence.given),
-        "predictor": predictor_name(document.graph),
-        "paper_condition": verdict.paper_condition,
         "reasons": [_reason(finding) for finding in verdict.findings],
-        "assumptions": list(verdict.assumptions),
+        "assumptions": [{"sentence": str(said), "check": said.check} for said in verdict.assumptions],
         "notes": list(verdict.warnings),
-        "roles": {
-            "outcome": verdict.outcome,
-            "protected": list(verdict.protected),
-            "context": list(verdict.context),
-            "inputs": list(verdict.inputs),
-            "adjustment": list(verdict.adjustment),
-        },
         "adjustment_sets": _adjustment_sets(document, verdict),
         "routes": [route.to_dict() for route in routes(document, verdict)],
     }

@@ -25,8 +25,6 @@ class Route:
     why : str
         Why the graph allows it or not.
     rests_on : str
-    walks : bool
-        Whether it has a stop per gamma; the others are single points or a curve to compare with.
     """
 
     name: str
@@ -34,7 +32,6 @@ class Route:
     allowed: bool
     why: str
     rests_on: str
-    walks: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return the route as JSON data."""
@@ -58,7 +55,6 @@ def routes(document: Document, verdict: Verdict) -> list[Route]:
             verdict.holds,
             f"the graph {certified} {verdict.independence}",
             "the graph alone",
-            True,
         ),
         Route(
             "counterfactual",
@@ -66,7 +62,6 @@ def routes(document: Document, verdict: Verdict) -> list[Route]:
             directed,
             f"imagines {changed}, had {as_list(verdict.protected)} been different",
             "the graph and an estimated causal model",
-            True,
         ),
         Route(
             "line",
@@ -74,7 +69,6 @@ def routes(document: Document, verdict: Verdict) -> list[Route]:
             directed and bool(safe),
             _seen(safe, verdict),
             "the graph alone",
-            False,
         ),
         Route(
             "cf1",
@@ -82,7 +76,6 @@ def routes(document: Document, verdict: Verdict) -> list[Route]:
             directed and bool(safe),
             _seen(safe, verdict),
             "the graph alone",
-            False,
         ),
         Route(
             "cf2",
@@ -90,7 +83,6 @@ def routes(document: Document, verdict: Verdict) -> list[Route]:
             directed,
             f"adds what the parents do not explain of {as_set(moved)}" if moved else "the same as CF1 here",
             "the graph and additive noise",
-            False,
         ),
     ]
     if directed:

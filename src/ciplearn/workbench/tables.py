@@ -59,12 +59,11 @@ class Table:
             "name": self.shown,
             "rows": len(self.text),
             "complete": int(self.text[[name for name in columns if name in nodes]].notna().all(axis=1).sum()),
-            "columns": [self._column(name, name in nodes, document.kinds) for name in columns],
+            "columns": [self._column(name, document.kinds) for name in columns],
             "without_column": [name for name in document.graph.observed if name not in columns],
-            "latent_with_column": [name for name in columns if name in document.graph.latent],
         }
 
-    def _column(self, name: str, is_node: bool, kinds: Mapping[str, str]) -> dict[str, Any]:
+    def _column(self, name: str, kinds: Mapping[str, str]) -> dict[str, Any]:
         cells = self.text[name]
         kind = self.kind(name, kinds)
         distinct = int(cells.nunique())
@@ -76,7 +75,6 @@ class Table:
             values = ", ".join(levels) + (f" and {distinct - 3} more" if distinct > 3 else "")
         return {
             "name": name,
-            "node": is_node,
             "kind": kind,
             "can_be_number": name in self._numbers,
             "few_values": name in self._numbers and distinct <= _FEW_VALUES,

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -125,12 +124,9 @@ class Walk:
                 yield {"key": f"{route[0]}{place:02d}", "route": route, "gamma": gamma}, model
 
     def _imagined(self, route: str) -> dict[str, Any] | None:
-        """What a route needs beside gamma; None where this ciplearn or this table has no such route."""
+        """What a route needs beside gamma; None where this table has no such route."""
         if route == "independence":
             return {}
-        if "counterfactuals" not in signature(CIPRegressor).parameters:
-            tell(note="This version of ciplearn has no counterfactual route; it was left out.")
-            return None
         tell(phase="Estimating a causal model on the rows that train")
         try:
             return {"counterfactuals": fit_scm(self.document.graph, self.training, random_state=self.recipe.seed)}

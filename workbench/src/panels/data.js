@@ -1,23 +1,33 @@
 // The table: dropped here, matched with the drawing, and asked whether it refutes it.
 import { debounced, el, fill } from "../dom.js";
-import { addNode, toggleRole, toJson } from "../document.js";
+import { addNode, edgesOf, toggleRole, toJson } from "../document.js";
 
 export class DataPanel {
   constructor(app) {
     this.app = app;
     this.element = el("div");
-    this.tests = null;
+    this.forget();
     this.describeSoon = debounced(() => this.#describe(), 200);
-    // A file that misses its place must not replace the page.
-    app.root.addEventListener("dragover", (event) => event.preventDefault());
-    app.root.addEventListener("drop", (event) => {
-      event.preventDefault();
-      if (event.dataTransfer?.files[0]) this.#send(event.dataTransfer.files[0]);
-    });
   }
 
   opened() {
     this.show();
+  }
+
+  /** Forget what the table has said of the drawing: there is another table. */
+  forget() {
+    this.tested = null;
+  }
+
+  /** What the table has said of the drawing as it is now; null where that was not asked. */
+  get tests() {
+    return this.tested?.drawing === drawingOf(this.app.editor.doc) ? this.tested.answer : null;
+  }
+
+  /** Mark in the drawing what was refuted. */
+  mark() {
+    const refuted = (this.tests?.tests ?? []).filter((test) => test.refuted);
+    this.app.canvas.markRefuted(refuted.map((test) => [test.left[0], test.right[0]]));
   }
 
   show() {
@@ -33,15 +43,12 @@ export class DataPanel {
       accept: ".csv,.tsv,.txt,.parquet,.gz",
       "aria-label": "Table file",
       "data-key": "table-file",
-      onchange: () => file.files[0] && this.#send(file.files[0]),
+      onchange: () => file.files[0] && this.send(file.files[0]),
     });
     const zone = el(
       `div.drop${small ? ".small" : ""}`,
       {
-        ondragover: (event) => {
-          event.preventDefault();
-          zone.classList.add("over");
-        },
+        ondragover: () => zone.classList.add("over"),
         ondragleave: () => zone.classList.remove("over"),
         ondrop: () => zone.classList.remove("over"),
       },
@@ -63,7 +70,8 @@ export class DataPanel {
     return zone;
   }
 
-  async #send(file) {
+  /** Let a file be the table. */
+  async send(file) {
     const { app } = this;
     app.notices.show("upload", `Reading ${file.name} …`);
     const answer = await app.transport.sendTable(file);
@@ -95,7 +103,8 @@ export class DataPanel {
   }
 
   #summary(found) {
-    const matched = found.columns.filter((column) => column.node).length;
+    const { nodes } = this.app.editor.doc;
+    const matched = found.columns.filter((column) => nodes.includes(column.name)).length;
     return el(
       "div.card",
       {},
@@ -103,7 +112,7 @@ export class DataPanel {
       el(
         "p",
         {},
-        `${found.rows} rows, ${found.complete} of them complete in the drawing's columns. ${matched} of ${found.columns.length} columns are nodes.`,
+        `${found.rows} rows, ${found.complete === found.rows ? "all" : found.complete} complete in the drawing's columns. ${matched} of ${found.columns.length} columns are nodes.`,
       ),
     );
   }
@@ -117,7 +126,6 @@ export class DataPanel {
         `${name} holds ${kind === "number" ? "numbers" : "categories"}`,
       );
     };
-    const add = (name) => app.editor.apply(addNode(app.editor.doc, name, app.canvas.freeSpot()), `added ${name}`);
     const kind = (column) =>
       el(
         "select",
@@ -148,13 +156,7 @@ export class DataPanel {
         el(
           "td",
           {},
-          column.node
-            ? el("span.ok", {}, "node")
-            : el(
-                "button.chip",
-                { "aria-label": `Add ${column.name} to the drawing`, onclick: () => add(column.name) },
-                "add",
-              ),
+          this.#place(column.name),
         ),
       ),
     );
@@ -176,6 +178,26 @@ export class DataPanel {
         ),
         el("tbody", {}, rows),
       ),
+    );
+  }
+
+  /** Where a column is in the drawing, or how it gets there. */
+  #place(name) {
+    const { editor, canvas } = this.app;
+    if (!editor.doc.nodes.includes(name)) {
+      const add = () => editor.apply(addNode(editor.doc, name, canvas.freeSpot()), `added ${name}`);
+      return el(
+        "button.chip",
+        { "aria-label": `Add ${name} to the drawing`, "data-key": `add|${name}`, onclick: add },
+        "add",
+      );
+    }
+    if (!editor.doc.latent.includes(name)) return el("span.ok", {}, "node");
+    const observe = () => editor.apply(toggleRole(editor.doc, name, "latent"), `${name} is observed`);
+    return el(
+      "button.chip",
+      { title: "It is latent in the drawing, and here are its values", "data-key": `observe|${name}`, onclick: observe },
+      "observe",
     );
   }
 
@@ -261,14 +283,17 @@ export class DataPanel {
 
   async #falsify() {
     const { app } = this;
+    const { doc } = app.editor;
     this.busy = true;
     this.describeSoon();
-    this.tests = await app.ask({ do: "falsify", document: toJson(app.editor.doc) });
+    this.tested = { drawing: drawingOf(doc), answer: await app.ask({ do: "falsify", document: toJson(doc) }) };
     this.busy = false;
-    const refuted = (this.tests.tests ?? []).filter((test) => test.refuted);
-    app.canvas.markRefuted(refuted.map((test) => [test.left[0], test.right[0]]));
+    this.mark();
     this.describeSoon();
   }
 }
+
+/** What a test of the drawing depends on: not its roles, nor where nodes stand. */
+const drawingOf = (doc) => JSON.stringify([doc.nodes, edgesOf(doc), doc.latent, [...doc.kinds]]);
 
 const small = (p) => (p === null ? "–" : p < 0.001 ? "<0.001" : p.toFixed(3));

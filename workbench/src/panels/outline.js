@@ -53,7 +53,7 @@ export class OutlinePanel {
       problem.textContent = nameProblem(editor.doc, name) ?? "";
       if (!problem.textContent) editor.apply(addNode(editor.doc, name, canvas.freeSpot()), `added ${name}`);
     };
-    return el("form.inline", { onsubmit: add }, input, el("button", { type: "submit" }, "Add"), problem);
+    return el("form.inline", { onsubmit: add }, input, el("button", { type: "submit", "data-key": "add" }, "Add"), problem);
   }
 
   #node(name) {
@@ -73,7 +73,7 @@ export class OutlinePanel {
         {
           title,
           disabled,
-          "data-key": `${name}|${label}`,
+          "data-key": `${label}|${name}`,
           "aria-pressed": String(pressed),
           onclick: () => editor.apply(change(), `${name}: ${label.toLowerCase()} ${pressed ? "off" : "on"}`),
         },
@@ -83,7 +83,7 @@ export class OutlinePanel {
     return el(
       "div.entry",
       { role: "group", "aria-label": `Node ${name}` },
-      el("input", { value: name, "aria-label": `Name of ${name}`, "data-key": `${name}|name`, onchange: rename }),
+      el("input", { value: name, "aria-label": `Name of ${name}`, "data-key": `name|${name}`, onchange: rename }),
       el(
         "div.chips",
         {},
@@ -97,6 +97,7 @@ export class OutlinePanel {
           "button.chip",
           {
             "aria-label": `Delete ${name}`,
+            "data-key": `Delete|${name}`,
             onclick: () => editor.apply(removeNodes(editor.doc, [name]), `deleted ${name}`),
           },
           "Delete",
@@ -110,14 +111,14 @@ export class OutlinePanel {
     const names = (label) =>
       el(
         "select",
-        { "aria-label": label },
+        { "aria-label": label, "data-key": label.toLowerCase() },
         editor.doc.nodes.map((name) => el("option", { value: name }, name)),
       );
     const [from, to] = [names("From"), names("To")];
     to.selectedIndex = Math.min(1, editor.doc.nodes.length - 1);
     const kind = el(
       "select",
-      { "aria-label": "Kind of edge" },
+      { "aria-label": "Kind of edge", "data-key": "edge-kind" },
       Object.entries(ARROWS).map(([key, arrow]) => el("option", { value: key }, arrow)),
     );
     const add = (event) => {
@@ -132,7 +133,7 @@ export class OutlinePanel {
       from,
       kind,
       to,
-      el("button", { type: "submit" }, "Connect"),
+      el("button", { type: "submit", "data-key": "connect" }, "Connect"),
     );
   }
 
@@ -143,6 +144,7 @@ export class OutlinePanel {
       "select",
       {
         "aria-label": `Kind of ${text}`,
+        "data-key": `kind|${text}`,
         onchange: () => editor.apply(changeEdge(editor.doc, edge, kinds.value), `changed ${text}`),
       },
       Object.entries(ARROWS).map(([key, arrow]) => el("option", { value: key, selected: key === edge.kind }, arrow)),
@@ -158,6 +160,7 @@ export class OutlinePanel {
         {
           disabled: edge.kind !== "directed",
           "aria-label": `Reverse ${text}`,
+          "data-key": `reverse|${text}`,
           onclick: () => editor.apply(changeEdge(editor.doc, edge, "directed", edge.to, edge.from), `reversed ${text}`),
         },
         "Reverse",
@@ -166,6 +169,7 @@ export class OutlinePanel {
         "button.chip",
         {
           "aria-label": `Delete ${text}`,
+          "data-key": `delete|${text}`,
           onclick: () => editor.apply(removeEdge(editor.doc, edge), `deleted ${text}`),
         },
         "Delete",

@@ -1,9 +1,13 @@
 // One stop of a walk: its figures, how to keep it, and what it is compared with.
 import { download, el } from "../dom.js";
-import { within } from "../figures.js";
+import { said, within } from "../figures.js";
+
+/** A figure in a narrow column: its interval below it. */
+const figureCell = (figure) =>
+  el("td", {}, said(figure?.value), figure ? el("small", {}, `${said(figure.low)} to ${said(figure.high)}`) : null);
 
 /** What was measured at a stop, in all and by group. */
-export function figuresOf(run, stop, scoreName) {
+export function figuresOf(run, stop, scoreName, sections) {
   const loss = run.task === "classification" ? "cross-entropy" : "mean squared error";
   const group = run.task === "classification" ? "accuracy" : "squared error";
   const rows = [
@@ -25,10 +29,9 @@ export function figuresOf(run, stop, scoreName) {
       ),
     ),
     stop.groups?.length
-      ? el(
-          "details.section",
-          {},
-          el("summary", {}, "By group"),
+      ? sections.make(
+          "By group, with 95 % intervals",
+          false,
           el(
             "div.scroll",
             {},
@@ -53,9 +56,7 @@ export function figuresOf(run, stop, scoreName) {
                     {},
                     el("th", { scope: "row" }, `${entry.column}: ${entry.label}`),
                     el("td", {}, entry.rows),
-                    el("td", {}, within(entry.score)),
-                    el("td", {}, within(entry.prediction)),
-                    el("td", {}, within(entry.vcf)),
+                    [entry.score, entry.prediction, entry.vcf].map(figureCell),
                   ),
                 ),
               ),
@@ -77,9 +78,11 @@ export function keeping(app, run, stop) {
       new Blob([Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0))], { type: file.type });
     return download(file.name, content);
   };
-  const keep = async () => {
-    const answer = await app.ask({ do: "keep", run: run.name, stop: stop.key });
+  const ask = async (message, button) => {
+    button.disabled = true;
+    const answer = await app.ask({ ...message, run: run.name });
     if (answer.error) app.notices.show("train", answer.error, "warn");
+    app.panels.train.show();
   };
   const busy = kept?.status === "running";
   const button = (what, label, disabled = false) =>
@@ -104,13 +107,17 @@ export function keeping(app, run, stop) {
       "p.buttons",
       {},
       busy
-        ? el("button", { "data-key": "cancel-keep", onclick: () => app.ask({ do: "cancel", run: run.name }) }, "Cancel")
+        ? el(
+            "button",
+            { "data-key": "cancel-keep", onclick: ({ target }) => ask({ do: "cancel" }, target) },
+            "Cancel",
+          )
         : el(
             "button.primary",
             {
               "data-key": "keep",
               disabled: run.status === "running" || kept?.status === "done" || run.models,
-              onclick: keep,
+              onclick: ({ target }) => ask({ do: "keep", stop: stop.key }, target),
             },
             "Keep",
           ),
@@ -123,17 +130,16 @@ export function keeping(app, run, stop) {
 }
 
 /** The baselines in figures. */
-export function compared(run, scoreName) {
+export function compared(run, scoreName, sections) {
   if (!run.baselines.length) return null;
-  return el(
-    "details.section",
-    {},
-    el("summary", {}, "Compared with"),
+  return sections.make(
+    "Compared with",
+    false,
     el(
       "div.scroll",
       {},
       el(
-        "table",
+        "table.groups",
         {},
         el(
           "thead",
@@ -152,9 +158,7 @@ export function compared(run, scoreName) {
               "tr",
               {},
               el("th", { scope: "row" }, baseline.name),
-              el("td", {}, within(baseline.score)),
-              el("td", {}, within(baseline.vcf)),
-              el("td", {}, within(baseline.relative)),
+              [baseline.score, baseline.vcf, baseline.relative].map(figureCell),
             ),
           ),
         ),

@@ -3,8 +3,10 @@ import { el, fill } from "../dom.js";
 import { toJson } from "../document.js";
 import { said } from "../figures.js";
 import { frontier } from "../frontier.js";
+import { Sections } from "../section.js";
 import { compared, figuresOf, keeping } from "./stop.js";
 
+const FORM = "What to train";
 const EFFORTS = [
   ["quick", "quick: 6 stops"],
   ["standard", "standard: 8 stops"],
@@ -25,6 +27,7 @@ export class TrainPanel {
       anyway: false,
     };
     this.stop = null;
+    this.sections = new Sections();
   }
 
   opened() {
@@ -65,7 +68,7 @@ export class TrainPanel {
         {},
         el("h3", {}, "First a question"),
         el("p", {}, "Draw a graph and say what is predicted and what the prediction should not follow."),
-        el("p.buttons", {}, el("button", { onclick: () => app.openExample("demo") }, "Take the demo")),
+        el("p.buttons", {}, el("button", { "data-key": "demo", onclick: () => app.openExample("demo") }, "Take the demo")),
       );
     if (!app.table)
       return el(
@@ -80,15 +83,9 @@ export class TrainPanel {
         ),
       );
     const counted = !verdict.holds && choice.routes.has("independence");
-    return el(
-      "details.section",
-      {
-        open: !this.run || this.formOpen,
-        ontoggle: (event) => {
-          this.formOpen = event.target.open;
-        },
-      },
-      el("summary", {}, "What to train"),
+    return this.sections.make(
+      FORM,
+      !this.run,
       el(
         "fieldset",
         {},
@@ -151,8 +148,8 @@ export class TrainPanel {
         {},
         el(
           "button.primary",
-          { "data-key": "train", disabled: working, onclick: () => this.#start() },
-          working ? "Training …" : "Train",
+          { "data-key": "train", disabled: working || this.starting, onclick: () => this.#start() },
+          working || this.starting ? "Training …" : "Train",
         ),
       ),
     );
@@ -185,6 +182,9 @@ export class TrainPanel {
     const allowed = app.verdict.routes
       .filter((route) => (route.allowed || route.name === "independence") && choice.routes.has(route.name))
       .map((route) => route.name);
+    this.starting = true;
+    this.sections.forget(FORM);
+    this.show();
     const answer = await app.ask({
       do: "train",
       document: toJson(app.editor.doc),
@@ -193,11 +193,13 @@ export class TrainPanel {
       preset: choice.preset,
       anyway: choice.anyway,
     });
-    if (answer.error) app.notices.show("train", answer.error, "warn");
-    else {
+    this.starting = false;
+    if (answer.error) {
+      app.notices.show("train", answer.error, "warn");
+      this.show();
+    } else {
       app.notices.clear("train");
       this.stop = null;
-      this.formOpen = false;
       this.told({ event: "run", run: answer.run });
     }
   }
@@ -216,9 +218,9 @@ export class TrainPanel {
         ? [
             this.#chart(run, current, scoreName),
             this.#slider(run, current),
-            figuresOf(run, current, scoreName),
+            figuresOf(run, current, scoreName, this.sections),
             keeping(this.app, run, current),
-            compared(run, scoreName),
+            compared(run, scoreName, this.sections),
           ]
         : null,
     ];
@@ -256,18 +258,16 @@ export class TrainPanel {
 
   #chart(run, current, scoreName) {
     const drawn = frontier(run, current.key, scoreName, (key) => this.#go(key));
-    return drawn
-      ? el(
-          "figure",
-          {},
-          drawn,
-          el(
-            "figcaption",
-            {},
-            "● independence ◆ counterfactual ✕ baselines — the straight line; the ring is the largest gamma within the tolerance.",
-          ),
-        )
-      : null;
+    const routes = new Set(run.stops.map((stop) => stop.route));
+    const marks = [
+      routes.has("independence") ? "● independence route" : null,
+      routes.has("counterfactual") ? "◆ counterfactual route" : null,
+      run.baselines.length ? "✕ baselines" : null,
+      run.line.length ? "┄ straight line from CF1 to no penalty" : null,
+      "◎ largest gamma within the tolerance",
+    ];
+    const said = marks.filter(Boolean).map((mark) => el("span", {}, mark));
+    return drawn ? el("figure", {}, drawn, el("figcaption", {}, said)) : null;
   }
 
   #go(key) {

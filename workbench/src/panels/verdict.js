@@ -1,6 +1,7 @@
 // The verdict: the statement, whether it holds, why, and what would repair it.
 import { el, fill } from "../dom.js";
 import { fromJson } from "../document.js";
+import { Sections } from "../section.js";
 
 const CONDITIONS = {
   validity: "Back doors",
@@ -16,7 +17,7 @@ export class VerdictPanel {
     this.element = el("div");
     this.advice = el("div");
     this.lit = null;
-    this.unfolded = new Map();
+    this.sections = new Sections();
   }
 
   show(answer) {
@@ -38,7 +39,11 @@ export class VerdictPanel {
       el(
         "p.buttons",
         {},
-        el("button", { disabled: !editor.past.length, onclick: () => editor.undo() }, "Undo the last change"),
+        el(
+          "button",
+          { "data-key": "undo", disabled: !editor.past.length, onclick: () => editor.undo() },
+          "Undo the last change",
+        ),
       ),
     );
   }
@@ -59,7 +64,11 @@ export class VerdictPanel {
         el(
           "p.buttons",
           {},
-          el("button.primary", { onclick: () => this.app.openExample("demo") }, "Show me an example"),
+          el(
+            "button.primary",
+            { "data-key": "demo", onclick: () => this.app.openExample("demo") },
+            "Show me an example",
+          ),
         ),
       );
     }
@@ -110,7 +119,7 @@ export class VerdictPanel {
       this.advice,
       this.#section(
         "Assumptions that data cannot show",
-        answer.assumptions.map((text) => el("li", {}, text)),
+        answer.assumptions.map(({ sentence, check }) => el("li", {}, sentence, el("p.hint", {}, check))),
       ),
       this.#section(
         "Notes",
@@ -128,16 +137,8 @@ export class VerdictPanel {
     ];
   }
 
-  /** A list under a title that stays as open or closed as its reader has left it. */
   #section(title, items, open = false) {
-    if (!items.length) return null;
-    const toggled = (event) => this.unfolded.set(title, event.target.open);
-    return el(
-      "details.section",
-      { open: this.unfolded.get(title) ?? open, ontoggle: toggled },
-      el("summary", {}, title),
-      el("ul.plain", {}, items),
-    );
+    return items.length ? this.sections.make(title, open, el("ul.plain", {}, items)) : null;
   }
 
   #reason(reason) {
@@ -146,6 +147,7 @@ export class VerdictPanel {
           el(
             "button.path",
             {
+              "data-key": `path|${path.text}`,
               "aria-pressed": "false",
               title: "Light this path up in the drawing",
               onclick: (event) => this.#light(event.currentTarget, path),
@@ -183,8 +185,10 @@ export class VerdictPanel {
       const { editor } = this.app;
       editor.apply({ ...editor.doc, adjusted: set }, `adjust for ${names(set)}`);
     };
+    const choose = (set, label, which = names(set)) =>
+      el("button", { "data-key": `set|${which}`, onclick: () => use(set) }, label);
     const rows = found.minimal.map((set) =>
-      el("li.row", {}, el("code", {}, names(set)), el("button", { onclick: () => use(set) }, "Use")),
+      el("li.row", {}, el("code", {}, names(set)), choose(set, "Use")),
     );
     if (found.optimal)
       rows.push(
@@ -192,12 +196,12 @@ export class VerdictPanel {
           "li.row",
           {},
           el("span", {}, "Smallest variance: ", el("code", {}, names(found.optimal))),
-          el("button", { onclick: () => use(found.optimal) }, "Use"),
+          choose(found.optimal, "Use", "optimal"),
         ),
       );
     if (this.app.editor.doc.adjusted.length)
       rows.push(
-        el("li.row", {}, "The drawing names a set.", el("button", { onclick: () => use([]) }, "Choose for me")),
+        el("li.row", {}, "The drawing names a set.", choose([], "Choose for me", "any")),
       );
     return [el("li", {}, found.about, found.more ? " There are more." : ""), ...rows];
   }
@@ -223,7 +227,7 @@ export class VerdictPanel {
         "li.row",
         {},
         el("p", {}, repair.sentence),
-        el("button.primary", { "data-key": repair.sentence, onclick: () => this.#apply(repair) }, "Apply"),
+        el("button.primary", { "data-key": `repair|${repair.sentence}`, onclick: () => this.#apply(repair) }, "Apply"),
       ),
     );
     const weaker = advice.weaker.map((entry) =>

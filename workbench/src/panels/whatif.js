@@ -134,7 +134,11 @@ export class WhatIfPanel {
         ),
       ),
       found.protected.map(control),
-      el("p.buttons", {}, el("button", { "data-key": "reset", onclick: () => this.#pick(this.row) }, "As it was")),
+      el(
+        "p.buttons.apart",
+        {},
+        el("button", { "data-key": "reset", onclick: () => this.#pick(this.row) }, "As it was"),
+      ),
     );
   }
 
@@ -173,7 +177,7 @@ export class WhatIfPanel {
       el(
         "table",
         {},
-        el("caption", {}, "The row as it is, and as it would have been"),
+        el("caption", {}, `The row as it is, and as it would have been. Its outcome was ${show(found.outcome)}.`),
         el(
           "thead",
           {},
@@ -205,7 +209,7 @@ export class WhatIfPanel {
 /** What both models would have said along the first protected node. */
 function curve(found, values) {
   const { points, kind, name } = found.curve;
-  const [wide, high] = [560, 230];
+  const [wide, high] = [440, 220];
   const numbers = points.map((point, place) => (kind === "number" ? point.at : place));
   const answers = points.flatMap((point) => [point.kept, point.free]).filter((value) => value !== null);
   const room = (Math.max(...answers) - Math.min(...answers)) * 0.08 || 0.1;
@@ -238,6 +242,6 @@ function curve(found, values) {
       points[0].free === null ? null : svg("path.free", { d: path("free") }),
       svg("path.kept", { d: path("kept") }),
     ),
-    el("figcaption", {}, "— this stop  ┄ without a penalty"),
+    el("figcaption", {}, el("span", {}, "— this stop"), el("span", {}, "┄ without a penalty")),
   );
 }

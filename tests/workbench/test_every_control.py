@@ -1,0 +1,382 @@
+"""Every control of the page is used once by hand: what was seen and never used is named."""
+
+import json
+from urllib.request import Request, urlopen
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.workbench.browser import browsing, needs_browser, served
+
+pytestmark = [needs_browser, pytest.mark.usefixtures("page"), pytest.mark.slow]
+
+# Writes down which controls could be seen and which were used by a real hand: events that a script makes do not count.
+RECORDER = """
+const HANDLES = ['key', 'tool', 'opens', 'do', 'format', 'example', 'stop'];
+const CONTROLS = 'button, select, input, textarea:not([readonly]), summary, [role=button]';
+const PLACES = 'dialog, .notice, .selection, .tools, .rename, .empty, header, [role=tabpanel], .tabs';
+const known = (which) => new Set(JSON.parse(localStorage.getItem(which) ?? '[]'));
+const add = (which, name) => {
+  const names = known(which);
+  if (!names.has(name)) localStorage.setItem(which, JSON.stringify([...names.add(name)]));
+};
+const named = (one) => {
+  const place = one.closest(PLACES);
+  const where = place.getAttribute('aria-label')?.split(' ')[0] ?? (place.id || place.className || place.tagName);
+  const handle = HANDLES.find((name) => name in one.dataset);
+  // Names of nodes and columns stand behind a bar; titles of sections and names of routes are the page's own.
+  const [kind, ...rest] = (handle ? one.dataset[handle] : one.id || `?${one.outerHTML}`).split('|');
+  const own = ['section', 'route', 'get'].includes(kind) ? `|${rest.join('|')}` : '';
+  const what = ['stop', 'example'].includes(handle) ? handle : kind + own;
+  return `${where.split(' ')[0]} ${one.type === 'range' || one.tagName === 'SELECT' ? `${one.type} ` : ''}${what}`;
+};
+const look = () => {
+  for (const one of document.querySelectorAll(`.cw :is(${CONTROLS})`))
+    if (one.checkVisibility() && !one.disabled) add('seen', named(one));
+};
+const use = (event) => {
+  const one = event.target.closest?.(CONTROLS);
+  if (event.isTrusted && one?.closest('.cw') && one.closest(PLACES)) add('used', named(one));
+};
+const clicked = (event) => !event.target.closest?.('select, textarea, input:not([type=checkbox])') && use(event);
+document.addEventListener('click', clicked, true);
+for (const kind of ['change', 'input']) document.addEventListener(kind, use, true);
+document.addEventListener('DOMContentLoaded', () => {
+  let waiting = false;
+  const soon = () => {
+    if (!waiting) requestAnimationFrame(() => { waiting = false; look(); });
+    waiting = true;
+  };
+  new MutationObserver(soon).observe(document.body, { childList: true, subtree: true, attributes: true });
+});
+"""
+
+
+def recorded(web, which):
+    return set(json.loads(web.run("return localStorage.getItem(arguments[0])", which) or "[]"))
+
+
+def table(folder):
+    chance = np.random.default_rng(0)
+    n = 240
+    z, b, u = chance.normal(size=n), chance.choice(["x", "y"], size=n), chance.normal(size=n)
+    a = z + chance.normal(size=n)
+    middle = a + chance.normal(size=n)
+    y = z + a + middle + (b == "x") + 0.3 * chance.normal(size=n)
+    path = folder / "people.csv"
+    pd.DataFrame({"Z": z, "A": a, "L": middle, "B": b, "U": u, "Y": y}).to_csv(path, index=False)
+    return path
+
+
+GRAPH = "dag { A [exposure] B [exposure] Y [outcome] Z -> {A L Y} A -> L -> Y A -> Y B -> Y }"
+
+
+def choose(web, selector, text):
+    """Pick an entry of a list by keys, as often as the list is drawn anew under the hand."""
+    web.wait(selector)
+    web.find(selector)[0].send_keys(text)
+
+
+def undo_all(web):
+    while web.find("[data-tool=undo]:enabled"):
+        web.click("[data-tool=undo]")
+
+
+def opened(web, text):
+    web.click("[data-opens=paste]")
+    web.wait("dialog [data-key=graph-text]")
+    web.find("dialog [data-key=graph-text]")[0].send_keys(text)
+    web.click("dialog [data-do=read]")
+    web.until(lambda: not web.find("dialog[open]"))
+
+
+def begins(web):
+    """An empty page, and every way out of it."""
+    for tab in ("outline", "data", "train", "whatif"):
+        web.click(f"#cw-tab-{tab}")
+    web.click("[data-key=to-train]")
+    web.click("#cw-tab-verdict")
+    web.click(".empty [data-key=examples]")
+    web.click("[data-example=mediator]")
+    web.wait(".headline.good")
+    web.click("#cw-tab-train")
+    web.click("[data-key=to-data]")
+    undo_all(web)
+    web.click("#cw-panel-data [data-key=demo]")
+    web.until(lambda: web.doc("table"), 60)
+    for where, tab in ((".empty", "verdict"), ("#cw-panel-verdict", "verdict"), ("#cw-panel-train", "train")):
+        undo_all(web)
+        web.click(f"#cw-tab-{tab}")
+        web.click(f"{where} [data-key=demo]")
+        web.until(lambda: web.doc("editor.doc.nodes.length") == 4)
+    undo_all(web)
+    for opener in (
+        ".empty [data-key=paste]",
+        *(f"[data-opens={name}]" for name in ("examples", "export", "share", "help")),
+    ):
+        web.click(opener)
+        web.click("dialog [data-do=close]")
+        web.until(lambda: not web.find("dialog[open]"))
+    for _ in range(3):
+        web.click("[data-key=theme]")
+
+
+def draws(web, tmp_path):
+    """Nodes and edges by mouse and by the outline."""
+    web.click("#cw-tab-verdict")
+    web.click("[data-tool=add]")
+    web.wait(".rename input")
+    web.keys("income", "\ue007")
+    web.tap((700, 560), times=2)
+    web.wait(".rename input")
+    web.keys("loan", "\ue007")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["income", "loan"])
+    choose(web, "[data-key=role-outcome]", "l")
+    choose(web, "[data-key=role-protected]", "i")
+    web.until(lambda: web.doc("editor.doc.exposures") == ["income"])
+    web.click("[data-tool=directed]")
+    web.drag(web.place("income"), web.place("loan"))
+    web.click("[data-tool=bidirected]")
+    web.drag(web.place("income"), web.place("loan"))
+    web.until(lambda: web.doc("editor.doc.bidirected.length") == 1)
+    web.click("[data-tool=select]")
+    for tool in ("undo", "redo", "layout", "in", "out", "fit"):
+        web.click(f"[data-tool={tool}]")
+    web.tap(web.place("loan"))
+    for key in ("outcomes", "exposures", "adjusted", "latent", "latent", "context", "context", "inputs", "inputs"):
+        web.click(f".selection [data-key={key}]")
+    web.click(".selection [data-key=rename]")
+    web.wait(".rename input")
+    web.keys("credit", "\ue007")
+    web.click(".selection [data-key=connect]")
+    choose(web, "dialog [data-key=edge-kind]", "↔")
+    web.click("dialog [data-do=connect]")
+    web.click(".selection [data-key=connect]")
+    web.click("dialog [data-do=cancel]")
+    middle = [sum(pair) / 2 for pair in zip(web.place("income"), web.place("credit"), strict=True)]
+    web.tap(middle)
+    for key in ("reverse", "bidirected", "undirected", "directed", "delete"):
+        web.click(f".selection [data-key={key}]")
+    web.until(lambda: web.doc("editor.doc.directed.length") == 0)
+    web.tap(web.place("credit"))
+    web.click(".selection [data-key=delete]")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["income"])
+    outlines(web)
+    undo_all(web)
+    hands_on(web, tmp_path)
+
+
+def outlines(web):
+    web.click("#cw-tab-outline")
+    web.find("[data-key=new-node]")[0].send_keys("loan")
+    web.click("#cw-panel-outline [data-key=add]")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["income", "loan"])
+    choose(web, "#cw-panel-outline [data-key=from]", "l")
+    choose(web, "#cw-panel-outline [data-key=to]", "i")
+    choose(web, "#cw-panel-outline [data-key=edge-kind]", "\ue015")
+    choose(web, "#cw-panel-outline [data-key=edge-kind]", "\ue013")
+    web.click("#cw-panel-outline [data-key=connect]")
+    web.until(lambda: web.doc("editor.doc.directed") == [["loan", "income"]])
+    web.click("[data-key='reverse|loan → income']")
+    choose(web, "[data-key='kind|income → loan']", "↔")
+    web.click("[data-key='delete|income ↔ loan']")
+    for label in ("Outcome", "Protected", "Adjust for", "Latent", "Latent", "In context", "Input"):
+        web.click(f"[data-key='{label}|loan']")
+    web.find("[data-key='name|loan']")[0].send_keys("s", "\ue007")
+    web.until(lambda: "loans" in web.doc("editor.doc.nodes"))
+    web.click("[data-key='Delete|loans']")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["income"])
+
+
+def hands_on(web, tmp_path):
+    """Graphs from files, and into every notation."""
+    opened(web, "S -> T")
+    (tmp_path / "graph.txt").write_text(GRAPH)
+    web.click("[data-opens=paste]")
+    web.wait("dialog [data-key=graph-file]")
+    web.find("dialog [data-key=graph-file]")[0].send_keys(str(tmp_path / "graph.txt"))
+    web.until(lambda: web.run("return document.querySelector('dialog textarea').value") == GRAPH)
+    web.click("dialog [data-do=read]")
+    web.until(lambda: web.doc("editor.doc.nodes.length") == 5)
+    web.click("[data-opens=export]")
+    for notation in ("dot", "gml", "json", "edges", "dagitty"):
+        web.click(f"dialog [data-format={notation}]")
+    web.click("dialog [data-do=copy]")
+    web.click("dialog [data-do=download]")
+    web.downloaded("graph.txt")
+    web.click("dialog [data-do=close]")
+    web.click("[data-opens=share]")
+    web.click("dialog [data-do=copy]")
+    web.click("dialog [data-do=close]")
+    web.click("[data-opens=help]")
+    web.click("dialog [data-do=close]")
+
+
+def judges(web):
+    """Sets, reasons, paths and repairs."""
+    web.click("#cw-tab-verdict")
+    web.run("document.querySelector('.cw').workbench.canvas.connect('directed', 'Y', 'Z')")
+    web.click("#cw-panel-verdict [data-key=undo]")
+    web.wait(".headline.good")
+    web.click("[data-key='section|Adjustment sets']")
+    web.click("[data-key^='set|{']")
+    web.click("[data-key='set|optimal']")
+    web.click("[data-key='set|any']")
+    web.run("document.querySelector('.cw').workbench.canvas.connect('bidirected', 'A', 'L')")
+    web.tap(web.place("L"))
+    web.click(".selection [data-key=connect]")
+    choose(web, "dialog [data-key=to]", "\ue015")
+    web.click("dialog [data-do=cancel]")
+    web.click(".selection [data-key=context]")
+    web.wait(".headline.bad")
+    web.click("[data-key^='path|']")
+    web.wait("[data-key^='repair|']")
+    for title in recorded_titles(web):
+        web.click(f'[data-key="section|{title}"]')
+        web.click(f'[data-key="section|{title}"]')
+
+
+def recorded_titles(web):
+    shown = "return [...document.querySelectorAll('#cw-panel-verdict summary')].map((one) => one.textContent)"
+    return web.run(shown)
+
+
+def enforces(web):
+    """A statement that the graph does not certify is enforced only if one says so."""
+    web.click("#cw-tab-train")
+    web.click("[data-key=train]")
+    web.until(lambda: "does not certify" in web.text(".notices"))
+    web.click("[data-key=dismiss]")
+    web.until(lambda: not web.find(".notice"))
+    web.click("[data-key=anyway]")
+    web.click("[data-key=train]")
+    web.wait("progress")
+    web.click("[data-key=cancel]")
+    web.until(lambda: not web.find("progress"))
+    web.click("#cw-tab-verdict")
+    web.click("[data-key^='repair|']")
+    web.wait(".headline.good")
+    web.click("[data-tool=undo]")
+    web.wait(".headline.bad")
+    web.click("[data-tool=undo]")
+    web.click("[data-tool=undo]")
+    web.wait(".headline.good")
+
+
+def checks(web, path):
+    """A table by its file, its columns, and what it says of the drawing."""
+    web.click("#cw-tab-data")
+    web.wait("[data-key=table-file]")
+    web.find("[data-key=table-file]")[0].send_keys(str(path))
+    web.click("[data-key='add|U']")
+    web.until(lambda: "U" in web.doc("editor.doc.nodes"))
+    web.tap(web.place("U"))
+    web.click(".selection [data-key=latent]")
+    web.click("[data-key='observe|U']")
+    web.until(lambda: web.doc("editor.doc.latent") == [])
+    web.tap(web.place("U"))
+    web.click(".selection [data-key=delete]")
+    web.click("[data-tool=add]")
+    web.wait(".rename input")
+    web.keys("wealth", "\ue007")
+    web.click("[data-key='latent|wealth']")
+    web.until(lambda: web.doc("editor.doc.latent") == ["wealth"])
+    web.click(".selection [data-key=delete]")
+    web.until(lambda: "wealth" not in web.doc("editor.doc.nodes"))
+    web.until(lambda: not web.find("[data-key^='latent|']"))
+    web.click("[data-key=falsify]")
+    web.until(lambda: web.find("#cw-panel-data .card:is(.good, .bad, .warn)"), 90)
+    choose(web, "[data-key='kind|Z']", "c")
+    web.until(lambda: web.doc("editor.doc.kinds.get('Z')") == "category")
+    web.click("[data-tool=undo]")
+
+
+def trains(web, folder):
+    """Routes, tolerance and effort; a walk; a stop that is kept, cancelled, kept again and taken along."""
+    web.click("#cw-tab-train")
+    for route in ("independence", "line", "cf1", "cf2", "counterfactual"):
+        web.click(f"[data-key='route|{route}']")
+        web.click(f"[data-key='route|{route}']")
+    choose(web, "[data-key=preset]", "\ue015")  # down, and up again
+    choose(web, "[data-key=preset]", "\ue013")
+    web.find("[data-key=tolerance]")[0].send_keys("\ue015")
+    web.click("[data-key=train]")
+    web.wait("[data-key=forget]", 150)
+    web.find("[data-key=walk]")[0].send_keys("\ue012")
+    web.until(lambda: web.find("[data-stop=i03]"))
+    web.click("[data-stop=i03]")
+    web.until(lambda: "gamma 0.3" in web.text("#cw-panel-train .walk"))
+    for title in ("What to train", "By group, with 95 % intervals", "Compared with"):
+        web.click(f"[data-key='section|{title}']")
+    before = sorted(path.relative_to(folder) for path in folder.rglob("*"))
+    web.click("[data-key=keep]")
+    web.click("[data-key=cancel-keep]", 60)
+    web.wait("[data-key=keep]:enabled", 60)
+    assert sorted(path.relative_to(folder) for path in folder.rglob("*") if path.name != "kept") == before
+    web.click("[data-key=keep]")
+    web.wait("[data-key='get|model']:enabled", 150)
+    for what, name in (
+        ("model", "model.zip"),
+        ("report", "report.html"),
+        ("command", "train.sh"),
+        ("script", "train.py"),
+    ):
+        web.click(f"[data-key='get|{what}']")
+        web.downloaded(name)
+
+
+def imagines(web):
+    web.click("#cw-tab-whatif")
+    web.wait(".pair", 90)
+    choose(web, "#cw-panel-whatif [data-key=row]", "\ue015")
+    web.find("#cw-panel-whatif [data-key='set|A']")[0].send_keys("\ue014\ue014")
+    choose(web, "#cw-panel-whatif [data-key='set|B']", "\ue015")
+    choose(web, "#cw-panel-whatif [data-key='set|B']", "\ue013")
+    web.click("#cw-panel-whatif [data-key=reset]")
+    web.click("#cw-tab-train")
+    web.click("[data-key=forget]")
+    web.until(lambda: not web.find("[data-stop]"))
+
+
+def clashes(web, address):
+    """Another page saves while this one is not saved."""
+    root, _, token = address.partition("?token=")
+    headers = {"content-type": "application/json", "x-token": token}
+    app = "const app = document.querySelector('.cw').workbench;"
+    for choice, name in (("Take theirs", "N"), ("Keep mine", "M")):
+        web.run(f"{app} app.asked = app.ask; app.ask = (m) => m.do === 'save' ? {{ error: 'held' }} : app.asked(m)")
+        web.click("[data-tool=layout]")
+        web.until(lambda: web.text(".status") == "Not saved")
+        graph = {"nodes": [name], "directed": []}
+        content = {"graph": graph, "context": None, "inputs": None, "kinds": {}}
+        message = {"do": "save", "document": content, "anyway": True, "client": "another"}
+        urlopen(Request(f"{root}message", json.dumps(message).encode(), headers), timeout=20).close()
+        web.wait(f"[data-key='{choice}']")
+        web.run(f"{app} app.ask = app.asked")
+        web.click(f"[data-key='{choice}']")
+        web.until(lambda: web.text(".status") == "Saved")
+    assert web.doc("editor.doc.nodes") == ["N"], "theirs was taken, and later mine was kept"
+
+
+def test_every_control_that_can_be_seen_is_used(tmp_path):
+    work = tmp_path / "work"
+    with served(work) as (_, address), browsing(tmp_path / "browser") as web:
+        web.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": RECORDER})
+        web.open(address)
+        begins(web)
+        draws(web, tmp_path)
+        judges(web)
+        path = table(tmp_path)
+        web.click("#cw-tab-data")
+        web.wait("[data-key=table-file]")
+        web.find("[data-key=table-file]")[0].send_keys(str(path))
+        web.until(lambda: web.doc("table.name") == "people.csv")
+        enforces(web)
+        checks(web, path)
+        trains(web, work)
+        imagines(web)
+        clashes(web, address)
+        assert recorded(web, "seen") - recorded(web, "used") == set()
+        assert len(recorded(web, "used")) > 100
+        assert web.complaints() == []
