@@ -44,7 +44,7 @@ export function figuresOf(run, stop, scoreName, sections) {
                 el(
                   "tr",
                   {},
-                  ["group", "rows", group, "mean prediction", "VCF"].map((title) => el("th", { scope: "col" }, title)),
+                  ["group", group, "mean prediction", "VCF"].map((title) => el("th", { scope: "col" }, title)),
                 ),
               ),
               el(
@@ -54,8 +54,7 @@ export function figuresOf(run, stop, scoreName, sections) {
                   el(
                     "tr",
                     {},
-                    el("th", { scope: "row" }, `${entry.column}: ${entry.label}`),
-                    el("td", {}, entry.rows),
+                    el("th", { scope: "row" }, `${entry.column}: ${entry.label}`, el("small", {}, `${entry.rows} rows`)),
                     [entry.score, entry.prediction, entry.vcf].map(figureCell),
                   ),
                 ),
