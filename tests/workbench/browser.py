@@ -161,6 +161,33 @@ class Page:
             mouse.pointer_action.pointer_down().pointer_up()
         mouse.perform()
 
+    def example(self, name="demo"):
+        """Open an example, and wait for its verdict."""
+        self.click("[data-opens=examples]")
+        self.click(f"[data-example={name}]")
+        self.until(lambda: self.doc("editor.doc.nodes.length") > 0)
+        self.wait(".statement")
+
+    def edges(self):
+        """Which directed edges are drawn."""
+        return {tuple(edge) for edge in self.doc("editor.doc.directed")}
+
+    def open_text(self, text):
+        """Paste a graph."""
+        self.click("[data-opens=paste]")
+        self.wait("dialog textarea")
+        self.run("document.querySelector('dialog textarea').value = arguments[0]", text)
+        self.click("dialog [data-do=read]")
+
+    def export(self, notation):
+        """Return the graph as text."""
+        self.click("[data-opens=export]")
+        self.click(f"dialog [data-format={notation}]")
+        self.until(lambda: self.find(f"dialog [data-format={notation}][aria-pressed=true]"))
+        text = self.run("return document.querySelector('dialog textarea').value")
+        self.click("dialog [aria-label=Close]")
+        return text
+
     def downloaded(self, name, seconds=30):
         path = self.downloads / name
         self.until(lambda: path.exists() and path.stat().st_size > 0, seconds, name)

@@ -6,6 +6,7 @@ import pytest
 
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.store import Store
+from tests.workbench.browser import browsing, served
 
 BUILD = Path(__file__).parents[2] / "workbench" / "build.py"
 
@@ -36,3 +37,28 @@ def page():
             return module.build(timeout=150)
     except (OSError, subprocess.SubprocessError) as error:
         pytest.skip(f"the page cannot be built here: {error}")
+
+
+@pytest.fixture(scope="module")
+def address(page, tmp_path_factory):
+    with served(tmp_path_factory.mktemp("work")) as (_, found):
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser(address, tmp_path_factory):
+    with browsing(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def web(browser, address):
+    """The page with nothing on it."""
+    browser.open(address.partition("#")[0])
+    browser.run("document.querySelector('.cw').workbench.editor.apply(arguments[0] ?? "
+                "(({...document.querySelector('.cw').workbench.editor.doc, nodes: [], directed: [], bidirected: [],"
+                " undirected: [], latent: [], exposures: [], outcomes: [], adjusted: [], context: null, inputs: null,"
+                " positions: new Map(), unit: 1})), 'emptied')")  # fmt: skip
+    browser.complaints()
+    yield browser
+    assert browser.complaints() == []

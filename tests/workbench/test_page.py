@@ -1,48 +1,11 @@
-"""The page in a real browser: drawing, seeing, opening and handing on, by hands and by keys."""
+"""The page in a real browser: drawing and seeing, by hands and by keys."""
 
 import pytest
 
 from ciplearn import CausalGraph
-from tests.workbench.browser import browsing, needs_browser, served
-from tests.workbench.graphs import HOSTILE, twenty
+from tests.workbench.browser import needs_browser
 
 pytestmark = needs_browser
-
-
-@pytest.fixture(scope="module")
-def address(page, tmp_path_factory):
-    with served(tmp_path_factory.mktemp("work")) as (_, found):
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser(address, tmp_path_factory):
-    with browsing(tmp_path_factory.mktemp("browser")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def web(browser, address):
-    """The page with nothing on it."""
-    browser.open(address.partition("#")[0])
-    browser.run("document.querySelector('.cw').workbench.editor.apply(arguments[0] ?? "
-                "(({...document.querySelector('.cw').workbench.editor.doc, nodes: [], directed: [], bidirected: [],"
-                " undirected: [], latent: [], exposures: [], outcomes: [], adjusted: [], context: null, inputs: null,"
-                " positions: new Map(), unit: 1})), 'emptied')")  # fmt: skip
-    browser.complaints()
-    yield browser
-    assert browser.complaints() == []
-
-
-def example(web, name="demo"):
-    web.click("[data-opens=examples]")
-    web.click(f"[data-example={name}]")
-    web.until(lambda: web.doc("editor.doc.nodes.length") > 0)
-    web.wait(".statement")
-
-
-def edges(web):
-    return {tuple(edge) for edge in web.doc("editor.doc.directed")}
 
 
 def test_empty_page_teaches_and_has_an_example_one_click_away(web):
@@ -76,7 +39,7 @@ def test_edges_are_drawn_by_dragging_and_nodes_are_moved(web):
     assert abs(web.place("Y")[0] - 600) < 12
     web.click("[data-tool=directed]")
     web.drag(web.place("A"), web.place("Y"))
-    web.until(lambda: edges(web) == {("A", "Y")})
+    web.until(lambda: web.edges() == {("A", "Y")})
     web.click("[data-tool=bidirected]")
     web.drag(web.place("A"), web.place("Y"))
     web.until(lambda: web.doc("editor.doc.bidirected") == [["A", "Y"]])
@@ -103,7 +66,7 @@ def test_everything_works_by_keyboard(web):
     web.keys("e")
     web.wait("dialog select[aria-label=To]")
     web.keys("L", "\ue007")
-    web.until(lambda: edges(web) == {("A", "L")})
+    web.until(lambda: web.edges() == {("A", "L")})
     web.keys(".", "l")
     web.until(lambda: web.doc("editor.doc.latent") == ["L"])
     web.keys("l", "b")
@@ -152,7 +115,7 @@ def test_everything_works_by_keyboard(web):
 
 
 def test_roles_are_given_by_click_and_every_button_of_a_selection_works(web):
-    example(web)
+    web.example()
     web.tap(web.place("L"))
     for key, role in (("adjusted", "adjusted"), ("latent", "latent"), ("exposures", "exposures")):
         web.click(f".selection [data-key={key}]")
@@ -172,48 +135,27 @@ def test_roles_are_given_by_click_and_every_button_of_a_selection_works(web):
     web.click("dialog.small [type=button]")
     web.click(".selection [data-key=delete]")
     web.until(lambda: web.doc("editor.doc.nodes") == ["A", "Y", "Z"])
-    assert all("L" not in edge and "M" not in edge for edge in edges(web))
+    assert all("L" not in edge and "M" not in edge for edge in web.edges())
 
 
 def test_edge_is_turned_around_changed_and_deleted(web):
-    example(web)
+    web.example()
     web.run("document.querySelector('.cw').workbench.canvas.selectEdge({kind: 'directed', from: 'L', to: 'Y'})")
     web.click(".selection [data-key=reverse]")
-    web.until(lambda: ("Y", "L") in edges(web))
+    web.until(lambda: ("Y", "L") in web.edges())
     web.click(".selection [data-key=bidirected]")
     web.until(lambda: web.doc("editor.doc.bidirected") == [["Y", "L"]])
     web.click(".selection [data-key=undirected]")
     web.until(lambda: web.doc("editor.doc.undirected") == [["Y", "L"]])
     web.click(".selection [data-key=directed]")
-    web.until(lambda: ("Y", "L") in edges(web))
+    web.until(lambda: ("Y", "L") in web.edges())
     web.click(".selection [data-key=delete]")
-    web.until(lambda: ("Y", "L") not in edges(web))
+    web.until(lambda: ("Y", "L") not in web.edges())
     assert web.doc("editor.doc.bidirected") == web.doc("editor.doc.undirected") == []
 
 
-def test_graphs_and_tables_are_dropped_by_mouse(web):
-    rows = "S,T\n1,2\n3,4\n"
-    web.drop(".drawing", "graph.txt", "dag { S -> T }")
-    web.until(lambda: web.doc("editor.doc.nodes") == ["S", "T"])
-    web.drop(".drawing", "people.csv", rows)
-    web.wait("[data-key='kind|S']")
-    assert "2 rows, all complete" in web.text("#cw-panel-data")
-    web.drop(".drop", "others.txt", rows.replace("T", "U"))
-    web.until(lambda: web.find("[data-key='add|U']"))
-    web.click("[data-opens=paste]")
-    web.wait("dialog textarea")
-    web.drop("dialog textarea", "other.dot", "digraph { A -> B -> C }")
-    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "B", "C"])
-    web.until(lambda: not web.find("dialog[open]"))
-    web.drop(".drawing", "broken.json", "{")
-    web.until(lambda: "broken.json" in web.text(".notices"))
-    assert web.doc("editor.doc.nodes") == ["A", "B", "C"], "the drawing is as it was"
-    web.click("[data-key=dismiss]")
-    web.until(lambda: not web.find(".notice"))
-
-
 def test_latent_node_with_a_column_is_observed_and_not_added_twice(web):
-    opened_text(web, "dag { A -> U U [latent] }")
+    web.open_text("dag { A -> U U [latent] }")
     web.drop(".drawing", "people.csv", "A,U\n1,2\n3,4\n")
     web.click("[data-key='observe|U']")
     web.until(lambda: web.doc("editor.doc.latent") == [])
@@ -242,7 +184,7 @@ return found;
 
 @pytest.mark.parametrize("name", ["loan", "adult", "mbias", "mediator"])
 def test_no_edge_runs_behind_a_third_node(web, name):
-    example(web, name)
+    web.example(name)
     assert web.doc("canvas.cy.edges('.bent').length") > 0
     assert web.run(BEHIND) == []
 
@@ -264,7 +206,7 @@ def test_what_the_table_said_of_another_drawing_is_not_shown(web):
 
 
 def test_cycle_is_named_and_undone_by_one_click(web):
-    example(web)
+    web.example()
     web.run("document.querySelector('.cw').workbench.canvas.connect('directed', 'Y', 'Z')")
     web.wait(".card.bad [data-key], .card.bad button")
     assert "cycle" in web.text(".card.bad")
@@ -273,7 +215,7 @@ def test_cycle_is_named_and_undone_by_one_click(web):
 
 
 def test_open_path_lights_up_and_a_repair_is_applied_and_undone(web):
-    example(web, "loan")
+    web.example("loan")
     web.wait(".headline.bad")
     web.click(".against button.path")
     assert web.doc("canvas.cy.edges('.lit').length") == 3
@@ -287,7 +229,7 @@ def test_open_path_lights_up_and_a_repair_is_applied_and_undone(web):
 
 
 def test_adjustment_set_is_used_and_given_back(web):
-    example(web)
+    web.example()
     web.click("[data-key='section|Adjustment sets']")
     web.click("[data-key='set|{ Z }']")
     web.until(lambda: web.doc("editor.doc.adjusted") == ["Z"])
@@ -305,11 +247,11 @@ def test_outline_edits_everything_with_ordinary_controls(web):
     web.click("[data-key='Protected|A']")
     web.click("[data-key='Outcome|Y']")
     web.click("#cw-panel-outline [data-key=connect]")
-    web.until(lambda: edges(web) == {("A", "Y")})
+    web.until(lambda: web.edges() == {("A", "Y")})
     web.click("[aria-label='Reverse A → Y']")
-    web.until(lambda: edges(web) == {("Y", "A")})
+    web.until(lambda: web.edges() == {("Y", "A")})
     web.click("[aria-label='Delete Y → A']")
-    web.until(lambda: edges(web) == set())
+    web.until(lambda: web.edges() == set())
     web.click("[aria-label='Delete A']")
     web.until(lambda: web.doc("editor.doc.nodes") == ["Y"])
     web.find("#cw-tab-outline")[0].send_keys("\ue012")
@@ -319,7 +261,7 @@ def test_outline_edits_everything_with_ordinary_controls(web):
 
 
 def test_zoom_layout_and_themes(web):
-    example(web)
+    web.example()
     before = web.doc("canvas.cy.zoom()")
     web.click("[data-tool=in]")
     assert web.doc("canvas.cy.zoom()") > before
@@ -335,100 +277,12 @@ def test_zoom_layout_and_themes(web):
     assert seen == ["auto", "light", "dark"]
 
 
-def opened_text(web, text):
-    web.click("[data-opens=paste]")
-    web.wait("dialog textarea")
-    web.run("document.querySelector('dialog textarea').value = arguments[0]", text)
-    web.click("dialog [data-do=read]")
-
-
-def exported(web, notation):
-    web.click("[data-opens=export]")
-    web.click(f"dialog [data-format={notation}]")
-    web.until(lambda: web.find(f"dialog [data-format={notation}][aria-pressed=true]"))
-    text = web.run("return document.querySelector('dialog textarea').value")
-    web.click("dialog [aria-label=Close]")
-    return text
-
-
-def test_twenty_graphs_go_through_the_page_without_loss(web):
-    for name, graph in twenty().items():
-        opened_text(web, graph.to_json())
-        web.until(lambda graph=graph: sorted(web.doc("editor.doc.nodes")) == sorted(graph.nodes), what=name)
-        back = CausalGraph.from_json(exported(web, "json"))
-        assert back == graph, name
-        for node, spot in graph.positions.items():
-            assert back.positions[node] == pytest.approx(spot), name
-
-
-@pytest.mark.parametrize("notation", ["dagitty", "dot", "gml", "edges"])
-def test_every_notation_goes_out_and_in(web, notation):
-    example(web, "mbias")
-    text = exported(web, notation)
-    opened_text(web, "S -> T")
-    web.until(lambda: web.doc("editor.doc.nodes") == ["S", "T"])
-    opened_text(web, text)
-    web.until(lambda: web.doc("editor.doc.nodes.length") == 5)
-    assert web.doc("editor.doc.directed.length") == 5
-
-
-def test_unreadable_text_is_answered_in_the_window(web):
-    opened_text(web, "dag { A -> ")
-    web.until(lambda: "line" in web.text("dialog .problem"))
-    web.keys("\ue00c")
-    web.until(lambda: not web.find("dialog[open]"))
-    assert web.doc("editor.doc.nodes") == [], "the drawing is as it was"
-
-
-def test_copy_download_and_share(web):
-    example(web)
-    web.click("[data-opens=export]")
-    web.until(lambda: "dag" in web.run("return document.querySelector('dialog textarea').value"))
-    web.click("dialog [data-do=copy]")
-    web.wait("dialog .said")
-    web.click("dialog [data-do=download]")
-    assert b"dag" in web.downloaded("graph.txt")
-    web.click("dialog [aria-label=Close]")
-    web.click("[data-opens=share]")
-    web.until(lambda: "#g=" in web.run("return document.querySelector('dialog textarea').value"))
-    shared = web.run("return document.querySelector('dialog textarea').value")
-    assert "token" not in shared
-    web.click("dialog [data-do=copy]")
-    web.click("dialog [aria-label=Close]")
-    opened_text(web, "S -> T")
-    web.until(lambda: web.doc("editor.doc.nodes") == ["S", "T"])
-    opened_text(web, shared)
-    web.until(lambda: web.doc("editor.doc.exposures") == ["A"])
-
-
-def test_address_holds_the_drawing(web, address, tmp_path):
-    web.until(lambda: "#g=" in web.driver.current_url)
-    before = web.driver.current_url
-    example(web)
-    web.until(lambda: web.driver.current_url != before)
-    fragment = web.driver.current_url.partition("#")[2]
-    with served(tmp_path) as (_, other), browsing(tmp_path / "other") as second:
-        second.open(f"{other}#{fragment}")
-        second.until(lambda: second.doc("editor.doc.exposures") == ["A"])
-        second.wait(".headline.good")
-
-
-def test_hostile_names_are_text_and_run_nothing(web):
-    for graph in (twenty()["hostile names"], twenty()["hostile roles"]):
-        opened_text(web, graph.to_json())
-        web.until(lambda graph=graph: web.doc("editor.doc.nodes.length") == len(graph.nodes))
-        for tab in ("outline", "data", "train", "verdict"):
-            web.click(f"#cw-tab-{tab}")
-    web.until(lambda: HOSTILE[0] in web.text("#cw-panel-verdict"))
-    assert web.run("return document.querySelectorAll('.cw script, .cw img').length") == 0
-
-
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 @pytest.mark.parametrize("dark", [False, True])
 def test_nothing_sticks_out_on_desk_and_phone_light_and_dark(web, width, height, dark):
     web.look(width, height, dark)
     try:
-        example(web, "loan")
+        web.example("loan")
         for tab in ("verdict", "outline", "data", "train", "whatif"):
             web.click(f"#cw-tab-{tab}")
             assert web.run("return document.documentElement.scrollWidth") <= width
