@@ -131,6 +131,7 @@ def test_options_in_the_files_of_the_page_are_those_of_the_commands(folder, caps
     assert "estimated" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_page_on_adult_goes_from_the_raw_file_to_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
