@@ -24,7 +24,8 @@ RELEASE = APP + "app.transport.ask = app.held"
 SLOW = APP + (
     "const ask = app.transport.ask; app.transport.ask = async (message) => {"
     "  if (message.do === 'save') await new Promise((done) => setTimeout(done, 900));"
-    "  return ask(message); }"
+    "  return ask(message); };"
+    "app.shown = []; app.notices.show = (name) => app.shown.push(name);"
 )
 
 
@@ -77,7 +78,7 @@ def test_changes_that_come_faster_than_they_are_saved_are_no_clash(tmp_path):
             web.run(NODE, name)
             time.sleep(0.4)  # longer than the page waits before it saves, shorter than a save takes
         web.until(lambda: web.text(".status") == "Saved")
-        assert not web.find("[data-key='Keep mine']")
+        assert web.doc("shown") == []
         web.open(address)
         web.until(lambda: web.doc("editor.doc.nodes") == ["A", "B", "C", "D"])
 

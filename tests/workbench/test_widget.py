@@ -127,5 +127,8 @@ def test_module_renders_in_a_cell_and_talks_through_the_model(sent, page, tmp_pa
             web.wait(".headline.good")
             web.run("document.querySelector('.cw').workbench.canvas.connect('bidirected', 'Z', 'Y')")
             web.until(lambda: w.graph.bidirected == (("Y", "Z"),))
+            for colour, theme in (("oklch(0.2 0 0)", "dark"), ("#fffef8", "light")):
+                web.run("document.body.style.background = arguments[0]", colour)
+                web.until(lambda theme=theme: web.run("return document.querySelector('.cw').dataset.theme") == theme)
             assert web.complaints() == []
         server.shutdown()
