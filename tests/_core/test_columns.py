@@ -44,7 +44,6 @@ COLUMNS = {
     "enum beside text": objects("red", Colour.RED, "Colour.RED"),
     "no instants": objects("a", pd.NaT, None, "a"),
     "tuples": objects((1, 2), (1, 2), (1.0, 2)),
-    "lists": objects([1], [1], "[1]"),
     "bool": pd.Series([True, False, True]),
     "nullable bool": pd.Series([True, None, False, True], dtype="boolean"),
     "int": pd.Series([3, 1, 3], index=[7, 7, 7]),

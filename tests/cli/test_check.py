@@ -141,7 +141,7 @@ def test_data_that_do_not_refute_the_graph_end_in_0_after_the_verdict(people, ca
 
 def test_a_table_without_a_node_is_a_mistake(people, capsys):
     assert _run(["check", "S -> B", "--data", people]) == 2
-    assert "no column for B" in capsys.readouterr().err
+    assert "has the node 'B', which is no column of the table" in capsys.readouterr().err
 
 
 def test_what_the_budget_leaves_out_is_said(people, capsys):

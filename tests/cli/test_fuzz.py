@@ -8,12 +8,13 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import _run, app
 from ciplearn.scm.scm_file import read_scm
 
 pytestmark = pytest.mark.slow
@@ -35,6 +36,33 @@ cells = st.one_of(
 texts = st.text(max_size=30)
 graphs = st.one_of(st.just("S -> {A Y}, A -> Y"), st.text(alphabet='SAYL->{}[];,\n <dag"latent', max_size=40))
 values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), texts, st.lists(texts, max_size=3))
+hostile = st.one_of(
+    st.sampled_from(
+        ["", "-1", "0", "1", "2.5", "nan", "inf", "1e400", "A", "Y", "S,A", "B", '"', "x" * 300, "\x1b[31m"]
+    ),
+    st.sampled_from(["t.csv", "m", "m/model.json", ".", "..", "/dev/null", "nothing/at/all", "known.json", "a:b", "*"]),
+    st.text(max_size=8),
+)
+ROLES = ["--graph=S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A"]
+TRAINING = ["--gamma=1", "--epochs=1", "--no-compare"]
+EFFORT = ["--preset=quick", "--points=4", "--interventions=2", "--draws=1", "--scm-rows=40"]
+
+# Calls that work, or would run for long and are refused for something else than what is tried.
+WORKING = {
+    "fit": ["fit", "t.csv", *ROLES, *TRAINING, "--out=n", "--overwrite"],
+    "predict": ["predict", "m", "t.csv", "--out=p.csv"],
+    "audit": ["audit", "m", "t.csv", *EFFORT, "--out=r.html"],
+    "imagine": ["imagine", "t.csv", *ROLES, *EFFORT, "--out=w.csv"],
+    "check": ["check", "S -> {A Y}, A -> Y", *ROLES[1:], "--data=t.csv", "--budget=0.1"],
+    "demo": ["demo", "--out=t.csv"],
+    "bench": ["bench", "--nothing"],
+    "reproduce": ["reproduce", "nothing"],
+    "workbench": ["workbench", "nothing.csv", "--no-browser"],
+}
+# Options that would start a cluster, train for long, or let a refused call through.
+UNTRIED = dict.fromkeys(WORKING, ("--engine", "--epochs", "--preset", "--help", "--doubt", "--hidden"))
+UNTRIED["demo"] = ("--out",)
+
 names = ["gamma", "epochs", "hidden", "outcome", "protected", "context", "skip", "na", "task", "measure", "penalty"]
 
 
@@ -73,9 +101,32 @@ def test_check(graph, outcome, protected):
 def test_tables(place, rows, only):
     pd.DataFrame(rows, columns=["S", "A", "Y"]).to_csv("fuzz.csv", index=False)
     more = ["--only-na"] if only else []
-    roles = ["--graph", "S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A", "--gamma=1", "--epochs=1", "--no-compare"]
-    ends_well(["fit", "fuzz.csv", *roles, *more, "--out=n", "--overwrite"])
+    ends_well(["fit", "fuzz.csv", *ROLES, *TRAINING, *more, "--out=n", "--overwrite"])
     ends_well(["predict", "m", "fuzz.csv", "--id=A", *more, "--out=p.csv"])
+    ends_well(["audit", "m", "fuzz.csv", *EFFORT, *more, "--out=r.html"])
+    ends_well(["imagine", "fuzz.csv", *ROLES, *EFFORT, *more, "--out=w.csv"])
+    ends_well(["check", *ROLES[1:], "--data=fuzz.csv", "--budget=0.1", *more])
+
+
+@MANY
+@given(st.sampled_from(sorted(WORKING)), st.data())
+def test_options(place, command, data):
+    """One or two options of a call that works are given something else."""
+    known = typer.main.get_command(app).commands[command].params
+    flags = [each.opts[0] for each in known if each.opts[0].startswith("--") and each.opts[0] not in UNTRIED[command]]
+    switches = {each.opts[0] for each in known if getattr(each, "is_flag", False)}
+    chosen = data.draw(st.lists(st.sampled_from(sorted(flags)), min_size=1, max_size=2, unique=True))
+    more = [flag if flag in switches else f"{flag}={data.draw(hostile)}" for flag in chosen]
+    ends_well([*WORKING[command], *more])
+
+
+@MANY
+@given(
+    st.lists(st.tuples(cells, cells), min_size=1, max_size=30), st.sampled_from(["prediction", "probability[x]", "a"])
+)
+def test_predictions_from_elsewhere(place, rows, name):
+    pd.DataFrame(rows, columns=["id", name]).to_csv("said.csv", index=False)
+    ends_well(["audit", "t.csv", *ROLES, *EFFORT, "--predictions=said.csv", "--out=r.html"])
 
 
 @MANY

@@ -3,38 +3,53 @@
 import hashlib
 import os
 import random
+import re
 import shutil
 import signal
 import sys
 import time
+from functools import partial
 
+import pandas as pd
 import pytest
 import torch
 
 from ciplearn.cli.app import _run
+from ciplearn.experiments import demo
+from ciplearn.experiments.reproduction import registry
 from tests.cli.people import GRAPH, people
+from tests.experiments.test_reproduction_studies import small
 
 pytestmark = pytest.mark.slow
 
-MOMENTS = 20
+MOMENTS = int(os.environ.get("CIPLEARN_KILLS", "20"))
 FIT = ["fit", "people.csv", "--graph", GRAPH, "--epochs=3", "--gamma=1", "--out=model", "--overwrite"]
+ROLES = ["--graph=graph.txt", "--outcome=income", "--protected=sex"]
+EFFORT = ["--points=40", "--interventions=10", "--draws=4", "--scm-rows=100"]
 COMMANDS = {
     "fit": FIT,
     "fit over a model": FIT,
+    "fit on many files": [FIT[0], "rows/*.csv", *FIT[2:], "--route=independence"],
     "predict": ["predict", "old", "people.csv", "--id=id", "--out=p.csv", "--chunk-rows=50"],
     "predict to parquet": ["predict", "old", "people.csv", "--out=p.parquet", "--chunk-rows=50"],
-    "audit": [
-        "audit",
-        "old",
-        "people.csv",
-        "--points=40",
-        "--interventions=10",
-        "--draws=4",
-        "--scm-rows=100",
-        "--doubt=0",
-    ],
+    "audit": ["audit", "old", "people.csv", *EFFORT, "--doubt=0"],
+    "audit with doubts": ["audit", "old", "people.csv", *EFFORT, "--doubt=0.001"],
+    "audit of a predictor": ["audit", "people.csv", *ROLES, "--predictor=office:model", *EFFORT, "--doubt=0"],
+    "audit of predictions": ["audit", "people.csv", *ROLES, "--predictions=said.csv", *EFFORT, "--doubt=0"],
+    "imagine": ["imagine", "people.csv", *ROLES, "--out=worlds.csv", *EFFORT],
     "check": ["check", "graph.txt", "--json"],
+    "check on a table": ["check", "graph.txt", "--data=people.csv", "--svg=graph.svg", "--json"],
+    "demo": ["demo", "--out=demo"],
+    "reproduce": ["reproduce", "fig2-left", "--preset=quick", "--out=results"],
 }
+
+
+def smaller():
+    """Let the demo and the studies, which take a minute and more, do with a few rows."""
+    study = small("fig2-left")
+    demo.GAMMAS, demo.SEEDS = (0.0, 1.0), (0,)
+    demo.run_demo = partial(demo.run_demo, rows=300, epochs=2)
+    registry.find = lambda name: [study]
 
 
 def started(arguments):
@@ -44,6 +59,9 @@ def started(arguments):
         return child
     try:
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        sys.path.insert(0, os.getcwd())
+        if arguments[0] in ("demo", "reproduce"):
+            smaller()
         os._exit(_run(arguments))
     finally:
         os._exit(99)
@@ -55,8 +73,17 @@ def finished(arguments):
 
 def contents(folder):
     """Every file below a folder, hidden ones too, by the checksum of its bytes."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path.relative_to(folder)): hashlib.sha256(content(path)).hexdigest() for path in found}
+
+
+def content(path):
+    """The bytes of a file, but for what a study says about how long it took and what an earlier run had kept."""
+    found = b"" if ".work" in path.parts else path.read_bytes()
+    if "results" not in path.parts or path.suffix not in (".json", ".md"):
+        return found
+    found = re.sub(rb'"seconds": [\d.]+|"reused": \[[^\]]*\]|, beside what an earlier run had kept', b"", found)
+    return re.sub(rb"\d+ s(, resumed)?", b"", found)
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +91,20 @@ def start(tmp_path_factory):
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("start")
     people(300).to_csv(folder / "people.csv", index=False)
+    (folder / "rows").mkdir()
+    for part in range(3):
+        people(300).iloc[part * 100 : part * 100 + 100].to_csv(folder / "rows" / f"{part}.csv", index=False)
+    (folder / "office.py").write_text('def model(rows):\n    return 1 / (1 + 2.0 ** (40 - rows["hours"]))\n')
     (folder / "graph.txt").write_text(GRAPH)
     here = os.getcwd()
     os.chdir(folder)
     assert _run([*FIT[:-2], "--out=old", "--seed=1"]) == 0
+    assert _run(COMMANDS["imagine"]) == 0
+    asked = pd.read_csv("worlds.csv", dtype={"id": str})
+    asked.assign(prediction=1 / (1 + 2.0 ** (40 - asked["hours"])))[["id", "prediction"]].to_csv(
+        "said.csv", index=False
+    )
+    os.unlink("worlds.csv")
     os.chdir(here)
     return folder
 

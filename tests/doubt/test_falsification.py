@@ -173,7 +173,7 @@ def test_every_permutation_of_a_graph_without_statements_fits():
     [
         (people().drop(columns=["A", "Z"]), "no column for A and Z"),
         (people(10), "at least 20 rows, got 10"),
-        (people().assign(S=1.0, A="u", L=1.0, Y=1.0, Z=1.0), "constant"),
+        (people().assign(S=1.0, A="u", L=1.0, Y=1.0, Z=1.0), "has the same value, or none, in all rows"),
         ([1, 2], "must be a pandas DataFrame, got list"),
     ],
 )

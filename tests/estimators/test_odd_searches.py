@@ -21,8 +21,8 @@ SEARCHES = {
     "share of all": (lambda X, y: GammaSearch(MODEL, validation_fraction=1).fit(X, y), "must be below 1"),
     "seed as text": (lambda X, y: GammaSearch(MODEL, random_state="a").fit(X, y), "random_state must be"),
     "frontier of nothing": (lambda X, y: frontier(None, X, y), "got NoneType"),
-    "one gamma": (lambda X, y: frontier(MODEL, X, y, gammas=5), "gammas must be several numbers"),
-    "one seed": (lambda X, y: frontier(MODEL, X, y, seeds=None), "seeds must be several numbers"),
+    "one gamma": (lambda X, y: frontier(MODEL, X, y, gammas=5), "gammas must be several values"),
+    "one seed": (lambda X, y: frontier(MODEL, X, y, seeds=None), "seeds must be several values"),
     "negative seed": (lambda X, y: frontier(MODEL, X, y, seeds=[-1]), "seed must be at least 0"),
     "broken seed": (lambda X, y: frontier(MODEL, X, y, seeds=[1.5]), "seed must be a whole number"),
     "no rows": (lambda X, y: frontier(MODEL, None, y), "cannot be split"),
@@ -30,11 +30,22 @@ SEARCHES = {
     "share as text": (lambda X, y: frontier(MODEL, X, y, test_fraction="a"), "must be a number"),
     "test without a target": (lambda X, y: frontier(MODEL, X, y, test=(X,)), "must be a pair"),
     "test as a table": (lambda X, y: frontier(MODEL, X, y, test=X), "must be a pair"),
-    "measures as a number": (lambda X, y: frontier(MODEL, X, y, measures=5), "functions of a fitted model"),
+    "measures as a number": (lambda X, y: frontier(MODEL, X, y, measures=5), "measures must map names"),
     "file in no folder": (lambda X, y: frontier(MODEL, X, y, file="no/where.csv"), "a folder that exists"),
     "file that is a folder": (lambda X, y: frontier(MODEL, X, y, file="."), "cannot be a file"),
     "file that is a number": (lambda X, y: frontier(MODEL, X, y, file=5), "must be a path"),
     "frontier from nothing": (lambda X, y: Frontier.from_csv("nothing.csv"), "holds no points"),
+    "no processes": (lambda X, y: frontier(MODEL, X, y, n_jobs=0), "n_jobs must be a whole number other than 0"),
+    "test of other rows": (lambda X, y: frontier(MODEL, X, y, test=(X, y[:5])), "X has 600 rows and y has 5"),
+    "measure named like a column": (
+        lambda X, y: frontier(MODEL, X, y, measures={"gamma": lambda model: 1.0}),
+        "measures names 'gamma', which is a column of every frontier",
+    ),
+    "measure named like what is always measured": (
+        lambda X, y: frontier(MODEL, X, y, measures={"loss": lambda model: 1.0}),
+        "measures names 'loss'",
+    ),
+    "measure by an array": (lambda X, y: GammaSearch(MODEL, measure=np.ones(3)).fit(X, y), "measure must be one of"),
     "measure that is none": (lambda X, y: frontier(MODEL, X, y, measures={"a": 5}), "functions of a fitted model"),
 }
 
@@ -45,6 +56,24 @@ def test_mistake_gets_one_clear_sentence(mistake, X, y):
     with pytest.raises(InputError, match=words) as refusal:
         call(X, y)
     assert "\n" not in str(refusal.value)
+
+
+def test_file_of_a_sweep_belongs_to_one_run_at_a_time(X, y, tmp_path):
+    file = tmp_path / "sweep.csv"
+    fitted = []
+
+    def again(model):
+        fitted.append(model)
+        with pytest.raises(InputError, match=r"sweep.csv is written by another run at the moment; wait for its end"):
+            frontier(MODEL, X, y, gammas=[0.0, 1.0], file=file)
+        return 1.0
+
+    frontier(MODEL, X, y, gammas=[0.0, 1.0], file=file, measures={"again": again}, n_jobs=1)
+    assert len(fitted) == 2
+    assert len(Frontier.from_csv(file).points) == 2
+    with pytest.raises(InputError, match="got NoneType"):
+        frontier(None, X, y, file=tmp_path / "never.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.csv"]
 
 
 def test_class_that_training_has_not_seen_has_no_probability(X):

@@ -76,6 +76,8 @@ def test_every_kind_of_time_is_refused(values, X, y):
         (lambda X: X.to_numpy()[:, 0], "X cannot be used: Expected 2D array"),
         (lambda X: X.to_numpy() + 1j, "X cannot be used: Complex data"),
         (lambda X: X.to_numpy().astype(str), "X cannot be used"),
+        (lambda X: X.assign(A=[[1, 2]] * N), "Column 'A' holds lists or the like"),
+        (lambda X: X.assign(S=[{"a": 1}] * N), "Column 'S' holds lists or the like"),
         (lambda X: None, "X cannot be used"),
         (lambda X: {"a": 1}, "X cannot be used"),
     ],
@@ -85,6 +87,16 @@ def test_table_that_cannot_be_read_is_one_sentence(change, words, X, y):
         answer(change(X), y)
     assert "\n" not in str(refusal.value)
     assert len(str(refusal.value)) < 400
+
+
+def test_columns_of_lists_that_are_not_used_do_no_harm(X, y):
+    assert np.isfinite(answer(X.assign(L=[[1, 2]] * N), y, inputs=["S", "A"])).all()
+
+
+@pytest.mark.parametrize("first", [2**53 + 1, 2**63, 10**30])
+def test_whole_numbers_beyond_double_precision_are_numbers(first, X, y):
+    far = X.assign(A=pd.Series([first + place for place in range(N)], dtype=object))
+    assert np.isfinite(answer(far, y)).all()
 
 
 def test_value_far_outside_the_training_rows_is_refused(X, y):
@@ -127,6 +139,7 @@ def test_number_that_is_a_name_and_a_position_is_refused(X, y):
         (lambda y: torch.tensor(y.to_numpy(), requires_grad=True), "The target cannot be used"),
         (lambda y: np.r_[1.7e308, -1.7e308, np.zeros(N - 2)], "too far for squared errors"),
         (lambda y: y * 1e200, "too far for squared errors"),
+        (lambda y: [10**400] * N, "The target cannot be used: int too large"),
     ],
 )
 def test_target_that_cannot_be_used_is_one_sentence(change, words, X, y):

@@ -161,7 +161,7 @@ def small(**columns):
         ("A -> Y", pd.concat([small(), small()], axis=1), None, "two columns named 'A'"),
         ("A -> Y", small(Y=np.nan), None, "'Y' holds NaN"),
         ("A -> Y", small().head(5), None, "table has 5 rows"),
-        ("A -> Y", small(Y="same"), None, "'Y' holds 1 distinct labels"),
+        ("A -> Y", small(Y="same"), None, "'Y' holds the one label 'same' in all"),
         ("A -> Y", small(), {"B": AdditiveNoise()}, "'B', which is not in the graph"),
         ("A -> Y", small(), {"Y": Multinomial()}, "Y holds numbers"),
         ("A -> Y", small(), {"Y": "linear"}, "mechanism of Y must be"),

@@ -43,6 +43,9 @@ _LARGEST = float(np.finfo(np.float32).max)
 # Of these, two values in an object column that are equal have the same label.
 _EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
 
+# What is no single value.
+_SEVERAL_VALUES = (list, set, dict, np.ndarray)
+
 # A name that no level can have.
 MISSING = "\0missing"
 
@@ -66,6 +69,8 @@ def holds_numbers(column: pd.Series) -> bool:
         )
     if held == "complex":
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
+    if held == "mixed" and any(isinstance(value, _SEVERAL_VALUES) for value in column):
+        raise InputError(f"Column {column.name!r} holds lists or the like; convert them to numbers or labels.")
     return held in _NUMBERS_AS_OBJECTS
 
 

@@ -6,8 +6,10 @@ builtin that people already catch, so ``except ValueError`` keeps working.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class CiplearnError(Exception):
@@ -23,6 +25,10 @@ class CiplearnError(Exception):
     ...     print(type(refused).__name__)
     GraphError
     """
+
+    def __init__(self, *said: Any) -> None:
+        # What was received may be an array that is shown in several lines.
+        super().__init__(*(re.sub(r"\s*\n\s*", " ", part) if isinstance(part, str) else part for part in said))
 
 
 class InputError(CiplearnError, ValueError):
@@ -143,7 +149,7 @@ def in_one_sentence(what: str, advice: str) -> Iterator[None]:
         yield
     except CiplearnError:
         raise
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
         kind = InputTypeError if isinstance(error, TypeError) else InputError
         # Some quote the array in lines of their own.
         lines = (line for line in str(error).splitlines() if not line.startswith(("array=", "[", " ")))

@@ -129,7 +129,8 @@ def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) ->
 def finish_folder(folder: Path) -> None:
     """Put files in place that a killed run has left waiting."""
     arriving = folder / _ARRIVING
-    if not arriving.is_dir():
+    # Unlike that of a Path, this one takes every name, also one that no folder can have.
+    if not os.path.isdir(arriving):
         return
     with _lock(folder, wait=True):
         if not (arriving / CHECKSUMS).exists():
@@ -211,6 +212,20 @@ def _write_checksums(folder: Path) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / CHECKSUMS)
     lines = [f"{checksum(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
+
+
+@contextmanager
+def held_alone(file: Path) -> Iterator[None]:
+    """Keep other runs from adding to a file meanwhile; refuse it where another run holds it."""
+    file.touch()
+    with _lock(file) as held:
+        if held is False:
+            raise InputError(f"{file} is written by another run at the moment; wait for its end, or name another file.")
+        try:
+            yield
+        finally:
+            if not file.stat().st_size:
+                file.unlink()
 
 
 @contextmanager

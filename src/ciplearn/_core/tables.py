@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.columns import as_numbers, holds_numbers
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
 
 
 def as_frame(X: Any) -> pd.DataFrame | None:
@@ -22,6 +22,16 @@ def as_frame(X: Any) -> pd.DataFrame | None:
     if repeated:
         raise InputError(f"X has several columns of the same name, got {repeated} more than once; rename them.")
     return frame.assign(**{name: _plain(column) for name, column in frame.items() if column.dtype == object})
+
+
+def checked_table(table: Any, name: str) -> pd.DataFrame:
+    """Return ``table`` if it is a pandas frame whose columns have names of their own."""
+    if not isinstance(table, pd.DataFrame):
+        raise InputTypeError(f"{name} must be a pandas DataFrame, got {type(table).__name__}; pass the table.")
+    repeated = table.columns[table.columns.duplicated()]
+    if len(repeated):
+        raise InputError(f"{name} has several columns named {repeated[0]!r}; rename all but one of them.")
+    return table
 
 
 def _plain(column: pd.Series) -> pd.Series:

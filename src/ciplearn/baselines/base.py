@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, task_of
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_seed
@@ -174,8 +175,7 @@ validation_fraction, patience, device, verbose, random_state
         yield table
 
     def _settled_task(self, y: Any) -> str:
-        if not isinstance(self.task, str) or self.task not in TASKS:
-            raise InputError(f"task must be one of {', '.join(TASKS)}, got {self.task!r}; pass one of these.")
+        one_of(self.task, "task", TASKS)
         if self.estimator is not None:
             if self.module is not None:
                 raise InputError("Pass either a module or an estimator, got both; the estimator stands in its place.")

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import torch
 
+from ciplearn._core.choices import one_of
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_set
@@ -57,10 +58,7 @@ class CF2(Baseline):
     regress_on: str = "parents"
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
-        if self.regress_on not in _REGRESSED_ON:
-            raise InputError(
-                f"regress_on must be 'parents' or 'protected', got {self.regress_on!r}; pass one of these."
-            )
+        one_of(self.regress_on, "regress_on", _REGRESSED_ON)
         unchanged, regressed = columns.unchanged(), self._regressed(columns)
         if not unchanged and not regressed:
             raise InputError(

@@ -46,6 +46,9 @@ _PRESETS = {
     "thorough": Effort(1000, 500, 100, 50_000, 600),
 }
 
+# Options and arguments that name files and folders.
+_FILES = ("model", "table", "scm", "config", "out", "onnx", "predictions")
+
 # Ways to name a model, and roles that a folder brings along.
 _MODELS = ("predictor", "onnx", "predictions")
 _ROLES = ("outcome", "protected", "context", "inputs", "adjustment", "task", "categories")
@@ -86,6 +89,9 @@ class AuditCall:
         """Read the options that ``audit`` and ``imagine`` share."""
         from ciplearn.cli.model_folder import ModelFolder
 
+        # Older typers leave the names of files in a context as text.
+        named_files = {name: Path(params[name]) for name in _FILES if params.get(name) is not None}
+        params = {**params, **named_files}
         options.choice("--preset", params["preset"], _PRESETS)
         places = [params[name] for name in ("model", "table") if params[name] is not None]
         named = [name for name in _MODELS if params.get(name) is not None]

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ciplearn._core.errors import InputError
 from ciplearn.cli import options
 from ciplearn.cli.output import is_terminal, say, say_headed, say_json
 
 if TYPE_CHECKING:
     from ciplearn.causal import CausalGraph, Verdict
     from ciplearn.doubt import Falsification
+    from ciplearn.sources import TableFiles
+    from ciplearn.sources.table_file import TableFile
 
 
 def check(
@@ -31,6 +34,12 @@ def check(
         typer.Option(help="Write a picture of the graph, with what the table contradicts in red.", metavar="FILE"),
     ] = None,
     seed: options.Seed = 0,
+    categories: options.Categories = None,
+    separator: options.Separator = None,
+    columns: options.ColumnNames = None,
+    skip: options.Skip = 0,
+    na: options.MissingCells = None,
+    only_na: options.OnlyMissingCells = False,
     as_json: options.Json = False,
 ) -> int:
     """Say which independence makes a predictor counterfactually invariant, or why none is certified.
@@ -57,7 +66,10 @@ def check(
         )
     if svg is not None:
         options.keep_inputs(svg, options.graph_file(graph), data)
-    found = None if data is None else _tested(drawn, data, budget, seed)
+    found = None
+    if data is not None:
+        source = options.table_files(data, separator, columns, skip, na, only_na)
+        found = _tested(drawn, source, options.split_names(categories) or (), budget, seed)
     if svg is not None:
         _draw(drawn, verdict, found, svg)
     if as_json:
@@ -79,17 +91,20 @@ def _show(verdict: Verdict) -> None:
     say_headed(verdict.headline(), "green" if verdict.holds else "red", verdict.sections())
 
 
-def _tested(graph: CausalGraph, data: Path, budget: float, seed: int) -> Falsification:
-    from ciplearn._core.columns import holds_numbers, text_as_numbers
+def _tested(
+    graph: CausalGraph, source: TableFile | TableFiles, categories: tuple[str, ...], budget: float, seed: int
+) -> Falsification:
     from ciplearn.causal.vector_columns import node_of
-    from ciplearn.sources.table_file import TableFile
+    from ciplearn.cli.training_table import in_their_kinds, require_nodes
+    from ciplearn.sources import TableFiles
 
-    with TableFile(data).opened() as opened:
-        table = opened.read([name for name in opened.names if node_of(name, graph.nodes) in graph.observed])
-    for name in table.columns:
-        if not holds_numbers(table[name]) and (numbers := text_as_numbers(table[name])) is not None:
-            table[name] = numbers
-    return graph.falsify(table, budget=budget, random_state=seed)
+    if isinstance(source, TableFiles):
+        raise InputError(f"{source.path} are several files, got for --data; pass one CSV, TSV or Parquet file.")
+    with source.opened(labels=categories) as opened:
+        holding = {name: node_of(name, graph.nodes) for name in opened.names}
+        require_nodes(graph.observed, set(holding.values()) - {None}, opened.names)
+        table = opened.read([name for name, node in holding.items() if node in graph.observed])
+    return graph.falsify(in_their_kinds(table, categories), budget=budget, random_state=seed)
 
 
 def _draw(graph: CausalGraph, verdict: Verdict | None, found: Falsification | None, out: Path) -> None:

@@ -81,7 +81,7 @@ def imagine(
     options.keep_inputs(out, *asked.files)
     noted = _Noted()
     with asked.opened() as source, whole_file(out) as stream:
-        subject = asked.subject(source, Foreign("the stand-in", noted, inputs=asked.inputs))
+        subject = asked.subject(source, Foreign("The model", noted, inputs=asked.inputs))
         found = subject.report(asked.effort, seed, scm, run_code=run_code, compare=False)
         # Whatever the report asks about, so that nothing is missing when it is written.
         replace(found, individuals=asked.fixed_individuals(subject)).to_dict()

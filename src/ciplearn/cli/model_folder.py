@@ -191,7 +191,9 @@ class ModelFolder:
                 judge.update(held.dropna())
                 gaps_to_judge.update(_missing(held))
         if every.n < LEAST_ROWS:
-            raise InputError(f"{where} has {every.n} rows without a missing value; an audit needs {LEAST_ROWS}.")
+            raise InputError(
+                f"{where} has {every.n} rows without a missing value, and an audit needs {LEAST_ROWS}; pass more rows."
+            )
         drawn = self._as_targets(every.finalise(), more)
         if not seen_in_training:
             some = f"All {every.n}" if len(drawn) == every.n else f"{len(drawn)} of {every.n}, drawn at random,"

@@ -196,6 +196,9 @@ Positive = Annotated[
     _any_model(help="Which of two labels is the positive decision. Default: the second in order.", metavar="LABEL"),
 ]
 
+# How the names of tables end: no graph file is called so.
+_TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")
+
 # What graph text holds and the name of a graph file does not.
 _SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "\n")
 
@@ -205,6 +208,8 @@ def read_graph(graph: str) -> CausalGraph:
     from ciplearn.causal import CausalGraph
 
     if _is_file(graph):
+        if graph.lower().endswith(_TABLES):
+            raise GraphError(f"{graph} is a table, not a graph; pass a graph file, or edges such as 'A -> B'.")
         return CausalGraph.from_file(graph)
     if any(sign in graph for sign in _SIGNS_OF_TEXT):
         return CausalGraph.from_text(graph)
@@ -297,7 +302,7 @@ def graph_file(graph: str) -> Path | None:
 
 def _is_file(graph: str) -> bool:
     try:
-        return Path(graph).exists()
+        return bool(graph) and Path(graph).exists()
     except OSError:
         # Text longer than a path may be.
         return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +32,12 @@ _FEW_CODES = 10
 
 # Thousands, units and blanks, as people and spreadsheets write them.
 _SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
+
+# A day, alone or with a time of day.
+_DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2}))(?:[ T].*)?"
+
+# So many different texts, of which most stand in one row only, are names or free text.
+_FEW_TEXTS = 20
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,8 @@ class TrainingTable:
             Rows of the file, where the cells are some of them only.
         """
         outcome = _outcome(request)
-        table = _in_kinds(cells, outcome, request)
+        confirmed = {outcome} if request.task is not None else set()
+        table = in_their_kinds(cells, request.categories, confirmed, outcome)
         roles = settle_roles(
             table.drop(columns=outcome),
             graph=request.graph,
@@ -243,18 +252,7 @@ def _outcome(request: FitRequest) -> str:
 def nodes_in(request: FitRequest, names: Sequence[str]) -> list[str]:
     """Return the columns of a table that are nodes of the graph; the others do not matter."""
     present = set(names)
-    if present.isdisjoint(request.graph.observed):
-        raise InputError(
-            f"No node of the graph is a column of the table, whose first line reads {shortened(list(names))}; where "
-            "that line holds no names, give them with --columns NAME,NAME,..."
-        )
-    for node in request.graph.observed:
-        if node not in present:
-            hint = nearest(node, tuple(present), "columns").rstrip("?.")
-            raise InputError(
-                f"The graph has the node {node!r}, which is no column of the table ({hint}); rename one of them, or "
-                "mark the node latent."
-            )
+    require_nodes(request.graph.observed, present, names)
     for name in request.categories:
         if name not in present:
             raise InputError(
@@ -264,28 +262,67 @@ def nodes_in(request: FitRequest, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name in observed))
 
 
-def _in_kinds(cells: pd.DataFrame, outcome: str, request: FitRequest) -> pd.DataFrame:
-    """Return columns as numbers where every value reads as one and nobody has called them categories."""
+def require_nodes(nodes: Sequence[str], held: Collection[str], names: Sequence[str]) -> None:
+    """Refuse a table that holds not every node of a graph, and say which column may have been meant."""
+    if not set(nodes) & set(held):
+        raise InputError(
+            f"No node of the graph is a column of the table, whose first line reads {shortened(list(names))}; where "
+            "that line holds no names, give them with --columns NAME,NAME,..."
+        )
+    for node in nodes:
+        if node not in held:
+            hint = nearest(node, names, "columns").rstrip("?.")
+            raise InputError(
+                f"The graph has the node {node!r}, which is no column of the table ({hint}); rename one of them, or "
+                "mark the node latent."
+            )
+
+
+def in_their_kinds(
+    cells: pd.DataFrame, categories: Collection[str], confirmed: Collection[str] = (), outcome: str | None = None
+) -> pd.DataFrame:
+    """Return columns as numbers where every value reads as one and nobody has called them categories.
+
+    Text that was hardly meant as categories is refused, unless the column is confirmed.
+    """
     columns = {}
     for name in cells.columns:
-        numbers = None if name in request.categories else text_as_numbers(cells[name])
+        numbers = None if name in categories else text_as_numbers(cells[name])
         if numbers is not None and np.isinf(numbers).any():
             place = int(np.isinf(numbers).to_numpy().argmax())
             raise InputError(
                 f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; correct it, or name "
                 "it with --na."
             )
-        confirmed = name in request.categories or (name == outcome and request.task is not None)
-        stray = stray_text(cells[name]) if numbers is None and not confirmed else None
-        if stray is not None:
-            # It would make a category of each number in its column, and of a regression a classification.
+        if numbers is None and name not in categories and name not in confirmed:
             confirm = "--task classification" if name == outcome else f"--categories {name}"
-            raise InputError(
-                f"Column {name!r} holds mostly numbers, but also cells like {stray!r}; correct these, name them with "
-                f"--na, or pass {confirm}."
-            )
+            _refuse_what_is_no_category(cells[name], confirm)
         columns[name] = cells[name] if numbers is None else numbers
     return pd.DataFrame(columns)
+
+
+def _refuse_what_is_no_category(column: pd.Series, confirm: str) -> None:
+    """Refuse numbers with text among them, dates and names: each would become a category of its own."""
+    stray = stray_text(column)
+    if stray is not None:
+        number = pd.to_numeric(re.sub(_SIGNS_IN_NUMBERS, "", stray), errors="coerce") if stray else math.nan
+        how = " (a number has a decimal point and no other sign)" if not math.isnan(number) else ""
+        raise InputError(
+            f"Column {column.name!r} holds mostly numbers, but also cells like {stray!r}; correct these{how}, name "
+            f"them with --na, or pass {confirm}."
+        )
+    values = pd.Series(column.dropna().unique()).astype(str)
+    dates = values[values.str.fullmatch(_DATE)]
+    if len(dates) > len(values) / 2:
+        raise InputError(
+            f"Column {column.name!r} holds dates such as {dates.iloc[0]!r}; put numbers in their place, such as days "
+            f"since the first, leave it out of the graph, or pass {confirm}."
+        )
+    if len(values) > max(_FEW_TEXTS, column.notna().sum() / 2):
+        raise InputError(
+            f"Column {column.name!r} has {len(values)} different values in {column.notna().sum()} rows: it looks like "
+            f"free text or an identifier; leave it out of the graph, group its values, or pass {confirm}."
+        )
 
 
 def _complete(table: pd.DataFrame, needed: list[str]) -> pd.DataFrame:
@@ -304,7 +341,10 @@ def _task(outcome: pd.Series, asked: str | None) -> str:
     if asked is not None and asked not in TASKS:
         raise InputError(f"--task must be one of {', '.join(TASKS)}, got {asked!r}; name one of these.")
     if outcome.nunique() < 2:
-        raise InputError(f"The outcome {outcome.name!r} has the same value in all rows; there is nothing to learn.")
+        raise InputError(
+            f"The outcome {outcome.name!r} has the same value in all rows, so there is nothing to learn; pass rows "
+            "that differ in it, or name another."
+        )
     if asked == REGRESSION and not holds_numbers(outcome):
         raise InputError(f"--task regression needs numbers, but {outcome.name!r} holds text; use classification.")
     return asked or task_of(outcome)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from ciplearn._core.errors import InputError, MissingDataError
+from ciplearn._core.choices import one_of
+from ciplearn._core.errors import InputError, InputTypeError, MissingDataError
 from ciplearn.datasets.adult_download import CHECKSUMS, SOURCES, download, from_zip
 from ciplearn.datasets.adult_raw import COLUMNS, NUMBERS, read_raw
 
@@ -92,8 +93,9 @@ def load_adult(
     >>> adult.train.shape, adult.test.shape  # doctest: +SKIP
     ((30162, 10), (15060, 10))
     """
-    if missing not in _MISSING:
-        raise InputError(f"missing must be 'drop' or 'keep', got {missing!r}; pass one of these.")
+    one_of(missing, "missing", _MISSING)
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise InputTypeError(f"path must be a file or folder, got {path!r}; pass its name.")
     texts, source = _texts(path, allow_download)
     tables = {name: read_raw(text, name) for name, text in texts.items()}
     both = pd.concat(tables, names=["file", "row"])

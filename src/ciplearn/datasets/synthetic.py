@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import norm
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.choices import one_of
 from ciplearn.causal import CausalGraph
 from ciplearn.scm import Additive, StructuralCausalModel
 from ciplearn.scm.kinds import Array
@@ -184,7 +184,7 @@ def veitch_anticausal() -> StructuralCausalModel:
 
 
 def _bump(sign: str) -> Callable[[Parents], Array]:
-    if sign not in ("-", "+"):
-        raise InputError(f"sign must be '-' or '+', got {sign!r}; '-' is what the paper's results come from.")
+    # '-' is what the paper's results come from.
+    one_of(sign, "sign", ("-", "+"))
     factor = -0.5 if sign == "-" else 0.5
     return lambda p: np.exp(factor * p["Z"] ** 2) * np.sin(2 * p["Z"])

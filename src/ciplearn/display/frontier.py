@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ciplearn._core.choices import mapping_of, of_kind
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import finite
 from ciplearn.display.marks import bare, baseline_points, error_curve, label_gammas
 from ciplearn.learning import Frontier
 
@@ -93,10 +95,12 @@ class FrontierDisplay:
             )
         if violation is None:
             violation = "vcf" if "vcf" in frontier.measures else "penalty"
-        for one in (frontier, *(beside or {}).values()):
+        for one in (frontier, *mapping_of(beside, "beside").values()):
+            of_kind(one, Frontier, "What is drawn beside", "pass what frontier(...) returns")
             for name in (cost, violation):
-                if name not in one.measures:
+                if not isinstance(name, str) or name not in one.measures:
                     raise InputError(f"{name!r} was not measured, there are {list(one.measures)}; name one of these.")
+        mapping_of(baselines, "baselines")
         return cls(frontier, cost=cost, violation=violation, baselines=baselines, chosen=chosen, beside=beside)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -164,6 +168,7 @@ class FrontierDisplay:
 
 def _tried(frontier: Frontier, gamma: float) -> float:
     """Return the gamma of the frontier that this one is, up to rounding."""
+    gamma = finite(gamma, "chosen")
     gammas = sorted({point.gamma for point in frontier.points})
     for tried in gammas:
         if math.isclose(tried, gamma, rel_tol=1e-6):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.choices import of_kind
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal import CausalGraph
@@ -112,6 +113,7 @@ def counterfactual_bounds(
     >>> print(counterfactual_bounds(CausalGraph.from_edges("X -> Y"), law, {"Y": 0}, {"X": 0}, {"X": 1, "Y": 1}))
     P(Y = 0 had X been 0 | X = 1, Y = 1) lies in [0.5, 0.75]. Sharp, by a linear program of 4 variables for {Y}.
     """
+    of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     observed = ObservedGraph.of(graph)
     law = DiscreteLaw.read(probabilities, tuple(observed.parents))
     wanted, done, evidence = (

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from ciplearn._core.choices import of_kind
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.plain_data import fields_as_data
@@ -170,6 +171,7 @@ def falsify(
     >>> falsify(CausalGraph.from_edges("sex -> training, training -> hours"), people, random_state=0).refuted
     True
     """
+    of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     level = positive(level, "level")
     if level >= 1:
         raise InputError(f"level must be below one, got {level!r}; pass for example level=0.05.")
@@ -208,7 +210,10 @@ def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
     if len(table) < MIN_ROWS:
         raise InputError(f"A test needs at least {MIN_ROWS} rows, got {len(table)}; pass more rows.")
     if all(table[column].nunique() <= 1 for found in held.values() for column in found):
-        raise InputError("Every column of the graph is constant in the table, so that nothing can be tested.")
+        raise InputError(
+            "Every column of the graph has the same value, or none, in all rows, so that nothing can be tested; pass "
+            "rows that differ."
+        )
     return held
 
 

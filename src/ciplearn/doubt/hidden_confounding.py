@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.choices import of_kind, one_of, several
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.numbers import non_negative, positive
+from ciplearn._core.numbers import finite, non_negative, positive
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator, as_seed
 from ciplearn._core.wording import as_list
@@ -90,8 +91,7 @@ class HiddenConfounding:
         Between the values of ρ that were tried the root of the measure is taken as straight: ρ moves effects, and VCF
         is a mean of their squares.
         """
-        if measure not in ("vcf", "relative"):
-            raise InputError(f"measure must be 'vcf' or 'relative', got {measure!r}.")
+        one_of(measure, "measure", ("vcf", "relative"))
         threshold = non_negative(threshold, "threshold")
         return {
             str(node): _crossing(
@@ -193,11 +193,13 @@ def hidden_confounding(
     [0.0, 0.2]
     """
     deadline = math.inf if budget is None else time.monotonic() + positive(budget, "budget")
+    of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     graph.known_observed((protected,), "protected")
     if graph.latent or graph.bidirected:
         raise GraphError(
             "The graph has hidden causes already; draw it without latent nodes and bidirected edges, and vary rho."
         )
+    rho = [finite(value, "A correlation") for value in several(rho, "rho")]
     for value in rho:
         if not -1 < value < 1:
             raise InputError(

@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing as take
 
+from ciplearn._core.choices import one_of
 from ciplearn._core.errors import InputError
 
 # One-sided: nine tables in ten keep to the tolerance on fresh rows.
@@ -130,12 +131,10 @@ def checked_criterion(name: Any, *, classifier: bool, further: tuple[str, ...] =
     """Return the name of a criterion; the loss where none was named."""
     if name is None:
         return "loss"
-    allowed = (*CRITERIA, *further)
-    if name not in allowed:
-        raise InputError(f"measure must be one of {', '.join(allowed)}, got {name!r}; pass one of these.")
+    name = one_of(name, "measure", (*CRITERIA, *further))
     if name in _FOR_CLASSES and not classifier:
         raise InputError(f"{name} is for classes, but the outcome is a number; use measure='loss' or 'score'.")
-    return str(name)
+    return name
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -11,21 +12,23 @@ import torch
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from ciplearn._core.choices import mapping_of, several
 from ciplearn._core.digest import digest_of
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import non_negative, whole
+from ciplearn._core.numbers import non_negative, processes, whole
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import Judged, loss, rows_of, score
 from ciplearn.estimators.preparation import Prepared
-from ciplearn.estimators.tables import split_rows
-from ciplearn.learning.frontier import Frontier, Point, append_points, read_sweep
+from ciplearn.estimators.tables import refuse_other_rows, split_rows
+from ciplearn.learning.frontier import Frontier, Point, append_points, held_sweep, read_sweep
 from ciplearn.learning.invariance import Invariance
 
 # Parameters by which the trainings of one sweep may differ.
 _NO_MATTER = ("gamma", "random_state", "checkpoint", "device", "verbose")
 
 _ALWAYS_MEASURED = ("loss", "score", "penalty")
+_OWN_COLUMNS = ("gamma", "seed", "digest", *_ALWAYS_MEASURED)
 
 DEFAULT_GAMMAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -83,13 +86,11 @@ def frontier(
     >>> curve.table["gamma"].tolist()
     [0.0, 1.0]
     """
-    for name, several in (("gammas", gammas), ("seeds", seeds)):
-        if isinstance(several, str) or not isinstance(several, Iterable):
-            raise InputTypeError(f"{name} must be several numbers, got {several!r}; pass a list.")
     if not isinstance(model, CIPEstimator):
         raise InputTypeError(f"A frontier is of a CIPRegressor or CIPClassifier, got {type(model).__name__}; pass one.")
-    gamma_list = [non_negative(gamma, "gamma") for gamma in gammas]
-    seed_list = [whole(seed, "Each seed", minimum=0) for seed in seeds]
+    n_jobs = processes(n_jobs)
+    gamma_list = [non_negative(gamma, "gamma") for gamma in several(gammas, "gammas")]
+    seed_list = [whole(seed, "Each seed", minimum=0) for seed in several(seeds, "seeds")]
     if not gamma_list or not seed_list:
         raise InputError(f"A frontier needs gammas and seeds, got {len(gamma_list)} and {len(seed_list)}; name some.")
     if test is None:
@@ -98,15 +99,39 @@ def frontier(
         X, y = rows_of(X, y, fit_rows)
     elif not isinstance(test, tuple | list) or len(test) != 2:
         raise InputTypeError(f"test must be a pair (X, y), got {type(test).__name__}; pass both.")
-    if not isinstance(measures or {}, Mapping) or not all(map(callable, (measures or {}).values())):
+    else:
+        refuse_other_rows(*test)
+    asked = mapping_of(measures, "measures")
+    if not all(isinstance(name, str) and callable(measure) for name, measure in asked.items()):
         raise InputTypeError("measures must map names to functions of a fitted model; pass for example {'vcf': ...}.")
-    digest, kept = (None, []) if file is None else _kept(file, model, (X, y, *test), list(measures or {}))
+    for name in asked:
+        if name in _OWN_COLUMNS or name.endswith("_error"):
+            raise InputError(f"measures names {name!r}, which is a column of every frontier; give it another name.")
+    with contextlib.nullcontext() if file is None else held_sweep(file):
+        return _swept(model, X, y, gamma_list, seed_list, test, asked, file, n_jobs, engine, verbose)
+
+
+def _swept(
+    model: CIPEstimator,
+    X: Any,
+    y: Any,
+    gammas: list[float],
+    seeds: list[int],
+    test: tuple[Any, Any],
+    measures: dict[str, Any],
+    file: str | os.PathLike[str] | None,
+    n_jobs: int | None,
+    engine: Engine | None,
+    verbose: bool,
+) -> Frontier:
+    """Train what the file does not hold yet, and return all."""
+    digest, kept = (None, []) if file is None else _kept(file, model, (X, y, *test), list(measures))
     done = {(point.gamma, point.seed): point for point in kept}
-    wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
+    wanted = [(gamma, seed) for seed in seeds for gamma in gammas]
     missing = [pair for pair in wanted if pair not in done]
     jobs: Iterable[Point] = ()
     if missing:
-        jobs = _points(Prepared.of(model, X, y), missing, test, dict(measures or {}), n_jobs, engine, verbose)
+        jobs = _points(Prepared.of(model, X, y), missing, test, measures, n_jobs, engine, verbose)
     for point in tqdm(jobs, total=len(missing), disable=not verbose, unit="fit"):
         done[point.gamma, point.seed] = point
         if file is not None:

@@ -19,6 +19,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor, nn
 
+from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import GraphError, InputError, NumericalError
@@ -273,8 +274,7 @@ def prepare(
 def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:
     """The roles of the arguments; where dependence in the data is penalised, the graph must certify the statement."""
     roles = estimator._roles_of(table)
-    if estimator.on_violation not in ("raise", "warn"):
-        raise InputError(f"on_violation must be 'raise' or 'warn', got {estimator.on_violation!r}; pass one of these.")
+    one_of(estimator.on_violation, "on_violation", ("raise", "warn"))
     if estimator.counterfactuals is not None or imagined is not None:
         if estimator.counterfactuals is not None and not roles.protected:
             raise InputError("counterfactuals were passed, but no protected column was named; pass protected=[...].")

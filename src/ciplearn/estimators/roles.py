@@ -10,11 +10,18 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.vector_columns import columns_of, node_of, nodes_of
 
 Columns = Sequence[str | int] | str | int | None
+
+
+def _never_varies(column: pd.Series) -> bool:
+    # Lists have no order and no equality of their own: they are refused here.
+    holds_numbers(column)
+    return bool((column == column.iloc[0]).all())
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class Roles:
 
     def protects_nothing(self, table: pd.DataFrame) -> bool:
         """Whether no protected column varies in these rows."""
-        return bool(self.protected) and all((table[name] == table[name].iloc[0]).all() for name in self.protected)
+        return bool(self.protected) and all(map(_never_varies, (table[name] for name in self.protected)))
 
     def nothing_protected(self, table: pd.DataFrame) -> str:
         """The sentence about that, without its end."""

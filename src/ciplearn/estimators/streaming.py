@@ -18,6 +18,7 @@ import pandas as pd
 from torch import Tensor
 from tqdm import tqdm
 
+from ciplearn._core.choices import one_of
 from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.engine import Engine
@@ -124,10 +125,7 @@ def prepare_stream(
     names = source.names
     outcome = _outcome_name(estimator, y, names)
     others = [name for name in names if name != outcome]
-    if estimator.missing not in MISSING_POLICIES:
-        raise InputError(
-            f"missing must be one of {', '.join(MISSING_POLICIES)}, got {estimator.missing!r}; pass one of these."
-        )
+    one_of(estimator.missing, "missing", MISSING_POLICIES)
     if hasattr(estimator, "array_names_"):
         del estimator.array_names_
     estimator.n_features_in_, estimator.feature_names_in_ = len(others), np.asarray(others, dtype=object)

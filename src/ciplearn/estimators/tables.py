@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, _num_sample
 from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
+from ciplearn._core.choices import one_of
 from ciplearn._core.columns import TableEncoding, mixes_kinds
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
 from ciplearn._core.numbers import positive, whole
@@ -161,8 +162,7 @@ def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> 
         ``"error"`` refuses missing values; ``"drop"`` leaves out rows that have any; ``"impute"`` puts the training
         rows' median in place of a missing number and makes "missing" a category of its own.
     """
-    if policy not in MISSING_POLICIES:
-        raise InputError(f"missing must be one of {', '.join(MISSING_POLICIES)}, got {policy!r}; pass one of these.")
+    one_of(policy, "missing", MISSING_POLICIES)
     if policy == "error":
         _refuse_missing(table, used, 'pass missing="impute", or missing="drop" to leave out such rows in training')
     kept = np.ones(len(table), dtype=bool)
@@ -212,15 +212,21 @@ def split_rows(
     """Return the rows to train on and a share of the rows to judge on, in equal parts of each label."""
     from sklearn.model_selection import train_test_split
 
-    with in_one_sentence("X and y cannot be split", "pass tables or arrays with rows"):
-        n, n_targets = _num_samples(X), _num_samples(y)
-    if n != n_targets:
-        raise InputError(f"X has {n} rows and y has {n_targets}; pass the same rows to both.")
+    n = refuse_other_rows(X, y)
     if positive(share, "The share of rows that judge") >= 1:
         raise InputError(f"The share of rows that judge must be below 1, got {share!r}; pass for example 0.2.")
     with in_one_sentence(f"{n} training rows cannot be split", "pass more rows"):
         train, judge = train_test_split(np.arange(n), test_size=share, random_state=random_state, stratify=labels)
     return train, judge
+
+
+def refuse_other_rows(X: Any, y: Any) -> int:
+    """Return how many rows two tables have, or refuse them where one has more."""
+    with in_one_sentence("X and y cannot be split", "pass tables or arrays with rows"):
+        n, n_targets = _num_samples(X), _num_samples(y)
+    if n != n_targets:
+        raise InputError(f"X has {n} rows and y has {n_targets}; pass the same rows to both.")
+    return int(n)
 
 
 def judging_splits(

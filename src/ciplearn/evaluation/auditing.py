@@ -12,8 +12,10 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names
@@ -185,8 +187,9 @@ def audit(
     (True, True)
     """
     generator = as_generator(random_state)
-    if not isinstance(table, pd.DataFrame):
-        raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the table.")
+    checked_table(table, "table")
+    if threshold is not None:
+        threshold = finite(threshold, "threshold")
     if not isinstance(scm, StructuralCausalModel | CausalGraph):
         raise InputTypeError(
             f"scm must be a StructuralCausalModel or a CausalGraph, got {type(scm).__name__}; pass one of them."

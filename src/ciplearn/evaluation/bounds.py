@@ -32,10 +32,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ciplearn._core.columns import TableEncoding
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.tables import checked_table
 from ciplearn.causal.names import Names, as_names
 from ciplearn.evaluation.intervals import bootstrap_interval
 from ciplearn.evaluation.interventions import Interventions, SeenLaw
@@ -192,8 +193,7 @@ def vcf_bounds(
     >>> bounds.lower < bounds.upper
     True
     """
-    if not isinstance(table, pd.DataFrame):
-        raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the table.")
+    checked_table(table, "table")
     right, s = as_names(protected, "protected"), as_names(given, "given")
     for role, names in (("protected", right), ("given", s)):
         missing = [name for name in names if name not in table.columns]

@@ -12,10 +12,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from ciplearn._core.choices import names_of
 from ciplearn._core.columns import holds_numbers, takes_few_values
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.tables import checked_table
 from ciplearn.evaluation.decisions import PROBABILITY_THRESHOLD
 from ciplearn.evaluation.intervals import NORMAL_ERRORS, bootstrap_interval, share_interval
 from ciplearn.evaluation.predictors import Predictor
@@ -108,8 +111,10 @@ def group_scores(
     >>> sorted(scores.table["group"])
     ['f', 'm']
     """
-    names = [groups] if isinstance(groups, str) else list(groups)
+    names = names_of(groups, "groups")
     _check(rows, outcome, names)
+    if threshold is not None:
+        threshold = finite(threshold, "threshold")
     columns = [column for column in rows.columns if column != outcome]
     predictors = Predictor.several(model, columns, inputs, method)
     generator = as_generator(random_state)
@@ -276,10 +281,9 @@ def _auc(scores: Array, positive: Array) -> Interval:
 
 
 def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
-    if not isinstance(rows, pd.DataFrame):
-        raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
+    checked_table(rows, "rows")
     for role, name in [("outcome", outcome), *(("groups", name) for name in groups)]:
-        if name not in rows.columns:
+        if not isinstance(name, str) or name not in rows.columns:
             known = ", ".join(map(str, rows.columns))
             raise InputError(f"{role} names {name!r}, which is no column of the rows; name one of {known}.")
     if not groups:

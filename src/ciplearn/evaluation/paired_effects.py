@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.choices import mapping_of, several
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
@@ -153,7 +154,8 @@ def paired_effects(
     n_points = whole(n_points, "n_points", minimum=2)
     table, ignored = table_of(scm, rows)
     predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
-    levels = {name: compared_values(table, scm, name, values or {}) for name in names}
+    asked = mapping_of(values, "values")
+    levels = {name: compared_values(table, scm, name, asked) for name in names}
     families: list[tuple[str, ...]] = [(name,) for name in names]
     families += list(combinations(names, 2)) if crossings else []
     read = {column for predictor in predictors.values() for column in predictor.inputs}
@@ -249,7 +251,7 @@ def compared_values(
     if missing:
         raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
     if name in values:
-        listed = list(values[name])
+        listed = several(values[name], f"values of {name}")
         if len(listed) < 2:
             raise InputError(f"values names {len(listed)} value of {name}, and a pair needs two; name at least two.")
         return listed

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.choices import one_of, several
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.scm.kinds import Array
@@ -49,13 +50,13 @@ class Predictor:
         Without ``inputs`` the model sees the columns it remembers from its fit, or else all. Columns of the table in
         ``ignored`` have no counterfactual values, so no model may read them.
         """
-        if method is not None and method not in METHODS:
-            raise InputError(f"method must be 'predict' or 'predict_proba', got {method!r}; pass one of these or None.")
+        if method is not None:
+            one_of(method, "method", METHODS)
         names = inputs if inputs is not None else _remembered(model, columns, ignored)
         if names is None:
             names = list(columns)
         else:
-            names = [names] if isinstance(names, str) else list(names)
+            names = [names] if isinstance(names, str) else several(names, "inputs")
             missing = [name for name in names if name not in columns]
             if missing:
                 raise InputError(

@@ -246,7 +246,7 @@ class _Answer:
         return pd.DataFrame(columns, index=index)
 
 
-def _asked(question: _Question, points: Points, generator: Generator, n_jobs: int) -> dict[str, _Answer]:
+def _asked(question: _Question, points: Points, generator: Generator, n_jobs: int | None) -> dict[str, _Answer]:
     chunks = list(points.chunks(question.law.size(question.n_interventions)))
     seeds = generator.integers(2**63, size=len(chunks))
     tasks = ((points.only(places), int(seed)) for places, seed in zip(chunks, seeds, strict=True))

@@ -10,6 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from ciplearn._core.choices import several
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import positive
 from ciplearn._core.tensors import as_rows
@@ -192,7 +193,7 @@ def checked_columns(columns: Sequence[int] | int | None) -> tuple[int, ...] | No
         return None
     if isinstance(columns, int):
         columns = (columns,)
-    chosen = tuple(columns)
+    chosen = tuple(several(columns, "columns"))
     if not chosen or any(isinstance(c, bool) or not isinstance(c, int) or c < 0 for c in chosen):
         raise InputTypeError(
             f"columns must be column numbers from 0, got {columns!r}; pass for example columns=[0, 2]."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.files import write_file
+from ciplearn._core.files import held_alone, write_file
 
 # The last column of a sweep's file: what a point belongs to, in so many digits. A line with fewer was cut short.
 _DIGEST, _DIGITS = "digest", 16
@@ -132,7 +133,11 @@ def read_sweep(path: str | os.PathLike[str]) -> SweepFile:
     if not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"The file of a frontier must be a path, got {path!r}; pass for example 'frontier.csv'.")
     file = Path(path)
-    if not file.parent.is_dir() or file.is_dir():
+    try:
+        usable = file.parent.is_dir() and not file.is_dir()
+    except (OSError, ValueError):  # a name that no file can have
+        usable = False
+    if not usable:
         raise InputError(f"{file} cannot be a file; pass a name in a folder that exists.")
     if not file.exists() or not file.stat().st_size:
         return SweepFile([], None, None)
@@ -154,6 +159,14 @@ def read_sweep(path: str | os.PathLike[str]) -> SweepFile:
             continue
         points.append(Point(gamma, int(seed), dict(zip(header[2:], numbers, strict=True))))
     return SweepFile(points, header[2:], digests)
+
+
+@contextmanager
+def held_sweep(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep other runs from adding to the file of a sweep: they would train the same once more."""
+    read_sweep(path)
+    with held_alone(Path(path)):
+        yield
 
 
 def append_points(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.adam import Adam
+from ciplearn._core.choices import one_of
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, positive, whole
 
@@ -64,8 +65,7 @@ class TrainingSettings:
         whole(self.batch_size, "batch_size", minimum=2)
         positive(self.learning_rate, "learning_rate")
         non_negative(self.weight_decay, "weight_decay")
-        if self.schedule not in SCHEDULES:
-            raise InputError(f"schedule must be 'cosine' or 'constant', got {self.schedule!r}; pass one of these.")
+        one_of(self.schedule, "schedule", SCHEDULES)
         if self.patience is not None:
             whole(self.patience, "patience", minimum=1)
 
@@ -104,7 +104,7 @@ def chosen_device(device: str | torch.device) -> torch.device:
     refusal = InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.")
     try:
         chosen = torch.device(device)
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise refusal from error
     if chosen.type == "meta":
         raise refusal

@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from ciplearn._core.choices import of_kind, one_of, several
 from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects, paired_effects
@@ -118,13 +120,24 @@ class Report:
     next_steps: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        absent = [name for name in self.groups or () if name not in self.rows.columns]
+        of_kind(self.audit, Audit, "audit", "pass what audit(...) returns")
+        of_kind(self.rows, pd.DataFrame, "rows", "pass the rows that were audited")
+        for name in ("max_effect", "max_vcf", "chosen"):
+            if getattr(self, name) is not None:
+                finite(getattr(self, name), name)
+        if self.frontier is not None:
+            of_kind(self.frontier, Frontier, "frontier", "pass what frontier(...) returns")
+        absent = [name for name in several(self.groups or (), "groups") if name not in self.rows.columns]
         if absent:
             raise InputError(
                 f"Groups were asked for by {absent[0]!r}, which is no column of the rows; name one of "
                 f"{', '.join(map(str, self.rows.columns))}."
             )
-        strangers = [place for place in self.individuals or () if place not in self.rows.index]
+        strangers = [
+            place
+            for place in several([] if self.individuals is None else self.individuals, "individuals")
+            if place not in self.rows.index
+        ]
         if strangers:
             raise InputError(
                 f"Row {strangers[0]!r} is not among the {len(self.rows)} audited rows; name one of these, such as "
@@ -141,8 +154,7 @@ class Report:
         """
         from ciplearn.report.page import render
 
-        if profile not in PROFILES:
-            raise InputError(f"There is no profile {profile!r}; name one of {', '.join(PROFILES)}.")
+        one_of(profile, "profile", PROFILES)
         return render(self, profile)
 
     def to_dict(self) -> dict[str, Any]:

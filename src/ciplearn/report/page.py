@@ -119,7 +119,7 @@ def _evidence(assumption: str, report: Report) -> str:
 
 def _effects(report: Report) -> list[dict[str, Any]]:
     """Per variable or crossing its pairs, the largest effect first, each with its strip; the rest is folded away."""
-    if report.effects is None:
+    if report.effects is None or report.effects.table.empty:
         return []
     table = report.effects.table
     ends = [*table["effect_low"], *table["effect_high"], *table["effect"]]

@@ -16,8 +16,9 @@ import pandas as pd
 from sklearn.base import is_classifier
 from tqdm import tqdm
 
+from ciplearn._core.choices import of_kind, one_of, several
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative
+from ciplearn._core.numbers import non_negative, share
 from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.base import CIPEstimator
@@ -157,10 +158,12 @@ def compare_routes(
     >>> {"unconstrained", "independence, gamma 1", "line, 20% of VCF kept"} <= set(found.table["name"])
     True
     """
-    routes = tuple(routes)
-    unknown = [route for route in routes if route not in ROUTES]
-    if unknown or not routes:
-        raise InputError(f"routes must be of {as_list(ROUTES)}, got {unknown or 'none'}; name some of these.")
+    routes = tuple(one_of(route, "A route", ROUTES) for route in several(routes, "routes"))
+    if not routes:
+        raise InputError(f"routes must be of {as_list(ROUTES)}, got none; name some of these.")
+    gammas = [non_negative(gamma, "gamma") for gamma in several(gammas, "gammas")]
+    of_kind(baselines, bool, "baselines", "pass True or False")
+    shares = [share(each, "Each of shares") for each in several(shares, "shares")]
     if not isinstance(estimator, CIPEstimator) or estimator.graph is None:
         raise InputError("Routes are compared for a CIPRegressor or CIPClassifier with a graph; pass one with graph=.")
     criterion = checked_criterion(measure, classifier=is_classifier(estimator))

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from ciplearn._core.choices import mapping_of
 from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.random import RandomState, as_seed
@@ -30,6 +31,9 @@ _MIN_ROWS = 20
 
 # Variances of larger numbers overflow.
 _LARGEST = 1e150
+
+# More labels than this, of which most stand in one row, are names: each has too few rows to learn from.
+_FEW_LABELS = 20
 
 
 def fit_scm(
@@ -92,7 +96,7 @@ def fit_scm(
         )
     if like is not None and not isinstance(like, EstimatedModel):
         raise InputTypeError(f"like must be a model of fit_scm, got {type(like).__name__}; leave it out.")
-    asked = dict(mechanisms or {})
+    asked = mapping_of(mechanisms, "mechanisms")
     plan = plan_latents(graph, asked)
     kinds = _kinds(table, plan.graph)
     read = _Table.read(table, plan, kinds)
@@ -255,7 +259,17 @@ def _column_kind(column: Any, node: str) -> Kind:
         raise InputError(f"Column {node!r} holds lists or the like; convert them to numbers or labels.") from error
     seen = labels if isinstance(column.dtype, pd.CategoricalDtype) else sorted(labels, key=str)
     if len(seen) < 2:
-        raise InputError(f"Column {node!r} holds {len(seen)} distinct labels; a mechanism of labels needs at least 2.")
+        raise InputError(
+            f"Column {node!r} holds {'the one label ' + repr(seen[0]) if len(seen) else 'no label'} in all "
+            f"{len(column)} rows, and a causal model cannot tell what would change it; leave it out of the graph, or "
+            "pass rows in which it varies."
+        )
+    occurring = column.nunique()
+    if occurring > max(_FEW_LABELS, column.notna().sum() / 2):
+        raise InputError(
+            f"Column {node!r} has {occurring} different labels in {column.notna().sum()} rows: it looks like free text "
+            "or an identifier; leave it out of the graph, or group its values."
+        )
     return Categories(seen)
 
 

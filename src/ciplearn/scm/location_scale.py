@@ -31,6 +31,8 @@ _LARGEST_WEIGHT = 30.0
 
 # A scale below this share of its mean is a rounding error.
 _LEAST_SCALE = 1e-6
+# Residuals below this are none: their squares are zero.
+_SMALLEST = 1e-150
 
 # m(pa) and s(pa), each of the target's shape; None stands for a scale of 1.
 Moments = Callable[[Parents], tuple[Array, Array | None]]
@@ -165,7 +167,9 @@ def _linked(sample: NodeSample, link: Link) -> Array:
 def _smooth_log_scale(matrix: Array, residuals: Array) -> SmoothFunction:  # (n, c), (n, d)
     """Gamma regression with a log link, E|r| = exp η(x): each step is a ridge regression of η + |r| e^−η − 1."""
     size = np.abs(residuals)
-    usual = np.maximum(size.mean(axis=0), np.finfo(float).tiny)
+    usual = size.mean(axis=0)
+    # Residuals of a node that never varies are zero: any unit does.
+    usual = np.where(usual > _SMALLEST, usual, 1.0)
     size = np.maximum(size, _LEAST_SCALE * usual)
     # The root is less skewed than the size, so the choice of the features hangs on no single row.
     features = choose_features(matrix, np.sqrt(size / usual), WIDTHS, CENTRES)

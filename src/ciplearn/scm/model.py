@@ -25,6 +25,9 @@ from ciplearn.scm.units import Units
 # Candidates per row when latent parents are inferred by weighting.
 DEFAULT_CANDIDATES = 1000
 
+# A column of more numbers fills terabytes.
+_MOST_ROWS = 2**40
+
 
 class StructuralCausalModel:
     """V = f_V(pa(V), U_V) for every node V of a graph, with independent noises U_V.
@@ -98,6 +101,8 @@ class StructuralCausalModel:
     def sample_units(self, n: int, random_state: RandomState = None) -> Units:
         """Draw n rows and keep their noise: counterfactuals of these are exact whatever the equations are."""
         n = whole(n, "n", minimum=0)
+        if n > _MOST_ROWS:
+            raise InputError(f"n must be at most {_MOST_ROWS}, got {n}; no memory holds so many rows.")
         generator = as_generator(random_state)
         # Every node's noise is drawn, in one order, so that a seed means the same units with and without an action.
         noise = {node: self.mechanisms[node].draw(n, generator) for node in self._order}

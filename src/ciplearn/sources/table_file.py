@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import shutil
 import stat
-import tarfile
 import tempfile
-import zipfile
-import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,6 +20,7 @@ from ciplearn._core.columns import CATEGORY, text_as_numbers
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import checksum
 from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
+from ciplearn.sources.unreadable import reading
 
 # Cells of text that mean a missing value, unless people say otherwise: what spreadsheets, databases and pandas write.
 USUAL_MISSING = frozenset(
@@ -204,8 +201,8 @@ class OpenTable(ABC):
         for name in columns:
             if not counts[name]:
                 raise InputError(
-                    f"{self.file.path} lacks the column {name!r}, which the model was trained with; it has "
-                    f"{shortened(self.names)}."
+                    f"{self.file.path} lacks the column {name!r}, which the model was trained with; add it, or "
+                    f"rename one of {shortened(self.names)}."
                 )
             if counts[name] > 1:
                 raise InputError(f"{self.file.path} has several columns named {name!r}; rename all but one of them.")
@@ -259,6 +256,16 @@ class _TextTable(OpenTable):
             compression="infer" if isinstance(content, Path) else _COMPRESSIONS.get(Path(name).suffix),
             iterator=True,
         )
+        try:
+            names = self._named(file)
+        except BaseException:
+            self._reader.close()
+            raise
+        super().__init__(file, names, labels, copied)
+        self._missing = ["", *file.missing, *(() if file.only_missing else USUAL_MISSING)]
+
+    def _named(self, file: TableFile) -> list[str]:
+        """Read the first row: the names of the columns, or cells where these are named already."""
         self._first: pd.DataFrame | None = self._reader.get_chunk(1)
         cells = [str(cell).strip() or f"unnamed {place}" for place, cell in enumerate(self._first.iloc[0], start=1)]
         if file.columns is None:
@@ -270,8 +277,7 @@ class _TextTable(OpenTable):
                 f"--columns names {len(file.columns)} columns, but the first row of {file.path} has {len(cells)} "
                 "cells; name every column."
             )
-        super().__init__(file, cells if file.columns is None else list(file.columns), labels, copied)
-        self._missing = ["", *file.missing, *(() if file.only_missing else USUAL_MISSING)]
+        return cells if file.columns is None else list(file.columns)
 
     def close(self) -> None:
         self._reader.close()
@@ -361,30 +367,6 @@ def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_ro
 def shortened(names: Sequence[Any]) -> str:
     """Write the first dozen of some names."""
     return ", ".join(map(str, names[:12])) + (", ..." if len(names) > 12 else "")
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Say in one sentence why a file cannot be read."""
-    try:
-        yield
-    except pd.errors.EmptyDataError:
-        raise InputError(f"{path} is empty; pass a table with a header and rows.") from None
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} cannot be read: {reason}; pass another file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text; save the table as UTF-8 or Parquet.") from error
-    except pd.errors.ParserError as error:
-        raise InputError(f"{path} is no regular table: {str(error).strip()}; correct that line.") from error
-    except (ValueError, ArithmeticError, NotImplementedError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} cannot be read as a table: {error}; pass a CSV, TSV or Parquet file.") from error
-    except ImportError as error:
-        if isinstance(error, MissingDependencyError):
-            raise
-        raise MissingDependencyError(f"{path} needs a package that is not installed: {error}") from error
 
 
 def _is_terminal(path: Path) -> bool:

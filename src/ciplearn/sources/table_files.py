@@ -16,7 +16,8 @@ import pandas as pd
 
 from ciplearn._core.errors import InputError
 from ciplearn.sources.base import CHUNK_ROWS, PART_ROWS, Part, Source
-from ciplearn.sources.table_file import TableFile, reading, shortened
+from ciplearn.sources.table_file import TableFile, shortened
+from ciplearn.sources.unreadable import reading
 
 _ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".tab", ".txt")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")

@@ -125,7 +125,8 @@ def _ends(
 def _join(text: str, parts: GraphParts, a: str, b: str, arrow: str, written: tuple[Any, Any]) -> None:
     if a == b:
         offset = text.find(written[0]) if isinstance(written[0], str) else 0
-        raise syntax_error(text, max(0, offset), f"No node causes itself, but an edge from {a!r} to itself was found")
+        said = f"No node causes itself, but an edge from {a!r} to itself was found; remove it"
+        raise syntax_error(text, max(0, offset), said)
     parts.add_edge(a, arrow, b)
 
 

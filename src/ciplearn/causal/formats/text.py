@@ -131,7 +131,7 @@ class _Reader:
                 separated = True
                 continue
             if token.kind != "name":
-                raise self.error(token, f"A group {{A B}} holds names only, but {token.text!r} was found")
+                raise self.error(token, f"A group {{A B}} holds names only, but {token.text!r} was found; remove it")
             self.declare(token)
             inside.append(token)
         if not inside:
@@ -162,7 +162,8 @@ class _Reader:
         for a in left:
             for b in right:
                 if a.text == b.text:
-                    raise self.error(b, f"No node causes itself, but {a.text!r} {arrow.text} {b.text!r} was found")
+                    edge = f"{a.text!r} {arrow.text} {b.text!r}"
+                    raise self.error(b, f"No node causes itself, but {edge} was found; remove it")
                 self.parts.add_edge(a.text, arrow.text, b.text)
 
     def declare(self, token: Token) -> None:

@@ -1,0 +1,54 @@
+"""Checks of words, lists and objects at the doorway."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from ciplearn._core.errors import InputError, InputTypeError
+
+T = TypeVar("T")
+
+
+def one_of(value: Any, name: str, known: Collection[str]) -> str:
+    """Return ``value`` if it is one of a few words."""
+    # An array is compared with each word by its entries: only text is looked for.
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}; pass one of these.")
+    return str(value)
+
+
+def several(value: Any, name: str) -> list[Any]:
+    """Return ``value`` as a list if it holds several values; text is one."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InputTypeError(f"{name} must be several values, got {value!r}; pass a list.")
+    try:
+        return list(value)
+    except TypeError:
+        # An array of a single number has no entries to go through, though it says that it has.
+        raise InputTypeError(f"{name} must be several values, got {value!r}; pass a list.") from None
+
+
+def names_of(value: Any, name: str) -> list[str]:
+    """Return one name or several as a list of text."""
+    named = [value] if isinstance(value, str) else several(value, name)
+    for each in named:
+        if not isinstance(each, str):
+            raise InputTypeError(f"{name} must be names, got {each!r}; pass a name or a list of names.")
+    return named
+
+
+def mapping_of(value: Any, name: str) -> dict[Any, Any]:
+    """Return ``value`` as a dict if it maps names to something; None maps nothing."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputTypeError(f"{name} must map names to values, got {value!r}; pass a dict.")
+    return dict(value)
+
+
+def of_kind(value: Any, kind: type[T], name: str, advice: str) -> T:
+    """Return ``value`` if it is an object of a kind."""
+    if not isinstance(value, kind):
+        raise InputTypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}; {advice}.")
+    return value

@@ -1,0 +1,67 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from ciplearn._core.choices import mapping_of, names_of, of_kind, one_of, several
+from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
+from ciplearn._core.numbers import processes
+from ciplearn._core.tables import checked_table
+
+
+def test_one_of_a_few_words():
+    assert one_of("drop", "missing", ("error", "drop")) == "drop"
+    for wrong in ("dorp", None, 1, ["drop"], np.array(["drop", "drop"]), np.zeros(0), pd.Series(["drop"])):
+        with pytest.raises(InputError, match="missing must be one of error, drop, got"):
+            one_of(wrong, "missing", ("error", "drop"))
+
+
+def test_several_values():
+    assert several((1, 2), "gammas") == [1, 2]
+    assert several(np.array([1.0]), "gammas") == [1.0]
+    for wrong in ("ab", b"ab", 3, None, np.array(3.0), object()):
+        with pytest.raises(InputTypeError, match="gammas must be several values, got"):
+            several(wrong, "gammas")
+
+
+def test_names():
+    assert names_of("A", "groups") == ["A"]
+    assert names_of(["A", "B"], "groups") == ["A", "B"]
+    for wrong in (3, None, ["A", 1]):
+        with pytest.raises(InputTypeError, match="groups must be"):
+            names_of(wrong, "groups")
+
+
+def test_mapping():
+    assert mapping_of(None, "values") == {}
+    assert mapping_of({"A": 1}, "values") == {"A": 1}
+    for wrong in ("A", [("A", 1)], pd.Series([1])):
+        with pytest.raises(InputTypeError, match="values must map names to values"):
+            mapping_of(wrong, "values")
+
+
+def test_object_of_a_kind():
+    assert of_kind(True, bool, "baselines", "pass True or False") is True
+    with pytest.raises(InputTypeError, match="baselines must be a bool, got str; pass True or False"):
+        of_kind("yes", bool, "baselines", "pass True or False")
+
+
+def test_processes():
+    assert [processes(each) for each in (None, 1, np.int64(2))] == [1, 1, 2]
+    for wrong in (0, 1.5, "2", True, [1]):
+        with pytest.raises(InputError, match="n_jobs must be a whole number other than 0"):
+            processes(wrong)
+
+
+def test_table_with_names_of_its_own():
+    assert checked_table(pd.DataFrame({"A": [1]}), "rows").shape == (1, 1)
+    with pytest.raises(InputError, match="rows has several columns named 'A'; rename all but one"):
+        checked_table(pd.DataFrame([[1, 2]], columns=["A", "A"]), "rows")
+    with pytest.raises(InputTypeError, match="rows must be a pandas DataFrame, got list"):
+        checked_table([1], "rows")
+
+
+def test_error_is_one_line_whatever_was_received():
+    assert str(InputError(f"n must be a number, got {np.zeros((2, 2))!r}; pass one.")) == (
+        "n must be a number, got array([[0., 0.], [0., 0.]]); pass one."
+    )
+    assert str(CiplearnError()) == ""

@@ -1,0 +1,143 @@
+"""Public calls with arguments that nobody would pass: an answer, or one sentence of ours, and never anything else.
+
+Each call has arguments that work. An example puts hostile ones in the place of some of them.
+"""
+
+import contextlib
+import io
+import os
+import signal
+import warnings
+
+import pandas as pd
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+import ciplearn
+from ciplearn import scm
+from ciplearn._core.errors import CiplearnError
+from tests.hostile import anything, columns, tables
+from tests.public_calls import (
+    AS_COLUMNS,
+    AS_TABLES,
+    CALLS,
+    GRAPH,
+    METHODS,
+    NEEDED,
+    READING,
+    SETTINGS,
+    TABLE,
+    TRAINING,
+    N,
+    X,
+    Y,
+    model,
+)
+
+pytestmark = pytest.mark.slow
+
+# Hypothesis draws as many examples per call as CIPLEARN_FUZZ says; 150 of each take some ten minutes.
+EXAMPLES = int(os.environ.get("CIPLEARN_FUZZ", "20"))
+MANY = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+
+# Seconds after which a call counts as one that hangs.
+LONGEST = 60
+
+
+@pytest.fixture(scope="module")
+def good():
+    """Models that some calls need."""
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimated = scm.fit_scm(GRAPH, TABLE)
+        fitted = ciplearn.CIPRegressor(**TRAINING).fit(X, Y)
+        points = ciplearn.frontier(fitted, X, Y, gammas=[0.0, 1.0])
+        audited = ciplearn.audit(model, estimated, TABLE, "Y", ["A"], inputs=["S", "A", "L"], **SETTINGS)
+    return {"scm": estimated, "fitted": fitted, "frontier": points, "audit": audited, "units": estimated.abduct(TABLE)}
+
+
+@st.composite
+def arguments(draw, name):
+    """Hostile arguments in the place of one, two or three of a call's."""
+    works = CALLS[name][1]
+    places = sorted(set(works) - ({"scm", "graph"} if name in METHODS else set()))
+    for place in draw(st.lists(st.sampled_from(places), min_size=1, max_size=3, unique=True)):
+        if place in AS_TABLES:
+            base = works[place] if isinstance(works[place], pd.DataFrame) else AS_TABLES[place]
+            value = draw(tables(base))
+        elif place in AS_COLUMNS and draw(st.booleans()):
+            value = draw(columns(draw(st.sampled_from([N, 10, 3, 0]))))
+        else:
+            value = draw(anything)
+        works = {**works, place: value}
+    return works
+
+
+class HangsError(Exception):
+    """A call that does not end."""
+
+
+@contextlib.contextmanager
+def bounded():
+    def stop(*_):
+        raise HangsError(f"no answer after {LONGEST} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LONGEST)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def is_own(error):
+    """Whether an error comes out of a function of the user: here, of one among the calls."""
+    frames, step = [], error.__traceback__
+    while step is not None:
+        frames.append(step.tb_frame.f_code)
+        step = step.tb_next
+    inside = next((place for place, code in enumerate(frames) if "/ciplearn/" in code.co_filename), len(frames))
+    return any("public_calls" in code.co_filename for code in frames[inside:])
+
+
+def filled_in(name, given, good):
+    """The arguments, with models that were made once where the call works with such a one."""
+    works = CALLS[name][1]
+    return {key: good[key] if key in NEEDED and value is works[key] is None else value for key, value in given.items()}
+
+
+def refusal_of(name, given, good):
+    """Call; return what was said in refusal, nothing where there is an answer, and raise what is neither."""
+    with warnings.catch_warnings(), bounded(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            CALLS[name][0](**filled_in(name, given, good))
+        except CiplearnError as refusal:
+            return str(refusal)
+        except NotFittedError as refusal:
+            return str(refusal)
+        except Exception as error:
+            if not is_own(error):
+                raise
+    return ""
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in READING])
+def test_calls_work_with_good_arguments(name, good):
+    function, works = CALLS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        function(**filled_in(name, works, good))
+
+
+@pytest.mark.parametrize("name", CALLS)
+@MANY
+@given(data=st.data())
+def test_public_call(name, data, good):
+    said = refusal_of(name, data.draw(arguments(name)), good)
+    assert "\n" not in said, "one sentence"
