@@ -109,9 +109,11 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
 def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     amount, table = report.unit.amount, answer.table
     worst = table.loc[table["vcf"].idxmax()]
+    # Several protected variables are asked about one by one.
+    alone = f" that {answer.protected} alone makes" if len(report.audit.verdict.protected) > 1 else ""
     said = (
-        f"If something that was not measured moves both {answer.protected} and {worst['node']}, the typical difference "
-        f"is at most {amount(_typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
+        f"If something that was not measured moves both {answer.protected} and {worst['node']}, the typical difference"
+        f"{alone} is at most {amount(_typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
     )
     crossings = [rho for rho in answer.crossing(report.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
