@@ -8,8 +8,8 @@ import sys
 # Of mallopt, in glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
-# Smaller pieces are used again at once, by the next batch for example.
-_LARGE = 1 << 22
+# Smaller pieces are used again at once: a batch is one.
+_LARGE = 1 << 20
 
 
 def give_back_what_is_freed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import torch
@@ -93,14 +94,20 @@ def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> Tr
             bar.update()
         kinds = total.finalise()
         categories = _categories(kinds, request)
-        drawn = RowsDrawn(_ROWS_TO_CHOOSE)
         starts = [sum(sizes[:place]) for place in range(len(sizes))]
-        for some in engine.each(_Drawing(nodes, tuple(categories)), list(zip(parts, starts, strict=True))):
-            drawn.merge(some)
-            bar.update()
+        drawn = _drawn(_Drawing(nodes, tuple(categories)), list(zip(parts, starts, strict=True)), engine, bar)
     # What is a category in one file is one in all, also among the rows that were drawn.
     settled = replace(request, categories=tuple(dict.fromkeys((*request.categories, *categories))))
-    return TrainingTable.understood(drawn.finalise(), source.names, source.identity(), settled, total.rows)
+    return TrainingTable.understood(drawn, source.names, source.identity(), settled, total.rows)
+
+
+def _drawn(draw: _Drawing, jobs: list[tuple[Part, int]], engine: Engine, bar: Any) -> pd.DataFrame:
+    """Rows drawn from all parts; what was drawn on the way is let go of."""
+    drawn = RowsDrawn(_ROWS_TO_CHOOSE)
+    for some in engine.each(draw, jobs):
+        drawn.merge(some)
+        bar.update()
+    return drawn.finalise()
 
 
 def _categories(kinds: Mapping[str, ColumnSum], request: FitRequest) -> list[str]:

@@ -16,7 +16,7 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.encoding import Sides, Variable
-from ciplearn.evaluation.regression import Menu, Regression, landmarks_for
+from ciplearn.evaluation.regression import Menu, Regression, features_on, landmarks_for
 
 # Directions of a feature space that carry less than this share of its variance are left out.
 _NEGLIGIBLE = 2e-3
@@ -380,7 +380,7 @@ def _directions(
     kernel = variable.kernel.resolve(variable.rows)
     values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
     kept = values > 1e-10 * values[-1]
-    features = kernel.gram(variable.rows, landmarks) @ (vectors[:, kept] / values[kept].sqrt())
+    features = features_on(landmarks, kernel, variable.rows, vectors[:, kept] / values[kept].sqrt())
     features = _centred(features) if centred else features
     values, vectors = torch.linalg.eigh(features.T @ features)
     count = max(1, min(most, int((values > _NEGLIGIBLE * values.sum()).sum())))

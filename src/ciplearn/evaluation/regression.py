@@ -21,6 +21,9 @@ from ciplearn.kernels.mixed import mixed_kernel
 # Rows on which kernels compete; the winner then sees all rows.
 _TRIAL_ROWS = 500
 
+# Rows that are mapped to features at a time.
+_ROWS_AT_ONCE = 1024
+
 # Ridges as shares of the trace, from almost interpolating to almost constant, two per decade.
 _RIDGES = 10.0 ** torch.arange(-7, 0.5, 0.5, dtype=torch.float64)
 
@@ -49,6 +52,11 @@ def landmarks_for(n: int) -> int:
     return min(n, max(300, 3 * int(n**0.5)))
 
 
+def features_on(landmarks: Tensor, kernel: Kernel, rows: Tensor, projection: Tensor) -> Tensor:  # (n, q)
+    """k(rows, landmarks) times a projection, some rows at a time: a whole matrix would be held several times over."""
+    return torch.cat([kernel.gram(part, landmarks) @ projection for part in rows.split(_ROWS_AT_ONCE)])
+
+
 @dataclass(frozen=True)
 class Basis:
     """The eigenvectors U and eigenvalues e of a Gram matrix K = U diag(e) Uᵀ, or of its Nyström approximation."""
@@ -68,7 +76,7 @@ class Basis:
         landmarks = rows[torch.as_tensor(np.sort(generator.choice(n, size, replace=False)))]
         values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
         kept = values > 1e-10 * values[-1]
-        features = kernel.gram(rows, landmarks) @ (vectors[:, kept] / values[kept].sqrt())
+        features = features_on(landmarks, kernel, rows, vectors[:, kept] / values[kept].sqrt())
         values, vectors = torch.linalg.eigh(features.T @ features)
         kept = values > 1e-12 * values[-1]
         return cls(features @ (vectors[:, kept] / values[kept].sqrt()), values[kept])
