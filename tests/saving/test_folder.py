@@ -200,3 +200,9 @@ def test_device_that_is_none_is_refused(saved):
     _, folder = saved
     with pytest.raises(InputError, match="device must be"):
         load_model(folder, device="abacus")
+
+
+@pytest.mark.parametrize("folder", ["nowhere", "x" * 300])
+def test_name_that_no_folder_has_is_refused(folder):
+    with pytest.raises(InputError, match="is no saved model; pass the folder that save_model has written"):
+        load_model(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -76,7 +77,7 @@ class ModelFolder:
     def read(cls, path: Path) -> ModelFolder:
         """Read a folder that ``ciplearn fit`` has written; nothing in it is run."""
         finish_folder(path)
-        if not (path / _MODEL).exists():
+        if not os.path.exists(path / _MODEL):
             raise InputError(f"{path} is no model folder; pass the folder that ciplearn fit has written with --out.")
         model = load_model(path)
         try:

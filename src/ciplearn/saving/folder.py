@@ -239,7 +239,8 @@ def _architecture(network: nn.Module) -> dict[str, Any]:
 
 def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     finish_folder(folder)
-    if not (folder / _DESCRIPTION).exists():
+    # Unlike a Path's, this one takes every name, also one that no file can have.
+    if not os.path.exists(folder / _DESCRIPTION):
         raise InputError(f"{folder} is no saved model; pass the folder that save_model has written.")
     text = read_listed(folder, _DESCRIPTION)
     weights = read_listed(folder, _WEIGHTS, largest=1 << 16)
