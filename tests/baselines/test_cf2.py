@@ -83,7 +83,7 @@ def test_residuals_of_a_category_are_indicators_minus_probabilities():
 def test_regressor_and_regressed_on_are_checked(X, y, roles):
     with pytest.raises(InputError, match="regressor must have fit and predict"):
         baselines.CF2(**roles, regressor="linear").fit(X, y)
-    with pytest.raises(InputError, match="regress_on must be 'parents' or 'protected'"):
+    with pytest.raises(InputError, match="regress_on must be one of parents, protected, got 'A'"):
         baselines.CF2(**roles, regress_on="A").fit(X, y)
     with pytest.raises(InputError, match="CF2 has nothing to predict from"):
         baselines.CF2(**roles, inputs=["A"]).fit(X, y)

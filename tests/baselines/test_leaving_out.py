@@ -45,7 +45,8 @@ class Drifting(nn.Module):
 
 def test_cf1_never_varies_even_if_its_network_depends_on_neighbours(scm, X, y, table, roles):
     model = baselines.CF1(**roles, module=Drifting, epochs=2).fit(X, y)
-    assert len(np.unique(model.model_.predict(X.assign(Z=0.0)[["Z"]]))) == len(X)
+    few = X.assign(Z=0.0)[["Z"]].head(100)
+    assert len(np.unique(model.model_.predict(few))) == len(few)
     assert vcf(model, scm, table) == 0.0
 
 

@@ -213,12 +213,14 @@ def test_model_that_reads_what_the_graph_does_not_know_is_refused(here, place, m
     assert "reads 'race', which is no observed node of the graph" in said
 
 
-def test_graph_that_was_refined_since_is_judged_and_asked(here, place, model, monkeypatch, capsys):
+def test_graph_that_was_refined_since_is_judged_and_asked(here, place, model, monkeypatch, capsys, tmp_path):
+    people = pd.read_csv(place / "people.csv", dtype=str)
+    people.assign(region=np.tile(["north", "south"], len(people))[: len(people)]).to_csv(tmp_path / "people.csv")
     text = (place / "graph.txt").read_text()
-    finer = text.replace("H -> {job hours}", "H -> {job hours}\n  id -> job")
-    code, answer = audited(here, place, monkeypatch, capsys, "--graph", finer, folder=model)
+    finer = text.replace("H -> {job hours}", "H -> {job hours}\n  region -> job")
+    code, answer = audited(here, tmp_path, monkeypatch, capsys, "--graph", finer, folder=model)
     assert code == 0
-    assert "id" in answer["verdict"]["context"]
+    assert "region" in answer["verdict"]["context"]
     coarser = "sex -> {education, income}, education -> income"
     code, said = audited(here, place, monkeypatch, capsys, "--graph", coarser, folder=model)
     assert code == 2

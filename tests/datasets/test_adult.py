@@ -112,7 +112,7 @@ class TestLoading:
             load_adult(tmp_path / place)
 
     def test_missing_takes_two_words(self, folder):
-        with pytest.raises(InputError, match="'drop' or 'keep', got 'impute'"):
+        with pytest.raises(InputError, match="one of drop, keep, got 'impute'"):
             load_adult(folder, missing="impute")
 
     def test_a_file_of_incomplete_rows_only_is_refused(self, folder):

@@ -1,5 +1,7 @@
 """Criteria against scikit-learn, and the rule of the tolerance."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score, roc_auc_score
@@ -55,3 +57,20 @@ def test_the_bound_and_not_the_estimate_keeps_to_the_tolerance():
     assert exact.excess(model) == pytest.approx(0, abs=1e-12)
     assert not exact.allows(model)
     assert Allowance("loss", 3 * lost / allowance.explained, free).allows(model)
+
+
+def test_folds_that_differ_by_more_than_their_rows_explain_tell_how_much_training_is_chance():
+    folds = []
+    for shift in (0.0, 0.5, 1.0):
+        truth = DRAW.normal(size=60)
+        free = Judged(truth, truth + 0.1 * DRAW.normal(size=60), np.zeros(()))
+        folds.append((free, Judged(truth, truth + 0.1 * DRAW.normal(size=60) + shift, np.zeros(()))))
+    free, model = (reduce(Judged.joined, each) for each in zip(*folds, strict=True))
+    assert model.ends == (60, 120, 180)
+    assert model.by_training()[1].answers == pytest.approx(folds[1][1].answers)
+    beyond = model.losses() - free.losses() - 0.1 * (np.square(free.truth) - free.losses())
+    means = beyond.reshape(3, 60).mean(axis=1)
+    of_rows = beyond.std(ddof=1) / 180**0.5
+    chance = np.sqrt(of_rows**2 + max(0.0, means.var(ddof=1) - 3 * of_rows**2))
+    assert chance > 2 * of_rows
+    assert Allowance("loss", 0.1, free).bound(model) == pytest.approx(beyond.mean() + 1.28 * chance)

@@ -43,12 +43,15 @@ class Judged:
         Predictions, or probabilities of the classes.
     constant : array, shape (k,)
         What a constant predictor answers: the mean of the training rows, or the shares of the classes.
+    ends : tuple of int
+        Where the rows of a fold end, where each fold is answered by a training of its own.
     """
 
     truth: Array
     answers: Array
     constant: Array
     classes: int = 0
+    ends: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any) -> Judged:
@@ -67,8 +70,13 @@ class Judged:
     def joined(self, other: Judged) -> Judged:
         """Put the rows of another fold below."""
         both = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("truth", "answers")]
-        weight = len(self.truth) / (len(self.truth) + len(other.truth))
-        return Judged(both[0], both[1], weight * self.constant + (1 - weight) * other.constant, self.classes)
+        n, weight = len(self.truth), len(self.truth) / (len(self.truth) + len(other.truth))
+        ends = (*(self.ends or (n,)), *(n + end for end in other.ends or (len(other.truth),)))
+        return Judged(both[0], both[1], weight * self.constant + (1 - weight) * other.constant, self.classes, ends)
+
+    def by_training(self) -> list[Judged]:
+        """Return the rows of each fold."""
+        return [self.resampled(rows) for rows in np.split(np.arange(len(self.truth)), self.ends[:-1])]
 
     def of_constant(self) -> Judged:
         """Return the answers of a constant predictor to the same rows."""
@@ -183,7 +191,19 @@ class Allowance:
         return value if self.criterion == "loss" else -value
 
     def _error(self, judged: Judged) -> float:
-        """Standard error of `excess`: all three predictors answer the same rows."""
+        """Standard error of `excess` for one training: chance in the rows that judge, and in training.
+
+        The latter is what folds differ by beyond what their rows explain.
+        """
+        of_rows = self._error_of_rows(judged)
+        if len(judged.ends) < 2:
+            return of_rows
+        parts = zip(self.free.by_training(), judged.by_training(), strict=True)
+        between = float(np.var([replace(self, free=free).excess(own) for free, own in parts], ddof=1))
+        return float(np.sqrt(of_rows**2 + max(0.0, between - len(judged.ends) * of_rows**2)))
+
+    def _error_of_rows(self, judged: Judged) -> float:
+        """All three predictors answer the same rows."""
         n = len(judged.truth)
         if n < 2:
             return np.inf
