@@ -48,7 +48,8 @@ def test_latent_nodes_flows_and_joint_roots_come_back(tmp_path):
     rows = pd.DataFrame({"A": a, "B": a + h, "X": a + h, "T": np.where(h > 0, "x", "y"), "Y": a + h**2})
     graph = CausalGraph.from_edges("A -> X, A -> T, H -> X, H -> T, X -> Y", latent=["H"], bidirected=[("A", "B")])
     recipes = {"H": VariationalLatent(epochs=2), "Y": MonotoneFlow(epochs=2)}
-    same_after_a_round_trip(fit_scm(graph, rows, recipes), rows, {"A": 0.5}, tmp_path / "model.safetensors")
+    again = same_after_a_round_trip(fit_scm(graph, rows, recipes), rows, {"A": 0.5}, tmp_path / "model.safetensors")
+    assert again.graph.latent == graph.latent
 
 
 def test_foreign_parts_are_refused_and_nothing_is_left_behind(tmp_path):

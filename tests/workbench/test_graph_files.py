@@ -90,6 +90,7 @@ def test_address_holds_the_drawing(web, address, tmp_path):
         second.open(f"{other}#{fragment}")
         second.until(lambda: second.doc("editor.doc.exposures") == ["A"])
         second.wait(".headline.good")
+        assert second.doc("editor.doc.nodes") == web.doc("editor.doc.nodes")
 
 
 def test_hostile_names_are_text_and_run_nothing(web):
