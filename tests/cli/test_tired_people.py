@@ -135,7 +135,7 @@ TABLES = {
     ),
     "an identifier as an input": (
         text(lambda t: t.assign(region=t["who"])),
-        {READING_ALL: f"60 different values {NAMES}", ("audit",): f"60 different labels {NAMES}"},
+        {READING_ALL: f"60 different texts such as 'p0' {NAMES}", ("audit",): f"60 different labels {NAMES}"},
     ),
     "a quotation mark without an end": (
         lambda: text()().replace(b"inland", b'"inland', 1),
@@ -220,6 +220,12 @@ def test_text_is_taken_as_categories_where_it_is_confirmed(place):
     people().assign(region=lambda t: t["who"]).to_csv("t.csv", index=False)
     call = [part.replace(TABLE, "t.csv") for part in COMMANDS["fit"]]
     assert _run([*call, "--dry-run", "--categories=region"]) == 0
+
+
+def test_number_that_never_varies_is_named(place, capsys):
+    people().assign(hours=40).to_csv("t.csv", index=False)
+    assert _run([*(part.replace(TABLE, "t.csv") for part in COMMANDS["fit"]), "--dry-run"]) == 0
+    assert "The same in all rows, so nothing can be learnt from it: hours." in capsys.readouterr().out
 
 
 GRAPHS = {

@@ -282,6 +282,8 @@ def _describe(rows: TrainingTable) -> None:
     say_table([titles, *cells])
     if said["ignored"]:
         say(f"Not in the graph, so not used: {shortened(said['ignored'])}.")
+    if said["constant"]:
+        say(f"The same in all rows, so nothing can be learnt from it: {shortened(said['constant'])}.")
     say(f"{said['task'].capitalize()}. {rows.verdict.headline()}")
 
 

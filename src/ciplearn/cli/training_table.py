@@ -202,6 +202,7 @@ class TrainingTable:
                 for name in self.table.columns
             ],
             "ignored": list(self.ignored),
+            "constant": [name for name in self.table.columns if self.table[name].nunique() == 1],
         }
 
     def perhaps_codes(self) -> list[str]:
@@ -320,8 +321,9 @@ def _refuse_what_is_no_category(column: pd.Series, confirm: str) -> None:
         )
     if len(values) > max(_FEW_TEXTS, column.notna().sum() / 2):
         raise InputError(
-            f"Column {column.name!r} has {len(values)} different values in {column.notna().sum()} rows: it looks like "
-            f"free text or an identifier; leave it out of the graph, group its values, or pass {confirm}."
+            f"Column {column.name!r} has {len(values)} different texts such as {values.iloc[0][:30]!r} in "
+            f"{column.notna().sum()} rows: it looks like free text or an identifier; leave it out of the "
+            f"graph, group its values, or pass {confirm}."
         )
 
 
