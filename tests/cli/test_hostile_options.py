@@ -111,7 +111,7 @@ def test_dry_run_refuses_what_the_fit_refuses(place, capsys):
     (place / "taken" / "thesis.tex").write_text("years of work")
     violated = ["--graph", "S -> {A L Y}, A -> L -> Y, A -> Y", "--outcome=Y", "--protected=A", "--context=A"]
     cases = [
-        (["fit", "names.csv", *ROLES, "--out=m"], "different values"),
+        (["fit", "names.csv", *ROLES, "--out=m"], "different texts"),
         (["fit", "huge.csv", *ROLES, "--out=m"], "too far for squared errors"),
         (["fit", "rare.csv", *ROLES, "--holdout=0", "--out=m"], "in a single training row"),
         (["fit", "t.csv", *ROLES, "--measure=beauty", "--out=m"], "--measure must be one of"),
