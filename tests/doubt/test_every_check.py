@@ -1,9 +1,19 @@
+import time
+
 import pandas as pd
 import pytest
 
 from ciplearn import CausalGraph, fit_scm
 from ciplearn._core.errors import InputError
-from ciplearn.doubt import Falsification, HiddenConfounding, MechanismSensitivity, Sensitivity, how_wrong
+from ciplearn.doubt import (
+    Falsification,
+    HiddenConfounding,
+    MechanismSensitivity,
+    Sensitivity,
+    every_check,
+    how_wrong,
+    mechanism_sensitivity,
+)
 from tests.doubt.people import people, through
 
 GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> Y, S -> Y")
@@ -41,6 +51,36 @@ def test_a_check_that_cannot_be_asked_says_why():
     said = [answer for answer in found.values() if isinstance(answer, str)]
     assert len(said) == 1
     assert "could not be asked: A has 3 labels" in said[0]
+
+
+def test_a_wrong_arrow_keeps_half_of_the_time_when_the_others_are_slow(monkeypatch):
+    given = {}
+
+    def slow(*arguments, budget, **more):
+        given["others"] = given.get("others", 0) + budget
+        time.sleep(0.1)
+        raise InputError("too slow")
+
+    def arrows(*arguments, budget, **more):
+        given["arrows"] = budget
+        raise InputError("not asked")
+
+    for name in ("falsify", "hidden_confounding", "mechanism_sensitivity"):
+        monkeypatch.setattr(every_check, name, slow)
+    monkeypatch.setattr(every_check, "sensitivity", arrows)
+    table = people(60)
+    how_wrong(through, VERDICT, table, fit_scm(GRAPH, table), budget=0.2, **SMALL)
+    assert given["others"] == pytest.approx(0.1)
+    assert given["arrows"] == pytest.approx(0.1)
+
+
+def test_mechanisms_that_were_not_reached_are_counted():
+    table = people(150)
+    scm = fit_scm(GRAPH, table)
+    all_, first = (mechanism_sensitivity(through, scm, table, ["A"], budget=budget, **SMALL) for budget in (None, 1e-9))
+    assert len(first.table) == 1
+    assert first.late == len(all_.table) - 1 > 0
+    assert f"{first.late} more of them" in str(first)
 
 
 def test_a_budget_is_positive():

@@ -9,6 +9,7 @@ from ciplearn import CausalGraph, sensitivity
 from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
 from ciplearn.doubt.graph_changes import single_changes, variants_of
+from ciplearn.doubt.graph_sensitivity import _Question
 from ciplearn.doubt.permuted_names import RankCorrelations
 from tests.doubt.people import people, through
 
@@ -106,6 +107,23 @@ def test_a_true_graph_with_bent_mechanisms_is_not_refuted_and_a_wrong_one_is():
     assert list(found.table["refuted"]) == [False, True]
 
 
+def test_a_short_time_goes_to_arrows_at_the_protected_node_first(monkeypatch):
+    asked = []
+    answer = _Question.answer
+    monkeypatch.setattr(_Question, "answer", lambda self, v, like: asked.append(v) or answer(self, v, like))
+    sensitivity(through, GRAPH, people(60), inputs=["L"], n_points=20, n_interventions=10, budget=1e-9, **ROLES)
+    kinds = [
+        "drawn" if v.change == "as drawn" else "hidden" if v.hidden else "at A" if "A" in v.change else "elsewhere"
+        for v in asked
+    ]
+    assert [kind for kind, before in zip(kinds, ["", *kinds], strict=False) if kind != before] == [
+        "drawn",
+        "at A",
+        "elsewhere",
+        "hidden",
+    ]
+
+
 def test_what_was_not_reached_in_time_has_a_verdict_and_no_vcf():
     found = sensitivity(
         through,
@@ -118,9 +136,13 @@ def test_what_was_not_reached_in_time_has_a_verdict_and_no_vcf():
         budget=1e-9,
         **ROLES,
     )
-    assert found.table["vcf"].isna().all()
+    assert found.table["vcf"].isna().tolist() == [False, True]
     assert found.table["holds"].notna().all()
-    assert "2 were not reached in the time allowed" in str(found)
+    assert found.table["note"].tolist() == [
+        "its independencies were not tested in the time allowed",
+        "not reached in the time allowed",
+    ]
+    assert "1 was not reached in the time allowed" in str(found)
     with pytest.raises(InputError, match="budget"):
         sensitivity(through, GRAPH, people(60), budget=0, **ROLES)
 

@@ -21,8 +21,9 @@ from ciplearn.doubt.mechanism_sensitivity import mechanism_sensitivity
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.scm.estimated_model import EstimatedModel
 
-# What a check may take of the time, in the order in which they are asked; the last gets what is left.
-_TESTS, _HIDDEN = 0.25, 0.35
+# What a check may take of the time, in the order in which they are asked. The last gets what is left, and never less
+# than its share: a wrong arrow is what readers ask about first.
+_TESTS, _HIDDEN, _MECHANISMS, _ARROWS = 0.2, 0.2, 0.1, 0.5
 
 # Correlations between noises; beyond them a hidden cause would outweigh all that is seen.
 _RHO = (-0.5, -0.25, 0.0, 0.25, 0.5)
@@ -128,6 +129,7 @@ def how_wrong(
             verdict.protected,
             seed,
             context=context,
+            budget=_MECHANISMS * budget,
             **measured,
         )
     ask(
@@ -140,7 +142,7 @@ def how_wrong(
         outcome=verdict.outcome,
         protected=verdict.protected,
         context=verdict.context,
-        budget=max(budget - (time.monotonic() - start), 0.05 * budget),
+        budget=max(budget - (time.monotonic() - start), _ARROWS * budget),
         like=like,
         **measured,
     )

@@ -24,7 +24,7 @@ from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names
 from ciplearn.doubt.falsification import table_columns
-from ciplearn.doubt.graph_changes import Variant, variants_of
+from ciplearn.doubt.graph_changes import DRAWN, Variant, variants_of
 from ciplearn.doubt.refutation import Refutation
 from ciplearn.evaluation.carried_verdict import verdict_on
 from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
@@ -40,7 +40,11 @@ _ROWS_WITH_HIDDEN_CAUSES = 1000
 
 _DRAWS_WITH_HIDDEN_CAUSES = 20
 
+# What the models may take of the time allowed; tests of the graphs' independencies get the rest.
+_MODELS = 0.7
+
 _LATE = "not reached in the time allowed"
+_UNTESTED = "its independencies were not tested in the time allowed"
 _BARS = 15
 _RED, _BLUE, _GREY = "#b3362b", "#2f6690", "#9aa3ad"
 
@@ -116,7 +120,7 @@ class Sensitivity:
         if unknown:
             said.append(f"For {unknown} no causal model could be estimated.")
         if late:
-            said.append(f"{late} were {_LATE}.")
+            said.append(f"{late} {'was' if late == 1 else 'were'} {_LATE}.")
         return " ".join(said)
 
     def to_dict(self) -> dict[str, Any]:
@@ -189,7 +193,8 @@ def sensitivity(
         Where answers are written down as they come; graphs that it holds are not asked about again. It belongs to one
         model, its table and its settings, and refuses others.
     budget : float, optional
-        Seconds; graphs that are not reached by then have a verdict and no VCF, and that is said.
+        Seconds, about: what is begun is finished. Changes at a protected node come first then, and hidden causes last;
+        graphs that are not reached have a verdict and no VCF, and that is said.
     like : EstimatedModel, optional
         A model of `fit_scm` from the same rows and seed, whose mechanisms are not fitted again.
 
@@ -216,7 +221,7 @@ def sensitivity(
     if not isinstance(graph, CausalGraph):
         raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; pass the drawing.")
     jobs = processes(n_jobs)
-    deadline = math.inf if budget is None else time.time() + positive(budget, "budget")
+    allowed, start = math.inf if budget is None else positive(budget, "budget"), time.time()
     roles = {"outcome": outcome, "protected": protected, "context": context}
     verdict = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
     variants = variants_of(graph, graphs, verdict.protected)
@@ -230,19 +235,19 @@ def sensitivity(
         n_points=n_points,
         n_interventions=n_interventions,
         seed=as_seed(random_state),
-        deadline=deadline,
+        deadline=start + _MODELS * allowed,
     )
     base = like if variants[0].hidden else question.estimated(variants[0], like)
     kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
     missing = [variant for variant in variants if variant.key not in kept.known]
+    missing.sort(key=lambda variant: _urgency(variant, variants[0], verdict.protected))
     rows = dict(kept.known)
     for variant, row in zip(missing, _asked(question, missing, base, jobs, engine, file), strict=True):
         rows[variant.key] = row
         if row["note"] != _LATE:
             kept.add(variant.key, row)
     frame = pd.DataFrame([rows[variant.key] for variant in variants])
-    refuted = Refutation(question.table.dropna(), columns, question.seed)
-    frame["refuted"] = [refuted(variant.graph) for variant in variants]
+    _mark_refuted(frame, variants, Refutation(question.table.dropna(), columns, question.seed), start + allowed)
     order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
     return Sensitivity(frame[order], tuple(variant.graph for variant in variants), verdict.protected)
 
@@ -284,7 +289,7 @@ class _Question:
             "relative": math.nan,
             "note": "",
         }
-        if time.time() > self.deadline:
+        if time.time() > self.deadline and not variant.change.startswith(DRAWN):
             return {**row, "note": _LATE}
         try:
             scm, points = self.estimated(variant, like), self.table.dropna()
@@ -307,6 +312,23 @@ class _Question:
             return {**row, "note": str(error)}
         low, high = found.interval
         return {**row, "vcf": found.value, "low": low, "high": high, "relative": found.relative}
+
+
+def _urgency(variant: Variant, drawn: Variant, protected: Sequence[str]) -> tuple[bool, bool, bool]:
+    """Sorts the graph as drawn first, changes at a protected node next, and hidden causes last."""
+    changed = set(variant.graph.directed) ^ set(drawn.graph.directed)
+    far = not any(set(edge) & set(protected) for edge in changed)
+    return variant is not drawn, variant.hidden, far
+
+
+def _mark_refuted(frame: pd.DataFrame, variants: Sequence[Variant], refuted: Refutation, deadline: float) -> None:
+    """Add the column ``refuted``; a graph without a VCF waits until those with one were tested."""
+    frame["refuted"] = False
+    for place in frame["vcf"].isna().sort_values(kind="stable").index:
+        if time.time() <= deadline:
+            frame.loc[place, "refuted"] = refuted(variants[place].graph)
+        elif not frame.loc[place, "note"]:
+            frame.loc[place, "note"] = _UNTESTED
 
 
 def _asked(

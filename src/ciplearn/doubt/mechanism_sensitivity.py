@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputTypeError
+from ciplearn._core.numbers import positive
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
@@ -25,6 +28,8 @@ class MechanismSensitivity:
         ``node``, ``mechanism``, ``vcf`` and ``relative``; the first row is the model as chosen.
     ambiguities : tuple of str
         Sentences on nodes whose noise is known up to its sign or order only.
+    late : int
+        Mechanisms that were not reached in the time.
 
     Examples
     --------
@@ -42,6 +47,7 @@ class MechanismSensitivity:
 
     table: pd.DataFrame
     ambiguities: tuple[str, ...]
+    late: int = 0
 
     @property
     def unchanged(self) -> float:
@@ -56,8 +62,10 @@ class MechanismSensitivity:
     def __str__(self) -> str:
         (low, high), others = self.interval, len(self.table) - 1
         said = f"Over {others} other mechanisms that fit about as well, VCF lies between {low:.3g} and {high:.3g}."
-        if not others:
+        if not others and not self.late:
             said = f"No other mechanism fits about as well; VCF is {low:.3g}."
+        if self.late:
+            said += f" {self.late} more of them {'was' if self.late == 1 else 'were'} not reached in the time."
         return " ".join([said, *self.ambiguities])
 
 
@@ -73,6 +81,7 @@ def mechanism_sensitivity(
     method: str | None = None,
     n_points: int = 300,
     n_interventions: int = 100,
+    budget: float | None = None,
 ) -> MechanismSensitivity:
     """Exchange the mechanism of one descendant of A at a time for each other that predicts held-out rows as well.
 
@@ -87,6 +96,8 @@ def mechanism_sensitivity(
     random_state : int, Generator, RandomState or None
     context, inputs, method, n_points, n_interventions
         See `variance_of_counterfactuals`.
+    budget : float, optional
+        Seconds, about: what is begun is finished, and what is not reached is said.
 
     Examples
     --------
@@ -106,12 +117,15 @@ def mechanism_sensitivity(
             f"scm must be a model of fit_scm, got {type(scm).__name__}; nothing is open in a known one."
         )
     seed = as_seed(random_state)
+    deadline = math.inf if budget is None else time.monotonic() + positive(budget, "budget")
     variants = [("", "as chosen", scm)]
     for node in scm.graph.topological_order():
         if node in scm.graph.descendants(protected) and node not in scm.graph.known(protected):
             variants += [(node, name, other) for name, other in scm.variants(node).items()]
     rows = []
     for node, name, variant in variants:
+        if rows and time.monotonic() > deadline:
+            break
         found = variance_of_counterfactuals(
             model,
             variant,
@@ -125,4 +139,5 @@ def mechanism_sensitivity(
             method=method,
         )
         rows.append({"node": node, "mechanism": name, "vcf": found.value, "relative": found.relative})
-    return MechanismSensitivity(pd.DataFrame(rows), tuple(finding.sentence for finding in scm.ambiguities))
+    ambiguities = tuple(finding.sentence for finding in scm.ambiguities)
+    return MechanismSensitivity(pd.DataFrame(rows), ambiguities, late=len(variants) - len(rows))

@@ -8,6 +8,7 @@ columns at once, the nearest row is one with similar conditioning variables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +23,10 @@ from ciplearn.scm.kinds import Array
 # Neighbours are looked up among at most this many reference rows.
 MAX_REFERENCE = 5000
 
-# Up to this many columns neighbours are looked up in a tree; beyond, blocks of all distances are formed.
+# Up to this many columns of the table neighbours are looked up in a tree; beyond, blocks of all distances are formed,
+# each small enough for a processor's cache.
 _TREE_COLUMNS = 8
-_BLOCK = 256
+_BLOCK = 32
 
 # The share of reference rows that the rule itself would call outside.
 TAIL = 0.01
@@ -57,14 +59,15 @@ class Support:
                 levels[column] = pd.Index(reference[column].astype(object).unique())
         places = _places(reference, tuple(reference.columns), scale, levels)
         # The nearest row is the row itself, the second nearest is another.
-        gaps = _nearest(places, places, rank=min(2, len(places)))
+        gaps = _nearest(places, places, rank=min(2, len(places)), tree=_fits_a_tree(reference.columns))
         return cls(places, tuple(reference.columns), scale, levels, float(np.quantile(gaps, 1 - TAIL)))
 
     def holds(self, frame: pd.DataFrame) -> Array:  # (n,), boolean
         """Tell which rows are inside."""
         places = _places(frame, self.columns, self.scale, self.levels)
         # A hair more than the radius: for discrete data the radius may be exactly zero, or exactly one step.
-        return _nearest(places, self.places, rank=1) <= self.radius * (1 + 1e-6) + 1e-6
+        within = self.radius * (1 + 1e-6) + 1e-6
+        return _nearest(places, self.places, rank=1, tree=_fits_a_tree(self.columns), within=within) <= within
 
 
 @dataclass(frozen=True)
@@ -114,19 +117,25 @@ class Overlap:
         return fields_as_data(self, sentence=str(self))
 
 
-def _nearest(rows: Array, reference: Array, rank: int) -> Array:  # (n, c), (m, c) -> (n,)
-    """Distance to the reference row of some rank of nearness, from 1."""
-    if rows.shape[1] <= _TREE_COLUMNS:
-        return np.asarray(cKDTree(reference).query(rows, k=[rank])[0][:, 0])
-    # Trees do not prune among many columns; one matrix product per block is faster.
-    norms = np.square(reference).sum(axis=1)
-    found = []
+def _fits_a_tree(columns: Sequence[str]) -> bool:
+    """Trees prune among few columns only; a label counts as one, for its columns of zeros and ones prune well."""
+    return len(columns) <= _TREE_COLUMNS
+
+
+def _nearest(rows: Array, reference: Array, rank: int, tree: bool, within: float = np.inf) -> Array:
+    """Distance of each row to the reference row of some rank of nearness, from 1; a tree says inf beyond ``within``."""
+    if tree:
+        return np.asarray(cKDTree(reference).query(rows, k=[rank], distance_upper_bound=within)[0][:, 0])
+    # |row|² − 2 row·reference + |reference|², the last two by one product.
+    lifted = np.concatenate([-2 * reference, np.square(reference).sum(axis=1)[:, None]], axis=1).T
+    nearest = np.square(rows).sum(axis=1)
+    rows = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
     for start in range(0, len(rows), _BLOCK):
-        part = rows[start : start + _BLOCK]
-        squares = norms - 2 * part @ reference.T + np.square(part).sum(axis=1)[:, None]
-        nearest = squares.min(axis=1) if rank == 1 else np.partition(squares, rank - 1, axis=1)[:, rank - 1]
-        found.append(np.sqrt(np.maximum(nearest, 0)))
-    return np.concatenate(found)
+        block = rows[start : start + _BLOCK] @ lifted
+        for _ in range(1, rank):
+            block[np.arange(len(block)), block.argmin(axis=1)] = np.inf
+        nearest[start : start + _BLOCK] += block.min(axis=1)
+    return np.sqrt(np.maximum(nearest, 0))
 
 
 def _places(
