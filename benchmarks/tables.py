@@ -88,7 +88,7 @@ def one(name, seed, folder):
     kinds = found.table.set_index("name")["kind"]
     beaten = []
     for other in judged:
-        if kinds[other] not in ("baseline", "line") or other == found.chosen:
+        if kinds[other] not in ("baseline", "line", "left-out") or other == found.chosen:
             continue
         gain = chosen.losses() - judged[other].losses()
         clearly = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))

@@ -1,12 +1,16 @@
 import copy
+import itertools
 
 import numpy as np
 import pytest
+from torch import nn
 
 from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, frontier
 from ciplearn._core.errors import InputError
+from ciplearn.estimators import preparation
 from ciplearn.estimators.preparation import Prepared
 from ciplearn.penalties import ResidualHSCIC
+from ciplearn.saving import load_model, save_model
 
 
 def quick(scm, kind=CIPRegressor, **settings):
@@ -71,3 +75,32 @@ def test_gamma_without_an_independence_is_refused(X, y):
     assert prepared.judge(X) is None
     with pytest.raises(InputError, match="asks for an independence"):
         prepared.trained(1.0)
+
+
+@pytest.mark.parametrize("kind", [CIPRegressor, CIPClassifier])
+def test_few_rows_stop_three_networks_each_by_its_own_and_their_mean_predicts(scm, X, y, kind, tmp_path):
+    y = np.where(y > y.median(), "high", "low") if kind is CIPClassifier else y
+    prepared = Prepared.of(quick(scm, kind, random_state=0, early_stopping=True), X, y)
+    stopping = [{tuple(row) for row in split.validation.rows.inputs[0].tolist()} for split in prepared.splits]
+    assert [len(split.rows) + len(split.validation.rows) for split in prepared.splits] == [len(X)] * 3
+    assert all(not one & other for one, other in itertools.combinations(stopping, 2))
+    model = prepared.trained(1.0)
+    networks = list(model.module_.networks)
+    assert len(networks) == 3
+    alone = []
+    for network in networks:
+        one = copy.copy(model)
+        one.module_ = network
+        alone.append(one._output(X).numpy())
+    assert np.ptp(alone, axis=0).max() > 1e-3
+    np.testing.assert_allclose(model._output(X).numpy(), np.mean(alone, axis=0), rtol=1e-9, atol=1e-12)
+    again = load_model(save_model(model, tmp_path / "m"))
+    assert np.array_equal(again._output(X).numpy(), model._output(X).numpy())
+
+
+def test_one_network_where_rows_are_many_or_it_is_ones_own(scm, X, y, tmp_path, monkeypatch):
+    for settings in ({"module": lambda: nn.Linear(3, 1)}, {"checkpoint": tmp_path / "c"}, {"warm_start": True}):
+        prepared = Prepared.of(quick(scm, random_state=0, early_stopping=True, **settings), X, y)
+        assert len(prepared.splits) == 1
+    monkeypatch.setattr(preparation, "_ROWS_FOR_ONE_NETWORK", len(X))
+    assert len(Prepared.of(quick(scm, random_state=0, early_stopping=True), X, y).splits) == 1

@@ -73,7 +73,7 @@ def test_rows_left_out_or_held_out_are_not_stored(folder, tmp_path):
     prepared = prepare_stream(
         model, TableFiles.matching(folder / "*.parquet"), None, OneProcess(), tmp_path, np.arange(3500, 4000)
     )
-    assert len(prepared.validation.rows) == 400
+    assert len(prepared.splits[0].validation.rows) == 400
     assert len(prepared.rows) == 4000 - 400 - 500
     assert prepared.invariance.n_rows == len(prepared.rows)
 

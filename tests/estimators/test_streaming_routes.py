@@ -101,7 +101,7 @@ def test_of_several_models_the_worst_counts(tmp_path):
     prepared = prepare_stream(model, TableFiles.matching(tmp_path / "*.csv"), None, OneProcess(), tmp_path / "encoded")
     assert isinstance(prepared.invariance, Worst)
     assert prepared.rows.layout.worlds == 8
-    assert prepared.validation.rows.imagined.shape[1:] == (8, 3)
+    assert prepared.splits[0].validation.rows.imagined.shape[1:] == (8, 3)
     trained = prepared.trained(1.0, epochs=1)
     assert np.isfinite(trained.history_[0]["penalty"])
     assert np.isfinite(trained.history_[0]["validation"])

@@ -205,15 +205,17 @@ validation_fraction, patience, device, verbose, random_state
         return kind(**{**settings, **more})
 
     def _regressions(self) -> NetworkSettings:
-        """How networks that regress one column on others are trained: as the predictor is, on all training rows."""
+        """How networks that regress one column on others are trained: as the predictor is."""
         training = TrainingSettings(
             epochs=self.epochs,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             schedule=self.schedule,
+            patience=self.patience if self.early_stopping else None,
         )
-        return NetworkSettings(self.hidden, training, chosen_device(self.device), verbose=bool(self.verbose))
+        device = chosen_device(self.device)
+        return NetworkSettings(self.hidden, training, device, self.validation_fraction, bool(self.verbose))
 
     def _seed(self) -> int:
         return as_seed(self.random_state)

@@ -14,7 +14,16 @@ from torch import Tensor, nn
 
 from ciplearn._core.errors import InputTypeError
 from ciplearn.estimators.networks import Perceptron, Ramps
-from ciplearn.learning import CrossEntropy, Objective, SquaredError, TrainingRows, TrainingSettings, train
+from ciplearn.estimators.tables import held_out
+from ciplearn.learning import (
+    CrossEntropy,
+    Objective,
+    SquaredError,
+    TrainingRows,
+    TrainingSettings,
+    Validation,
+    train,
+)
 
 
 class ColumnRegression(ABC):
@@ -55,11 +64,23 @@ class EstimatorRegression(ColumnRegression):
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """How networks that regress one column on others are made and trained."""
+    """How networks that regress one column on others are made and trained.
+
+    Attributes
+    ----------
+    hidden : sequence of int
+    training : TrainingSettings
+        With patience, some rows say when to stop.
+    device : torch.device
+    stopping : float
+        The share of these rows.
+    verbose : bool
+    """
 
     hidden: Sequence[int]
     training: TrainingSettings
     device: torch.device
+    stopping: float = 0.1
     verbose: bool = False
 
     def regression(self, inputs: Tensor, target: Tensor, *, is_category: bool, seed: int) -> NetworkRegression:
@@ -73,7 +94,11 @@ class NetworkSettings:
         sizes = inputs.shape[1], self.hidden, target.shape[1]
         module = Perceptron(*sizes, centre, spread, generator, Ramps.of(inputs)).to(self.device)
         rows = TrainingRows(inputs=(inputs,), target=learnt).to(self.device)
-        trained = train(module, rows, objective, settings, verbose=self.verbose).module
+        judge = None
+        if settings.patience is not None:
+            kept, stopping = held_out(len(rows), self.stopping, seed)
+            rows, judge = rows.take(kept), Validation(rows.take(stopping))
+        trained = train(module, rows, objective, settings, None, judge, verbose=self.verbose).module
         return NetworkRegression(trained.double(), objective)
 
 

@@ -23,7 +23,7 @@ from ciplearn.cli.streamed_fit import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE
+from ciplearn.estimators.preparation import COUNTERFACTUAL, LEFT_OUT, LINE
 from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
@@ -234,7 +234,7 @@ class Audited:
                 "baselines": {name: (each["vcf"], each["loss"]) for name, each in measured.items()},
                 "rule": f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here.",
             }
-        chosen = None if folder.model.route_ == LINE else folder.training["gamma"]
+        chosen = None if folder.model.route_ in (LINE, LEFT_OUT) else folder.training["gamma"]
         said = {
             "free": free,
             "comparison": folder.comparison,
@@ -322,6 +322,8 @@ def _how_trained(folder: ModelFolder) -> str:
             "The model lies on the straight line from a predictor on inputs that nothing protected acts on to one "
             "without a constraint."
         )
+    elif route == LEFT_OUT:
+        how = "The model does not look at the protected columns, and was trained without a penalty."
     elif route == COUNTERFACTUAL:
         how = f"Training adds gamma times the variance of predictions over imagined rows to the loss; {gamma}"
     else:

@@ -61,7 +61,8 @@ def fit(
         str,
         _choice(
             help="auto trains every route to invariance, judges all on other rows and keeps the best within the "
-            "tolerance; independence, counterfactual or line takes that one. With --gamma or --penalty: independence."
+            "tolerance; independence, counterfactual, line or left-out (the protected columns are not looked at) takes "
+            "that one. With --gamma or --penalty: independence."
         ),
     ] = "auto",
     measure: Annotated[
@@ -140,7 +141,7 @@ def fit(
     if gamma is not None and tolerance is not None:
         raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
     options.choice("--preset", preset, _PRESETS)
-    options.choice("--route", route, ("auto", "independence", "counterfactual", "line"))
+    options.choice("--route", route, ("auto", "independence", "counterfactual", "line", "left-out"))
     if gamma is not None or penalty is not None or refit:
         if route not in ("auto", "independence"):
             raise InputError(f"--gamma, --penalty and --refit are for the independence route, got --route {route}.")
@@ -303,12 +304,12 @@ def _result(rows: TrainingTable, plan: Plan, trained: Trained, out: Path) -> dic
 
 def _show_routes(comparison: Comparison) -> None:
     """Each route where it does best within the tolerance, or nearest to it, beside the baselines."""
+    from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
+
     titles = ("route", "loss", "score", "VCF left", "within tolerance", "rests on")
     table = comparison.table
     free = table.loc[table["name"] == "unconstrained", "vcf"].iloc[0]
-    shown = table[
-        (table["name"] == comparison.chosen) | ~table["kind"].isin(("independence", "counterfactual", "line"))
-    ]
+    shown = table[(table["name"] == comparison.chosen) | ~table["kind"].isin((INDEPENDENCE, COUNTERFACTUAL, LINE))]
     best = table[table["allowed"]].sort_values("vcf").groupby("kind", sort=False).head(1)
     rows = table[table["name"].isin([*shown["name"], *best["name"]])]
     cells = [

@@ -19,7 +19,7 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.files import finish_folder, read_listed
 from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.preparation import LINE
+from ciplearn.estimators.preparation import LEFT_OUT, LINE
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.saving import load_model, save_model
@@ -124,7 +124,7 @@ class ModelFolder:
     @property
     def is_unconstrained(self) -> bool:
         """Whether the model was trained for accuracy alone."""
-        return not self.training["gamma"] and self.model.route_ != LINE
+        return not self.training["gamma"] and self.model.route_ not in (LINE, LEFT_OUT)
 
     @property
     def comparison(self) -> Comparison | None:

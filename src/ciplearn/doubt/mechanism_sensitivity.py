@@ -122,7 +122,7 @@ def mechanism_sensitivity(
     for node in scm.graph.topological_order():
         if node in scm.graph.descendants(protected) and node not in scm.graph.known(protected):
             variants += [(node, name, other) for name, other in scm.variants(node).items()]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for node, name, variant in variants:
         if rows and time.monotonic() > deadline:
             break

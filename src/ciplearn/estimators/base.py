@@ -22,19 +22,12 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
 from ciplearn.causal import CausalGraph, Independence, Verdict
-from ciplearn.estimators.imagining import checked_models
+from ciplearn.estimators.imagining import checked_models, imagined_rows
 from ciplearn.estimators.networks import InvariantPath, Perceptron, naming_inputs, network_of, outputs, seeded
-from ciplearn.estimators.preparation import (
-    COUNTERFACTUAL,
-    INDEPENDENCE,
-    NO_ROUTE,
-    imagined_rows,
-    prepare,
-    statement_rows,
-)
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
-from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, warn_of_unseen
+from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, statement_rows, warn_of_unseen
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.mixed import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings

@@ -16,7 +16,7 @@ from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers, holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.imagining import Worlds, imagine
-from ciplearn.estimators.preparation import statement_rows
+from ciplearn.estimators.tables import statement_rows
 from ciplearn.learning import TrainingRows
 from ciplearn.learning.streamed_rows import RowLayout, store
 from ciplearn.sources import Part

@@ -246,3 +246,15 @@ def _world(
 def _seed_for(model: Any, seed: int) -> dict[str, int]:
     """The same seed for every world, where the model draws what the rows leave open."""
     return {"random_state": seed} if "random_state" in inspect.signature(model.counterfactual).parameters else {}
+
+
+def imagined_rows(
+    estimator: Any, table: pd.DataFrame, target: Any = None, imagined: Any = None, kept: Any = None
+) -> list[ImaginedRows]:
+    """Return the rows of a table in other worlds: those passed, or as each of the causal models imagines them."""
+    if imagined is not None:
+        return [passed_worlds(imagined, estimator, kept)]
+    outcome = None if estimator.outcome is None or target is None else (estimator.outcome, np.ravel(target))
+    roles, seed = estimator.roles_, estimator.preparation_seed_
+    models = checked_models(estimator.counterfactuals)
+    return [imagine(one, table, roles.protected, estimator.encoding_, outcome, seed) for one in models]

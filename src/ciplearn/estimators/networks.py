@@ -211,6 +211,28 @@ class LineNetwork(nn.Module):
         return torch.lerp(strict.softmax(dim=1), free.softmax(dim=1), s).clamp_min(1e-12).log()
 
 
+class MeanNetwork(nn.Module):
+    """Ŷ = (f₁ + … + f_k) / k: the mean of networks varies with A, and with the chance of training, at most as they do.
+
+    Parameters
+    ----------
+    networks : sequence of nn.Module
+    """
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.networks = nn.ModuleList(networks)
+
+    def forward(self, table: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
+        """Average the answers."""
+        return torch.stack([network(table) for network in self.networks]).mean(dim=0)
+
+
+def mean_of(networks: Sequence[nn.Module]) -> nn.Module:
+    """Return the mean of networks; one is its own mean."""
+    return networks[0] if len(networks) == 1 else MeanNetwork(networks).eval()
+
+
 class Constant(nn.Module):
     """The same outputs for every row."""
 
@@ -223,6 +245,10 @@ class Constant(nn.Module):
     def forward(self, table: Tensor) -> Tensor:  # (b, anything) -> (b, n_outputs)
         """Repeat the outputs."""
         return self.values.expand(len(table), -1)
+
+
+# Networks that users did not write.
+OURS = (Perceptron, InvariantPath, LineNetwork, MeanNetwork)
 
 
 def network_of(module: Any) -> nn.Module:
@@ -252,8 +278,7 @@ def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
 def outputs(module: nn.Module, features: Tensor, further: FurtherInputs) -> Tensor:  # (n, width) -> (n, k)
     """Return what a network says of rows, a piece at a time."""
     device = next(module.parameters()).device
-    ours = Perceptron | InvariantPath | LineNetwork
-    if isinstance(module, ours) and isinstance(getattr(module, "rest", module), ours):
+    if isinstance(module, OURS) and isinstance(getattr(module, "rest", module), OURS):
         # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
         module, features = copy.deepcopy(module).double(), features.double()
     pieces = []

@@ -2,6 +2,9 @@
 
 Prepared are: the rows, read, encoded and on their device; the roles; the rows that say when to stop; what training is
 penalised for; and what a gamma of 1 weighs.
+
+Where rows are few, which of them say when to stop decides about the network. Several networks are trained then, each
+stopped by other rows, and their mean predicts.
 """
 
 from __future__ import annotations
@@ -20,16 +23,24 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from ciplearn._core.choices import one_of
-from ciplearn._core.columns import CATEGORY, TableEncoding
+from ciplearn._core.columns import TableEncoding
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import GraphError, InputError, NumericalError
 from ciplearn._core.random import as_seed
-from ciplearn._core.wording import as_list
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
-from ciplearn.estimators.imagining import checked_models, imagine, passed_worlds
-from ciplearn.estimators.networks import Constant, LineNetwork
+from ciplearn.estimators.imagining import imagined_rows
+from ciplearn.estimators.networks import Constant, LineNetwork, mean_of
 from ciplearn.estimators.roles import Roles
-from ciplearn.estimators.tables import FurtherInputs, held_out, read_table, read_weights, same_rows, without_missing
+from ciplearn.estimators.tables import (
+    FurtherInputs,
+    held_out,
+    read_table,
+    read_weights,
+    same_rows,
+    statement_rows,
+    warn_of_names,
+    without_missing,
+)
 from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
 from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.imagined_rows import ImaginedRows
@@ -40,16 +51,44 @@ from ciplearn.learning.invariance import (
     Invariance,
     Worst,
 )
-from ciplearn.learning.settings import chosen_device
+from ciplearn.learning.loop import Fit
+from ciplearn.learning.settings import TrainingSettings, chosen_device
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
 
 # What training is penalised for.
-INDEPENDENCE, COUNTERFACTUAL, LINE, NO_ROUTE = "independence", "counterfactual", "line", "none"
+INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"
 
-# In fewer rows a category may well be seen once.
-_ROWS_TO_JUDGE_NAMES = 50
+# What is done without a penalty: mixing with a predictor on unchanged inputs, or leaving the protected columns out.
+LINE, LEFT_OUT = "line", "left-out"
+
+# Networks whose mean predicts where they are stopped by fewer rows than these, each by rows of its own.
+_NETWORKS, _ROWS_FOR_ONE_NETWORK = 3, 4000
+
+
+@dataclass(frozen=True)
+class Split:
+    """What one network is trained with.
+
+    Attributes
+    ----------
+    rows : TrainingRows or DatasetRows
+        To train on, on the estimator's device.
+    validation : Validation or None
+        Rows that say when to stop.
+    invariance : Invariance or None
+        What training is penalised for; None where nothing is to be kept, or gamma is 0 throughout.
+    """
+
+    rows: Rows
+    validation: Validation | None
+    invariance: Invariance | None
+
+    def cut(self, places: Sequence[int]) -> Split:
+        """Return the split with some of the inputs, and no penalty."""
+        judge = None if self.validation is None else Validation(self.validation.rows.cut(places))
+        return Split(self.rows.cut(places), judge, None)
 
 
 @dataclass(frozen=True)
@@ -60,12 +99,8 @@ class Prepared:
     ----------
     estimator : CIPRegressor or CIPClassifier
         Knows roles, encodings and target, and has no network yet.
-    rows : TrainingRows or DatasetRows
-        To train on, on the estimator's device.
-    validation : Validation or None
-        Rows that say when to stop.
-    invariance : Invariance or None
-        What training is penalised for; None where nothing is to be kept, or gamma is 0 throughout.
+    splits : tuple of Split
+        One per network; the mean of several predicts.
     gamma_scale : float
         What a gamma of 1 weighs.
     engine : Engine
@@ -73,9 +108,7 @@ class Prepared:
     """
 
     estimator: CIPEstimator
-    rows: Rows
-    validation: Validation | None
-    invariance: Invariance | None
+    splits: tuple[Split, ...]
     gamma_scale: float
     engine: Engine = field(default_factory=OneProcess)
 
@@ -88,6 +121,16 @@ class Prepared:
     def roles(self) -> Roles:
         """The roles of the columns."""
         return self.estimator.roles_
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the first split."""
+        return self.splits[0].rows
+
+    @property
+    def invariance(self) -> Invariance | None:
+        """What training is penalised for on them."""
+        return self.splits[0].invariance
 
     def judge(self, X: Any, y: Any = None) -> Invariance | None:
         """Return the penalty prepared on other rows, for all models alike."""
@@ -111,34 +154,42 @@ class Prepared:
             settings = replace(settings, gamma_scale=self.gamma_scale)
         last = getattr(estimator, "module_", None) if estimator.warm_start else None
         penalised = settings.gamma > 0
-        fresh = estimator._fresh_module(self.rows, settings.seed, penalised=penalised) if last is None else last
-        estimator.module_ = fresh.to(self.rows.device)
-        invariance = self.invariance if settings.gamma > 0 else None
-        validation = self.validation
+        fits = []
+        for place, split in enumerate(self.splits):
+            own = replace(settings, seed=settings.seed + place)
+            fresh = estimator._fresh_module(split.rows, own.seed, penalised=penalised) if last is None else last
+            estimator.module_ = fresh.to(split.rows.device)
+            try:
+                fits.append(self._fitted(estimator.module_, split, own, estimator.checkpoint))
+            except NumericalError:
+                estimator.module_.eval()
+                raise
+        estimator.module_ = mean_of([fit.module for fit in fits])
+        estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
+        estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
+        return estimator
+
+    def _fitted(self, module: nn.Module, split: Split, settings: TrainingSettings, checkpoint: Any = None) -> Fit:
+        """Train a network."""
+        invariance = split.invariance if settings.gamma > 0 else None
+        validation = split.validation
         if validation is not None and invariance is None:
             validation = Validation(validation.rows)
+        objective, verbose = self.estimator._objective(), bool(self.estimator.verbose)
         task = partial(
             train,
-            estimator.module_,
-            self.rows,
-            estimator._objective(),
+            module,
+            split.rows,
+            objective,
             settings,
             invariance,
             validation,
-            checkpoint=estimator.checkpoint,
-            verbose=bool(estimator.verbose),
+            checkpoint=checkpoint,
+            verbose=verbose,
         )
-        try:
-            fit = self.engine.train(task)
-        except NumericalError:
-            estimator.module_.eval()
-            raise
-        if fit.module is not estimator.module_:
-            # Trained elsewhere, and come back.
-            estimator.module_ = fit.module.to(self.rows.device)
-        estimator.history_, estimator.n_iter_ = fit.history, len(fit.history)
-        estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
-        return estimator
+        fit = self.engine.train(task)
+        # Trained elsewhere, it comes back.
+        return replace(fit, module=fit.module.to(split.rows.device))
 
     def line(self, free: CIPEstimator, shares: Sequence[float]) -> list[CIPEstimator]:
         """Return the straight line from the predictor on unchanged inputs to an unconstrained one, at some shares.
@@ -152,18 +203,16 @@ class Prepared:
         """
         estimator, rows = self.estimator, self.rows
         places = estimator.encoding_.places(estimator.roles_.unchanged)
-        objective = estimator._objective()
-        path: nn.Module
+        path: nn.Module = Constant(estimator._constant_output(rows.target))
         if places:
             settings = replace(estimator._settings(estimator.preparation_seed_), gamma=0.0)
-            generator = torch.Generator().manual_seed(settings.seed)
-            cut = rows.cut(places)
-            fresh = estimator._fresh_perceptron(cut.inputs[0], generator).to(rows.device)
-            judge = None if self.validation is None else Validation(self.validation.rows.cut(places))
-            task = partial(train, fresh, cut, objective, settings, None, judge, verbose=bool(estimator.verbose))
-            path = self.engine.train(task).module.to(rows.device)
-        else:
-            path = Constant(estimator._constant_output(rows.target))
+            fits = []
+            for place, split in enumerate(self.splits):
+                own, cut = replace(settings, seed=settings.seed + place), split.cut(places)
+                generator = torch.Generator().manual_seed(own.seed)
+                fresh = estimator._fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
+                fits.append(self._fitted(fresh, cut, own))
+            path = mean_of([fit.module for fit in fits])
         found = []
         for share in shares:
             one = copy.copy(free)
@@ -251,24 +300,38 @@ def prepare(
     if keeps_something and estimator.route_ == COUNTERFACTUAL:
         worlds = [one.to(device) for one in imagined_rows(estimator, table, target, imagined, kept)]
     elif keeps_something:
-        _warn_of_names(estimator, len(table))
-    parts = [torch.arange(len(rows))]
-    if estimator.early_stopping:
-        parts = list(held_out(len(rows), estimator.validation_fraction, estimator.preparation_seed_))
+        warn_of_names(estimator.statement_encodings_, len(table))
     scale = 1.0 if is_relative(estimator) else fixed_scale(estimator.gamma_scale)
     units: tuple[float, ...] | None = None
-    found: list[tuple[Rows, Invariance | None]] = []
-    for part in parts:
-        own, known = (rows, table) if len(part) == len(rows) else (rows.take(part), table.iloc[part.numpy()])
-        each = _penalties(estimator, known, [one.take(part) for one in worlds], own) if keeps_something else []
+
+    def side(places: Tensor) -> tuple[Rows, Invariance | None]:
+        """Some of the rows, and the penalty prepared on them."""
+        nonlocal scale, units
+        own, known = (rows, table) if len(places) == len(rows) else (rows.take(places), table.iloc[places.numpy()])
+        each = _penalties(estimator, known, [one.take(places) for one in worlds], own) if keeps_something else []
         if each and units is None:
             scales = [_scale(estimator, one, own, known, place) for place, one in enumerate(each)]
             # Of several the worst counts, each in its own unit.
             scale, units = (scales[0] if len(each) == 1 else 1.0), tuple(1 / one for one in scales)
-        invariance = Worst(tuple(each), units) if units and len(each) > 1 else next(iter(each), None)
-        found.append((own, invariance))
-    validation = Validation(*found[1]) if len(found) > 1 else None
-    return Prepared(estimator, found[0][0], validation, found[0][1], scale)
+        return own, Worst(tuple(each), units) if units and len(each) > 1 else next(iter(each), None)
+
+    splits = []
+    for train_on, stop_on in _splits(estimator, rows):
+        own, invariance = side(train_on)
+        splits.append(Split(own, None if stop_on is None else Validation(*side(stop_on)), invariance))
+    return Prepared(estimator, tuple(splits), scale)
+
+
+def _splits(estimator: CIPEstimator, rows: Rows) -> list[tuple[Tensor, Tensor | None]]:
+    """Per network, the rows to train on, and those that say when to stop."""
+    n = len(rows)
+    if not estimator.early_stopping:
+        return [(torch.arange(n), None)]
+    # Networks of users' own may be large, and a checkpoint or a warm start is that of one.
+    alone = estimator.module is not None or estimator.checkpoint is not None or estimator.warm_start
+    networks = 1 if alone or n >= _ROWS_FOR_ONE_NETWORK else _NETWORKS
+    share, seed = estimator.validation_fraction, estimator.preparation_seed_
+    return [held_out(n, share, seed, place) for place in range(networks)]
 
 
 def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:
@@ -304,41 +367,6 @@ def _training_rows(
         weights=None if weights is None else torch.from_numpy(weights).float(),
     )
     return known if extra.dataset is None else DatasetRows(known, extra.dataset)
-
-
-def statement_rows(
-    encodings: tuple[TableEncoding, TableEncoding], table: pd.DataFrame
-) -> tuple[Tensor, Tensor | None]:  # (n, d), (n, c)
-    """Both sides of a statement as kernels take them."""
-    right, given = encodings
-    for name in (*right.names, *given.names):
-        if name not in table.columns:
-            raise InputError(f"The penalty needs column {name!r}, which is not in X; pass the whole table.")
-    return torch.from_numpy(right.numbers(table)), torch.from_numpy(given.numbers(table)) if given.columns else None
-
-
-def _warn_of_names(estimator: CIPEstimator, n: int) -> None:
-    columns = {c.name: c for right, _ in estimator.statement_encodings_ for c in right.columns}
-    names = [name for name, column in columns.items() if column.kind == CATEGORY and column.width > n / 2]
-    if names and n >= _ROWS_TO_JUDGE_NAMES:
-        warnings.warn(
-            f"Most values of {as_list(names)} occur once, so that no penalty can tell what follows them; group the "
-            f"values, or leave out a column of names.",
-            UserWarning,
-            stacklevel=5,
-        )
-
-
-def imagined_rows(
-    estimator: CIPEstimator, table: pd.DataFrame, target: Any = None, imagined: Any = None, kept: Any = None
-) -> list[ImaginedRows]:
-    """Return the rows of a table in other worlds: those passed, or as each of the causal models imagines them."""
-    if imagined is not None:
-        return [passed_worlds(imagined, estimator, kept)]
-    outcome = None if estimator.outcome is None or target is None else (estimator.outcome, np.ravel(target))
-    roles, seed = estimator.roles_, estimator.preparation_seed_
-    models = checked_models(estimator.counterfactuals)
-    return [imagine(one, table, roles.protected, estimator.encoding_, outcome, seed) for one in models]
 
 
 def _penalties(

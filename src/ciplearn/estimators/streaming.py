@@ -37,7 +37,7 @@ from ciplearn.estimators.encoding_parts import (
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.imagining import Worlds, checked_models
 from ciplearn.estimators.networks import naming_inputs
-from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, certified_roles
+from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, Split, certified_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
 from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedDependence, StreamedVariance, Worst
@@ -198,7 +198,7 @@ def _penalised(
     scale = 1.0 if is_relative(estimator) else fixed_scale(estimator.gamma_scale)
     validation = None if judging is None else Validation(judging.to(rows.device))
     if estimator.route_ == NO_ROUTE or estimator._effective_gamma() == 0:
-        return Prepared(estimator, rows, validation, None, scale, engine)
+        return Prepared(estimator, (Split(rows, validation, None),), scale, engine)
     if not estimator.prepare_once:
         raise InputError("A table that streams is prepared once, got prepare_once=False; leave it out.")
     penalty = estimator._bound_penalty(estimator.statement_encodings_[0])
@@ -214,7 +214,7 @@ def _penalised(
             return operator(y_hat, looked_at.right[rows], given)  # type: ignore[index]
 
         scale = outcome_scale(on_sample, outcome, looked_at.right, constant_loss)  # type: ignore[arg-type]
-    return Prepared(estimator, rows, validation, StreamedDependence(operator), scale, engine)
+    return Prepared(estimator, (Split(rows, validation, StreamedDependence(operator)),), scale, engine)
 
 
 def _imagined(
@@ -238,7 +238,7 @@ def _imagined(
     alone = len(parts) == 1
     invariance = parts[0] if alone else Worst(tuple(parts), tuple(1 / one for one in scales))
     validation = None if judging is None else Validation(judging.to(rows.device), invariance)
-    return Prepared(estimator, rows, validation, invariance, scales[0] if alone else 1.0, engine)
+    return Prepared(estimator, (Split(rows, validation, invariance),), scales[0] if alone else 1.0, engine)
 
 
 def _is_in_a_model(name: str, models: Sequence[Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
 from ciplearn._core.choices import one_of
-from ciplearn._core.columns import TableEncoding, mixes_kinds
+from ciplearn._core.columns import CATEGORY, TableEncoding, mixes_kinds
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.tables import as_frame
@@ -29,6 +29,9 @@ MISSING_POLICIES = ("error", "drop", "impute")
 
 # As many are judged well enough by a share of them.
 _ROWS_FOR_ONE_SPLIT = 4000
+
+# In fewer rows a category may well be seen once.
+_ROWS_TO_JUDGE_NAMES = 50
 
 # Unseen levels that a warning names.
 _MOST_LEVELS_NAMED = 3
@@ -182,6 +185,19 @@ def refuse_unpredictable(table: pd.DataFrame, used: tuple[str, ...], policy: str
         _refuse_missing(table, used, 'train with missing="impute" to predict such rows')
 
 
+def warn_of_names(statements: Iterable[tuple[TableEncoding, TableEncoding]], n: int) -> None:
+    """Warn of columns of names among what a penalty is about."""
+    columns = {c.name: c for right, _ in statements for c in right.columns}
+    names = [name for name, column in columns.items() if column.kind == CATEGORY and column.width > n / 2]
+    if names and n >= _ROWS_TO_JUDGE_NAMES:
+        warnings.warn(
+            f"Most values of {as_list(names)} occur once, so that no penalty can tell what follows them; group the "
+            f"values, or leave out a column of names.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
 def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: int) -> None:
     """Name the labels in rows to predict that training never saw, with the number of rows of each."""
     for name, counts in encoding.unseen(table).items():
@@ -249,13 +265,25 @@ def judging_splits(
         return list(kind(folds, shuffle=True, random_state=random_state).split(np.zeros(n), labels))
 
 
-def held_out(n: int, share: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:  # positions
-    """Return the rows to train on, and those that say when to stop."""
+def held_out(n: int, share: float, seed: int, turn: int = 0) -> tuple[torch.Tensor, torch.Tensor]:  # positions
+    """Return the rows to train on, and those that say when to stop; in another turn others do, as far as they go."""
     if positive(share, "validation_fraction") >= 1:
         raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     count = max(2, round(share * n))
+    order = order.roll(-turn * count)
     return order[count:], order[:count]
+
+
+def statement_rows(
+    encodings: tuple[TableEncoding, TableEncoding], table: pd.DataFrame
+) -> tuple[Tensor, Tensor | None]:  # (n, d), (n, c)
+    """Both sides of a statement as kernels take them."""
+    right, given = encodings
+    for name in (*right.names, *given.names):
+        if name not in table.columns:
+            raise InputError(f"The penalty needs column {name!r}, which is not in X; pass the whole table.")
+    return torch.from_numpy(right.numbers(table)), torch.from_numpy(given.numbers(table)) if given.columns else None
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,16 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 
 from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn.baselines import CF1, CF2, NaivePredictor
+from ciplearn.baselines import CF1, CF2
 from ciplearn.baselines.base import TRAINED_ALIKE
 from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import Allowance, Judged
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE, Prepared
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE, Prepared
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.scm import EstimatedModel, fit_scm
 
-ROUTES = (INDEPENDENCE, COUNTERFACTUAL, LINE)
+ROUTES = (INDEPENDENCE, COUNTERFACTUAL, LINE, LEFT_OUT)
 FREE, BASELINE = "unconstrained", "baseline"
 
 # What VCF is measured on: enough to tell routes apart, few enough for many models.
@@ -39,6 +39,7 @@ _MOST_TIES = 2
 _RESTS_ON = {
     INDEPENDENCE: "the graph alone",
     LINE: "the graph alone",
+    LEFT_OUT: "nothing, and still sees what the protected columns have changed",
     COUNTERFACTUAL: "the graph and an estimated causal model",
     FREE: "nothing",
     BASELINE: "the graph",
@@ -121,6 +122,8 @@ class Candidates:
         if LINE in asked.routes:
             for model in self.prepared.line(self.models[FREE], asked.shares):
                 self._add(f"line, {model.share_:.0%} of VCF kept", LINE, model, share=model.share_)
+        if LEFT_OUT in asked.routes:
+            self._left_out()
         if asked.baselines:
             self._baselines()
 
@@ -134,6 +137,7 @@ class Candidates:
         if name not in models:
             about = self.about[name]
             models[name] = self._prepared((X, y), **about["settings"]).trained(about["gamma"])
+            models[name].route_ = about["kind"]
         return models
 
     def judged(self) -> OnOtherRows:
@@ -219,8 +223,19 @@ class Candidates:
         settings: dict[str, Any] = {"counterfactuals": [scm, *ties] if ties else scm}
         self._along_gammas("counterfactual", COUNTERFACTUAL, self._prepared(self.rows, **settings), settings)
 
+    def _left_out(self) -> None:
+        """Nothing is penalised, and the protected columns are not looked at."""
+        nodes, protected = self.graph.nodes, set(self.verdict.protected)
+        seen = [name for name in self.roles.inputs if node_of(name, nodes) not in protected]
+        if not 0 < len(seen) < len(self.roles.inputs):
+            return
+        settings: dict[str, Any] = {"inputs": seen}
+        model = self._prepared(self.rows, **settings).trained(0.0)
+        model.route_ = LEFT_OUT
+        self._add("protected columns left out", LEFT_OUT, model, gamma=0.0, settings=settings)
+
     def _baselines(self) -> None:
-        """CF1, CF2 on parents and leaving the protected columns out."""
+        """CF1, and CF2 on parents."""
         one = self.asked.estimator
         roles: dict[str, Any] = {
             "graph": one.graph,
@@ -234,7 +249,6 @@ class Candidates:
         made = {
             "CF1": CF1(**roles),
             "CF2": CF2(**roles, regress_on="parents"),
-            "protected columns left out": NaivePredictor(**roles),
         }
         for name, model in made.items():
             try:

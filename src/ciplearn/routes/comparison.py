@@ -23,13 +23,13 @@ from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE
 from ciplearn.estimators.tables import judging_splits
 from ciplearn.routes.candidates import BASELINE, FREE, ROUTES, Asked, Candidates, OnOtherRows
 from ciplearn.scm import EstimatedModel
 
 GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-SHARES = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
+SHARES = (0.9, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
 
 # With few rows every row judges in its turn; a causal model of fewer than a third of them says little.
 _FOLDS = 3
@@ -128,11 +128,11 @@ def compare_routes(
     measure : "loss", "auc", "score" or "balanced_accuracy", optional
         What the tolerance is about.
     routes : iterable of str
-        Of "independence", "counterfactual" and "line".
+        Of "independence", "counterfactual", "line" and "left-out" (the protected columns are not looked at).
     gammas, shares : sequence of float
         Of the penalties, and of the straight line.
     baselines : bool
-        Also train CF1, CF2 on parents, and the predictor that leaves the protected columns out.
+        Also train CF1 and CF2 on parents.
     validation_fraction : float
         Share of the rows that judge, where they are split once.
     folds : int, optional
@@ -192,7 +192,7 @@ def compare_routes(
 def _trainings(routes: Iterable[str], gammas: Sequence[float], shares: Sequence[float], baselines: bool) -> int:
     """How many candidates there are at most, on one part of the rows."""
     at_gammas = 2 * (INDEPENDENCE in routes) + (COUNTERFACTUAL in routes)
-    return 1 + len(gammas) * at_gammas + len(shares) * (LINE in routes) + 3 * baselines
+    return 1 + len(gammas) * at_gammas + len(shares) * (LINE in routes) + (LEFT_OUT in routes) + 2 * baselines
 
 
 def _judged_table(

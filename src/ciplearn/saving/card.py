@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ciplearn.estimators.preparation import COUNTERFACTUAL, LINE, NO_ROUTE
+from ciplearn.estimators.preparation import COUNTERFACTUAL, LEFT_OUT, LINE, NO_ROUTE
 
 
 def card(description: dict[str, Any]) -> str:
@@ -21,6 +21,11 @@ def card(description: dict[str, Any]) -> str:
             f"unconstrained one. It keeps {share:.1%} of the latter's variance of counterfactuals, if the graph is "
             f"right.",
         ]
+    elif description["route"] == LEFT_OUT:
+        lines.append(
+            f"Trained without a penalty and without looking at {', '.join(roles['protected'])}. It still sees all that "
+            f"they have changed in other columns: audit it before relying on it."
+        )
     elif description["route"] == COUNTERFACTUAL:
         lines += [
             f"Trained with a penalty on the variance of predictions had {', '.join(roles['protected'])} been "

@@ -29,7 +29,16 @@ from ciplearn._core.files import checksum, finish_folder, listed_folder, read_li
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
-from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, Perceptron, Ramps, network_of
+from ciplearn.estimators.networks import (
+    OURS,
+    Constant,
+    InvariantPath,
+    LineNetwork,
+    MeanNetwork,
+    Perceptron,
+    Ramps,
+    network_of,
+)
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.learning.settings import chosen_device
@@ -225,6 +234,8 @@ def _architecture(network: nn.Module) -> dict[str, Any]:
     if isinstance(network, LineNetwork):
         parts = {"path": _architecture(network.path), "rest": _architecture(network.rest)}
         return {"places": network.places.tolist(), "share": network.share, "labels": network.labels, **parts}
+    if isinstance(network, MeanNetwork):
+        return {"mean": [_architecture(one) for one in network.networks]}
     if isinstance(network, Constant):
         return {"constant": network.values.shape[1]}
     if isinstance(network, InvariantPath):
@@ -300,6 +311,8 @@ def _built(said: dict[str, Any], module: nn.Module | None, folder: Path) -> nn.M
         if "share" in said:
             return LineNetwork(path, rest, said["places"], said["share"], said["labels"])
         return InvariantPath(path, rest, said["places"])  # type: ignore[arg-type]
+    if "mean" in said:
+        return MeanNetwork([_built(part, module, folder) for part in said["mean"]])
     if "perceptron" in said:
         n_inputs, hidden, n_outputs = said["perceptron"]
         n = said.get("ramps", 0)
@@ -315,7 +328,7 @@ def _dry_run(model: CIPEstimator) -> None:
     """Ask for one row of nothing: an entry of a wrong kind shows here and not in use."""
     empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
     features = torch.from_numpy(model.encoding_.features(empty))
-    if isinstance(model.module_, Perceptron | InvariantPath | LineNetwork) and model.module is None:
+    if isinstance(model.module_, OURS) and model.module is None:
         answer = model.module_(features.to(next(model.module_.parameters()).device))
         if not isinstance(model, CIPClassifier):
             answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
