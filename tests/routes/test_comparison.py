@@ -19,7 +19,15 @@ from ciplearn.saving import load_model, save_model
 from ciplearn.scm import Additive
 
 GRAPH = CausalGraph.from_edges("A -> L, A -> Y, L -> Y, Z -> Y")
-QUICK = {"graph": GRAPH, "outcome": "Y", "protected": ["A"], "epochs": 30, "batch_size": 128, "learning_rate": 1e-2, "early_stopping": True}
+QUICK = {
+    "graph": GRAPH,
+    "outcome": "Y",
+    "protected": ["A"],
+    "epochs": 30,
+    "batch_size": 128,
+    "learning_rate": 1e-2,
+    "early_stopping": True,
+}
 FEW = {"gammas": (1.0, 10.0), "shares": (0.2, 0.05, 0.0)}
 
 
