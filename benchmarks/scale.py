@@ -1,7 +1,8 @@
 """What many rows cost: `prepare` and `predict` on Parquet files, one process beside Ray workers, and kills.
 
     python benchmarks/scale.py prepare --rows 1000000 10000000
-    python benchmarks/scale.py workers --rows 4000000
+    python benchmarks/scale.py prepare --rows 1000000 100000000 --workers 2
+    python benchmarks/scale.py workers --rows 3000000
     python benchmarks/scale.py fit --rows 200000
     python benchmarks/scale.py kills --times 10
 
@@ -10,6 +11,7 @@ wall seconds, because a busy machine stretches the latter.
 """
 
 import argparse
+import importlib
 import multiprocessing
 import os
 import random
@@ -100,8 +102,44 @@ def alone(answers, folder):
     answers.put((operator.n_rows, operator.relative_error, wall, cpu, peak))
 
 
+def up(engine):
+    """Wait until every Ray worker has answered, with what it needs imported; their numbers, and seconds."""
+    began, seen = time.perf_counter(), set()
+    while len(seen) < engine.workers:
+        seen.update(process for process, _ in engine.each(worker_peak, range(4 * engine.workers)))
+    return seen, time.perf_counter() - began
+
+
+def prepare_costs_of_workers(arguments, place):
+    """Time per row and peak memory of Ray workers, at several numbers of rows."""
+    import ray
+
+    from ciplearn.scale import RayEngine
+
+    ray.init(num_cpus=arguments.workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    engine = RayEngine(workers=arguments.workers)
+    print(f"{arguments.workers} workers are up after {up(engine)[1]:.1f} s")
+    print("| rows | seconds | µs per row | ratio | peak MB of a worker | peak MB of the driver | relative error |")
+    print("|---|---|---|---|---|---|---|")
+    first = None
+    for n in arguments.rows:
+        folder = write(place / str(n), n)
+        operator, wall, _ = prepare(folder, engine)
+        peak = max(memory for _, memory in engine.each(worker_peak, range(4 * engine.workers)))
+        first = first or wall / n
+        print(
+            f"| {operator.n_rows} | {wall:.1f} | {wall / n * 1e6:.2f} | {wall / n / first:.2f} | {peak:.0f} | "
+            f"{worker_peak(None)[1]:.0f} | {operator.relative_error:.3f} |",
+            flush=True,
+        )
+        shutil.rmtree(folder)
+    ray.shutdown()
+
+
 def prepare_costs(arguments, place):
     """Time per row and peak memory of one process, at several numbers of rows."""
+    if arguments.workers:
+        return prepare_costs_of_workers(arguments, place)
     print("| rows | CPU µs per row | wall µs per row | ratio of CPU | peak MB | relative error |")
     print("|---|---|---|---|---|---|")
     first = None
@@ -124,7 +162,9 @@ def prepare_costs(arguments, place):
 
 
 def worker_peak(_):
-    """The most memory that a worker has held."""
+    """The process number of a worker, and the most memory that it has held."""
+    importlib.import_module("ciplearn.estimators")
+    time.sleep(0.1)  # or the first worker answers for all
     return os.getpid(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -164,7 +204,7 @@ def worker_gains(arguments, place):
     right, given = (
         torch.from_numpy(some[list(names)].to_numpy(np.float32, copy=True)) for names in (("A", "L"), NAMES[:3])
     )
-    y_hat = torch.from_numpy(some[["Y"]].to_numpy())
+    y_hat = torch.from_numpy(some[["Y"]].to_numpy(copy=True))
     value = float(reference(y_hat, right, given))
     model = CIPRegressor(GRAPH, "Y", ["A"], gamma=0.0, epochs=1, device="cpu").fit(some.drop(columns="Y"), some["Y"])
     parts = TableFiles.matching(folder).parts()
@@ -173,7 +213,7 @@ def worker_gains(arguments, place):
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     for workers in (1, 2, 1, 2):
         engine = RayEngine(workers=workers)
-        list(engine.each(worker_peak, range(2 * workers)))  # workers are up
+        up(engine)
         operator, wall, _ = prepare(folder, engine)
         began = time.perf_counter()
         list(engine.each(Predicting(model), parts))
@@ -287,6 +327,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("prepare", "workers", "fit", "kills"))
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--workers", type=int, default=0, help="of Ray, for prepare; 0 is this process")
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--folder", type=Path, default=None)
     arguments = parser.parse_args()
