@@ -8,6 +8,7 @@ import pytest
 
 from ciplearn.cli.app import _run
 from ciplearn.cli.imagine import _codes
+from tests.cli.parquet_pages import refuse_changed_bytes
 
 EFFORT = ["--points=30", "--interventions=6", "--draws=3", "--scm-rows=300"]
 
@@ -69,6 +70,7 @@ def test_model_without_a_folder_is_audited_by_its_predictions(place, tmp_path, c
     said = answer(capsys)
     rows = pd.read_parquet(tmp_path / "w.parquet")
     assert said["rows"] == len(rows)
+    refuse_changed_bytes(tmp_path / "w.parquet")
     chance = 1 / (1 + np.exp(11 - rows["education"]))
     pd.DataFrame({"id": rows["id"], "prediction": chance}).to_csv(tmp_path / "p.csv", index=False)
     call = ["audit", table, *graph, *EFFORT, "--doubt=0", "--out", str(tmp_path / "r.html"), "--json"]

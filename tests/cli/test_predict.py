@@ -8,6 +8,7 @@ import pytest
 from ciplearn.cli.app import _run
 from ciplearn.cli.model_folder import ModelFolder
 from tests.cli.installed import command
+from tests.cli.parquet_pages import refuse_changed_bytes
 from tests.cli.people import GRAPH, people
 
 
@@ -68,6 +69,7 @@ def test_parquet_is_written_in_chunks_too(place, model, tmp_path):
     out = tmp_path / "p.parquet"
     assert _run(["predict", str(model), str(place / "people.csv"), "--out", str(out), "--chunk-rows", "70"]) == 0
     pd.testing.assert_frame_equal(pd.read_parquet(out), expected, check_dtype=False)
+    refuse_changed_bytes(out)
 
 
 def test_codes_stay_codes_whatever_the_chunk_looks_like(tmp_path, capsys):

@@ -66,6 +66,15 @@ def test_a_damaged_file_is_named(folder):
         TableFiles.matching(folder / "*.parquet").parts()
 
 
+def test_changed_bytes_of_a_file_with_checksums_are_noticed(folder):
+    path = folder / "part-1.parquet"
+    table(5000).to_parquet(path, index=False, write_page_checksum=True)
+    content = path.read_bytes()
+    path.write_bytes(content[:2000] + bytes(64) + content[2064:])
+    with pytest.raises(InputError, match=r"part-1\.parquet cannot be read: .*CRC checksum"):
+        read(TableFiles.matching(folder / "*.parquet"))
+
+
 def test_a_file_with_another_kind_is_named(folder):
     table(50).assign(a="high").to_parquet(folder / "part-3.parquet", index=False)
     with pytest.raises(InputError, match=r"'a' holds text in .*part-3\.parquet and numbers in .*part-0"):

@@ -194,7 +194,7 @@ def _codes(frame: pd.DataFrame) -> np.ndarray[Any, Any]:  # (n,)
 def _write(rows: pd.DataFrame, out: Path, stream: Any) -> None:
     name = out.name.lower()
     if name.endswith((".parquet", ".pq")):
-        rows.to_parquet(stream, index=False)
+        rows.to_parquet(stream, index=False, write_page_checksum=True)
     elif name.endswith((".csv", ".tsv", ".tab", ".csv.gz")):
         packed: Any = {"method": "gzip", "mtime": 0} if name.endswith(".gz") else None
         separator = "," if ".csv" in name else "\t"

@@ -241,7 +241,7 @@ class _Parquet(_Sink):
         schema = self.writer.schema if self.writer is not None else self._schema(answers)
         table = self.arrow.Table.from_pandas(answers, schema=schema, preserve_index=False)
         if self.writer is None:
-            self.writer = self.arrow.parquet.ParquetWriter(self.stream, schema)
+            self.writer = self.arrow.parquet.ParquetWriter(self.stream, schema, write_page_checksum=True)
         self.writer.write_table(table)
 
     def close(self) -> None:

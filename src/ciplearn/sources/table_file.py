@@ -312,7 +312,8 @@ class _ParquetTable(OpenTable):
             raise MissingDependencyError(
                 "Parquet files need pyarrow, which is not installed; pip install 'ciplearn[parquet]', or pass CSV."
             ) from error
-        self._content = parquet.ParquetFile(content)
+        # Bytes that were changed on the way are noticed where whoever wrote the file left checksums.
+        self._content = parquet.ParquetFile(content, page_checksum_verification=True)
         self._batches: Iterator[Any] | None = None
         super().__init__(file, list(self._content.schema_arrow.names), labels, copied)
 
