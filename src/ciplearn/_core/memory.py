@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
+import importlib.util
 import sys
+from types import ModuleType
+from typing import Any
 
 # Of mallopt, in glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -29,3 +33,37 @@ def give_back_what_is_freed() -> None:
         return
     mallopt(_MMAP_THRESHOLD, _LARGE)
     mallopt(_TRIM_THRESHOLD, _LARGE)
+
+
+def give_back_what_is_free() -> None:
+    """Have free memory between pieces that are in use go back to the system too: small pieces leave such gaps."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError):
+        return
+
+
+class _Later(ModuleType):
+    """A module that is loaded when something in it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":
+            # Who only looks at what is loaded does not ask for the module's content.
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        module = importlib.import_module(self.__name__)
+        self.__dict__.update(module.__dict__)
+        return getattr(module, name)
+
+
+def put_off(name: str) -> None:
+    """Have a module be loaded not where it is imported, but where something in it is first asked for.
+
+    scikit-learn imports scipy.stats, which takes 40 MB, for the few who ask for a mode. Only for a process of one's
+    own, such as a command.
+    """
+    if name not in sys.modules:
+        module = _Later(name)
+        module.__spec__ = importlib.util.find_spec(name)
+        sys.modules[name] = module

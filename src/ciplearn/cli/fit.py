@@ -132,6 +132,9 @@ def fit(
       ciplearn fit 'rows/*.parquet' --graph graph.txt --outcome income --protected sex --engine ray --out model
     """
     from ciplearn._core.files import check_folder, listed_folder
+    from ciplearn._core.memory import put_off
+
+    put_off("scipy.stats")
     from ciplearn.cli.model_folder import write_folder
     from ciplearn.cli.streamed_fit import as_stream, sampled_table, train_streamed
     from ciplearn.cli.training import Plan, estimator, refuse_before_training, train

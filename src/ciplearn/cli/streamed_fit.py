@@ -15,7 +15,7 @@ from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
-from ciplearn._core.memory import give_back_what_is_freed
+from ciplearn._core.memory import give_back_what_is_free, give_back_what_is_freed
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.training import Plan, Trained, scored, train
 from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, stray_text
@@ -133,6 +133,7 @@ def train_streamed(
 ) -> Trained:
     """Choose route and gamma on the rows that were drawn, then train on all rows but those kept for the audit."""
     torch.set_num_threads(1)
+    give_back_what_is_free()
     some, steps = len(rows.training()[0]), math.ceil(rows.n_rows / base.batch_size)
     wanted = _MORE_STEPS * base.epochs * math.ceil(some / base.batch_size)
     count = epochs or max(_LEAST_EPOCHS, math.ceil(wanted / steps))
@@ -154,4 +155,5 @@ def train_streamed(
     )
     if getattr(trained.model, "route_", None) == LEFT_OUT:
         model.route_ = LEFT_OUT
+    give_back_what_is_free()
     return replace(trained, model=model.set_params(verbose=False), scores=scored(model, rows))

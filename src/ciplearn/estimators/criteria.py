@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing as take
 
@@ -117,6 +116,9 @@ def balanced_accuracy(judged: Judged) -> float:
 
 def auc(judged: Judged) -> float:
     """Chance that a row of a class is ranked above one of another class, mean over the classes that occur."""
+    # Here, because most fits never ask, and scipy.stats takes 40 MB.
+    from scipy.stats import rankdata
+
     found = []
     for place in range(1, judged.classes) if judged.classes == 2 else range(judged.classes):
         own = judged.truth == place

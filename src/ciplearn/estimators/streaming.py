@@ -23,6 +23,7 @@ from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
+from ciplearn._core.memory import give_back_what_is_free
 from ciplearn._core.random import as_seed
 from ciplearn._core.sampled_numbers import sampled_numbers
 from ciplearn.causal.vector_columns import node_of
@@ -165,6 +166,7 @@ def prepare_stream(
         for place, (part, size, start) in enumerate(zip(parts, found, _starts(found), strict=True))
     ]
     stored, judging, looked_at = _second_pass(encoder, jobs, engine, bool(estimator.verbose))
+    give_back_what_is_free()
     layout = encoder.layout()
     rows = StreamedRows(
         tuple(

@@ -24,7 +24,8 @@ def squared_distances(x: Tensor, z: Tensor) -> Tensor:  # (..., n, d), (..., m, 
     shift = z.detach().mean(dim=-2, keepdim=True)
     x, z = x - shift, z - shift
     norms = x.square().sum(-1)[..., :, None] + z.square().sum(-1)[..., None, :]
-    return torch.sub(norms, x @ z.transpose(-1, -2), alpha=2).clamp_min(0)
+    # In place: of many rows each further matrix counts.
+    return norms.sub_(x @ z.transpose(-1, -2), alpha=2).clamp_min_(0)
 
 
 def absolute_distances(x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)

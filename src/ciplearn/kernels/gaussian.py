@@ -42,7 +42,7 @@ class Gaussian(StationaryKernel):
         """Evaluate the kernel."""
         x, z = self.select(x), self.select(z)
         scale = self.scale(x.shape[1])
-        return squared_distances(x * scale, z * scale).neg().exp_()
+        return squared_distances(x * scale, z * scale).neg_().exp_()
 
     def median_distance(self, x: Tensor) -> float:
         """Square root of the median of d² over pairs."""

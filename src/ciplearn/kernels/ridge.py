@@ -16,6 +16,9 @@ from ciplearn._core.errors import NumericalError
 
 _EPS = torch.finfo(torch.float64).eps
 
+# Columns that a system is solved for at a time: large enough for fast products, small beside the system itself.
+_BLOCK = 256
+
 # From almost interpolating to almost constant, two values per decade.
 RIDGE_GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-16, 1))
 
@@ -61,14 +64,21 @@ class GramRidge:
 
     def weights(self) -> Tensor:  # (n, n)
         """W = (K + nλI)⁻¹ K: column i holds the weights of the conditional mean at row i."""
-        return torch.cholesky_solve(self.gram, self._factor)
+        return self._solve(self.gram.clone())
 
     def residual_gram(self, target: Tensor) -> Tensor:  # (n, n) -> (n, n)
-        """(I − H) T (I − H)ᵀ for a Gram matrix T of targets, using I − H = nλ (K + nλI)⁻¹."""
-        once = torch.cholesky_solve(target.double(), self._factor)
-        twice = torch.cholesky_solve(once.T, self._factor).mul_(self.loading**2)
-        del once
-        return (twice + twice.T).div_(2)
+        """(I − H) T (I − H)ᵀ for a Gram matrix T of targets, using I − H = nλ (K + nλI)⁻¹; T is overwritten."""
+        found = target.double()
+        self._solve(found)
+        self._solve(found.T)
+        return (found + found.T).mul_(self.loading**2 / 2)
+
+    def _solve(self, right: Tensor) -> Tensor:  # (n, m) -> (n, m)
+        """Put (K + nλI)⁻¹ B in the place of B, some columns at a time: all at once would need as much memory again."""
+        for columns in right.split(_BLOCK, dim=1):
+            half = torch.linalg.solve_triangular(self._factor, columns, upper=False)
+            columns.copy_(torch.linalg.solve_triangular(self._factor.T, half, upper=True))
+        return right
 
 
 @dataclass(frozen=True)

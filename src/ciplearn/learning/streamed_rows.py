@@ -212,11 +212,7 @@ class StreamedRows:
             end = own * (step + 1) // plan.steps
             while len(waiting) < end - start:
                 window, order = order[:_WINDOW], order[_WINDOW:]
-                read = [
-                    self.parts[place].read(first, count) for place, first, count in map(plan.blocks.__getitem__, window)
-                ]
-                fresh = torch.cat([waiting, *read])
-                waiting = fresh[torch.randperm(len(fresh), generator=generator)]
+                waiting = self._shuffled(waiting, [plan.blocks[place] for place in window], generator)
             batch, waiting = waiting[: end - start], waiting[end - start :]
             yield torch.arange(start, end), self._unpacked(batch.to(self.place))
             start = end
@@ -240,6 +236,22 @@ class StreamedRows:
             digest.update(f" {part.n_rows}".encode())
             digest.update(part.read(0, min(part.n_rows, 16)).numpy().tobytes())
         return digest.hexdigest()
+
+    def _shuffled(
+        self, waiting: Tensor, blocks: Sequence[tuple[int, int, int]], generator: torch.Generator
+    ) -> Tensor:  # (n, width), m further rows -> (n + m, width)
+        """Rows that wait and those of some blocks in a random order: each goes to its place as it is read."""
+        n = len(waiting) + sum(count for _, _, count in blocks)
+        order = torch.randperm(n, generator=generator)
+        places = torch.empty_like(order)
+        places[order] = torch.arange(n)
+        shuffled = torch.empty(n, self.layout.width)
+        shuffled[places[: len(waiting)]] = waiting
+        start = len(waiting)
+        for place, first, count in blocks:
+            shuffled[places[start : start + count]] = self.parts[place].read(first, count)
+            start += count
+        return shuffled
 
     def _some(self) -> TrainingRows:
         """The sample; without one, the first rows, which tell how wide they are."""

@@ -112,7 +112,7 @@ class ConditionalPenalty(Penalty, ABC):
         """
         sample = regression.of_sample(CHECKED_ROWS)
         # One matrix of this many rows is 8 MB: none is kept longer than needed.
-        predictions = smooth_predictions(*sample.problem.grams()[:2])
+        predictions = smooth_predictions(*sample.problem.kernel_matrices())
         exact = self._exact_matrix(sample.problem)
         lost = gradient_error(self._vectors(sample)(*sample.problem.rows.whole()).block(None), exact, predictions)
         del exact

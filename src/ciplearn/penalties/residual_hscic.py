@@ -39,6 +39,7 @@ class ResidualHSCIC(ConditionalPenalty):
         residual = ridge.residual_gram(right_gram)
         del right_gram
         weights = ridge.weights()
+        del ridge
         return (weights @ weights.T).mul_(residual).div_(problem.rows.n)
 
     def _vectors(self, regression: FeatureRegression) -> VectorsOf:

@@ -74,12 +74,17 @@ class RegressionProblem:
         """What was settled, for people to see."""
         return Setting(self.right_kernel, self.given_kernel, self.ridge)
 
+    def kernel_matrices(self) -> tuple[Tensor, Tensor]:
+        """K_R and K_S."""
+        right, given = self.rows.whole()
+        return self.right_kernel.gram(right, right), self.given_kernel.gram(given, given)
+
     def grams(self) -> tuple[Tensor, Tensor, GramRidge]:
         """K_R, K_S and the factorised K_S + nλI."""
         right, given = self.rows.whole()
-        right_gram = self.right_kernel.gram(right, right)
         given_gram = self.given_kernel.gram(given, given)
-        return right_gram, given_gram, GramRidge(given_gram, self.ridge)
+        ridge = GramRidge(given_gram, self.ridge)
+        return self.right_kernel.gram(right, right), given_gram, ridge
 
     def regression(self) -> FeatureRegression:
         """Sum over all rows; a ridge that was chosen on a sample is chosen again for these sums."""
