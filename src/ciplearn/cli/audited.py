@@ -213,8 +213,9 @@ class Audited:
             inputs=found.inputs,
             method=None if found.method == "call" else found.method,
             budget=effort.doubt,
-            n_points=min(effort.n_points, 200),
-            n_interventions=min(effort.n_interventions, 50),
+            # Ratios are read off, on the same rows for every graph; with fewer rows more graphs are reached.
+            n_points=min(effort.n_points, 120),
+            n_interventions=min(effort.n_interventions, 24),
             random_state=seed,
         )
 

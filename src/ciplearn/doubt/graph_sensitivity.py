@@ -107,15 +107,15 @@ class Sensitivity:
 
     def __str__(self) -> str:
         base, (low, high) = self.unchanged, self.interval
-        others = len(self.table) - 1
+        others, late = len(self.table) - 1, int((self.table["note"] == _LATE).sum())
+        reached = self.table.iloc[1:].query("note != @_LATE")
         said = [
             f"VCF is {base:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "
-            f"{int((~self.table['refuted'].iloc[1:]).sum())} of {others} other graphs that data do not refute."
+            f"{int((~reached['refuted']).sum())} of {len(reached)} other graphs that data do not refute."
         ]
         if self.largest is not None:
             said.append(f"The change that matters most is: {self.largest}.")
         said.append(f"The verdict changes in {len(self.flips)} of {others}.")
-        late = int((self.table["note"] == _LATE).sum())
         unknown = int(self.table["vcf"].isna().sum()) - late
         if unknown:
             said.append(f"For {unknown} no causal model could be estimated.")

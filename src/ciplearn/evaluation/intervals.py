@@ -11,7 +11,7 @@ from scipy.stats import norm
 from ciplearn.scm.kinds import Array
 
 # Resamples times numbers held at a time.
-_CHUNK = 4_000_000
+_CHUNK = 250_000
 
 # Resamples of a bootstrap: the ends of a 95 % interval rest on 50 each.
 RESAMPLES = 2000
@@ -44,12 +44,15 @@ def bootstrap_interval(
     if error == 0:
         return centre, centre
     statistics = []
+    centred = values - mean
     size = max(1, _CHUNK // n)
     for start in range(0, RESAMPLES, size):
-        picked = values[generator.integers(n, size=(min(size, RESAMPLES - start), n))]
-        own = picked.std(axis=1, ddof=1) / np.sqrt(n)
-        good = own > 0
-        statistics.append((picked.mean(axis=1)[good] - mean) / own[good])
+        picked = centred[generator.integers(n, size=(min(size, RESAMPLES - start), n), dtype=np.int32)]
+        off = picked.mean(axis=1)
+        own = np.sqrt(np.maximum(np.einsum("rn,rn->r", picked, picked) / n - off**2, 0) / (n - 1))
+        # A resample of one value has no error but that of rounding.
+        good = own > 1e-9 * error
+        statistics.append(off[good] / own[good])
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(statistics), [tail, 1 - tail])
     squares = np.square(values - mean)
