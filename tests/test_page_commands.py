@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from ciplearn import CausalGraph, datasets
-from ciplearn.cli.app import _run, app
+from ciplearn.cli.app import app, run
 from ciplearn.scm.scm_file import read_scm
 from tests.datasets.adult_sample import write_files
 from tests.pages import ROOT, blocks, commands_on
@@ -41,9 +41,9 @@ def typed(page):
     return [words for words, names in kinds if not names & set(NOT_HERE)]
 
 
-def run(words, said, *more):
+def works(words, said, *more):
     assert words[0] == "ciplearn", words
-    assert _run([*words[1:], *EFFORT.get(words[1], ()), *more]) == 0, f"{' '.join(words)}\n{said.readouterr().err}"
+    assert run([*words[1:], *EFFORT.get(words[1], ()), *more]) == 0, f"{' '.join(words)}\n{said.readouterr().err}"
 
 
 def drawn():
@@ -82,7 +82,7 @@ def other_models(folder, imagine, said):
     """What the page on the command line takes for granted: one model by name, in a file, and by its predictions."""
     (folder / "trees.py").write_text("def model(table):\n    return 2 * table['training']\n")
     onnx_file(folder / "trees.onnx")
-    run(imagine, said)
+    works(imagine, said)
     worlds = pd.read_csv("worlds.csv", dtype={"id": str})
     worlds.assign(prediction=2 * worlds["training"])[["id", "prediction"]].to_csv("predicted.csv", index=False)
 
@@ -92,7 +92,7 @@ def test_story_leads_to_a_model_predictions_and_reports_of_any_model(folder, cap
     other_models(folder, next(words for words in commands if words[1] == "imagine"), capsys)
     printed, effects = "", set()
     for words in commands:
-        run(words, capsys)
+        works(words, capsys)
         said = capsys.readouterr().out
         if {"--predictor", "--onnx", "--predictions"} & set(words):
             effects.add(re.search(r"Largest effect.*", said)[0])
@@ -109,7 +109,7 @@ def test_story_leads_to_a_model_predictions_and_reports_of_any_model(folder, cap
 
 def test_page_on_graphs_asks_the_criterion(capsys):
     for words in typed("docs/graphs.md"):
-        run(words, capsys)
+        works(words, capsys)
     assert "Holds: Ŷ ⊥ {A, L} | {S}" in capsys.readouterr().out
 
 
@@ -118,7 +118,7 @@ def test_options_in_the_files_of_the_page_are_those_of_the_commands(folder, caps
     options, model = blocks("docs/command-line.md", "yaml")
     Path("fit.yaml").write_text(options.text)
     command = re.match(r"# fit.yaml: (ciplearn .*)", options.text)[1].split()
-    run(command, capsys, "--route", "line")
+    works(command, capsys, "--route", "line")
     assert json.loads(Path("model/fit.json").read_text())["tolerance"] == 0.1, "what is typed beats the file"
     Path("known.yaml").write_text(model.text)
     audit = re.match(r"# known.yaml: (ciplearn .*)", model.text)[1].split()
@@ -126,8 +126,8 @@ def test_options_in_the_files_of_the_page_are_those_of_the_commands(folder, caps
     scm = read_scm(Path("known.yaml"), CausalGraph.from_edges(nodes), run_code=False)
     scm.sample(200, random_state=0).to_csv("people.csv", index=False)
     roles = ["--graph", nodes, "--outcome", "Y", "--protected", "A", "--out", "model", "--overwrite", "--gamma", "1"]
-    run(["ciplearn", "fit", "people.csv", *roles], capsys)
-    run(audit, capsys)
+    works(["ciplearn", "fit", "people.csv", *roles], capsys)
+    works(audit, capsys)
     assert "estimated" not in capsys.readouterr().out
 
 
@@ -137,7 +137,7 @@ def test_page_on_adult_goes_from_the_raw_file_to_a_report(tmp_path, monkeypatch,
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     write_files(tmp_path)
     for words in typed("docs/adult.md"):
-        run(words, capsys, *(["--route", "line"] if words[1] == "fit" else []))
+        works(words, capsys, *(["--route", "line"] if words[1] == "fit" else []))
     assert "Holds: Ŷ ⊥ {age, education, hours-per-week" in capsys.readouterr().out
     assert "<html" in Path("report.html").read_text(encoding="utf-8")
 
@@ -156,7 +156,7 @@ def test_page_on_scale_streams_files(folder, capsys):
     commands = [words for words in typed("docs/scale.md") if "--engine" not in words]
     assert [words[1] for words in commands] == ["fit", "predict", "audit"]
     for words in commands:
-        run(words, capsys)
+        works(words, capsys)
     assert len(pd.read_parquet("predictions.parquet")) == 600
 
 
@@ -175,7 +175,7 @@ def test_page_on_scale_trains_and_predicts_by_workers(folder, capsys):
     assert [words[1] for words in commands] == ["fit", "predict"]
     try:
         for words in commands:
-            run([{"8": "2"}.get(word, word) for word in words], capsys)
+            works([{"8": "2"}.get(word, word) for word in words], capsys)
     finally:
         ray.shutdown()
     assert np.isfinite(pd.read_parquet("predictions.parquet").to_numpy()).all()

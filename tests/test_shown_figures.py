@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from tests.datasets.adult_sample import FULL
 from tests.pages import ROOT, blocks, commands_on, python_on
 
@@ -38,7 +38,7 @@ def walk(page, said):
     """Type what stands on a page; returns what was printed."""
     for words in commands_on(page):
         if words[0] == "ciplearn":
-            assert _run(words[1:]) in (0, 1), words
+            assert run(words[1:]) in (0, 1), words
     return said.readouterr().out
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from tests.cli.people import GRAPH, people
 
 QUICK = ["--route", "independence", "--preset", "quick", "--epochs", "10", "--batch-size", "32"]
@@ -20,5 +20,5 @@ def model(place):
     """A model folder of a small training."""
     folder = place / "model"
     arguments = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--out", str(folder), *QUICK]
-    assert _run([*arguments, "--tolerance", "0.3"]) == 0
+    assert run([*arguments, "--tolerance", "0.3"]) == 0
     return folder

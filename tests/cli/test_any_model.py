@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ciplearn._core.errors import InputError
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities, from_module, from_onnx, positive_last
 
 ROLES = ["--outcome", "income", "--protected", "sex"]
@@ -84,7 +84,7 @@ def ours(place, model, tmp_path_factory):
     """What an audit of the folder's own model says."""
     page, said = tmp_path_factory.mktemp("ours") / "r.html", StringIO()
     with redirect_stdout(said):
-        assert _run(["audit", str(model), str(place / "people.csv"), *EFFORT, "--out", str(page), "--json"]) == 0
+        assert run(["audit", str(model), str(place / "people.csv"), *EFFORT, "--out", str(page), "--json"]) == 0
     return json.loads(said.getvalue())
 
 
@@ -94,7 +94,7 @@ def audited(here, place, monkeypatch, capsys, *more, folder=None):
     capsys.readouterr()
     places = [str(place / "people.csv")] if folder is None else [str(folder), str(place / "people.csv")]
     roles = ["--graph", str(place / "graph.txt"), *ROLES] if folder is None else []
-    code = _run(["audit", *places, *roles, *EFFORT, "--out", str(here / "r.html"), *more, "--json"])
+    code = run(["audit", *places, *roles, *EFFORT, "--out", str(here / "r.html"), *more, "--json"])
     said = capsys.readouterr()
     return code, json.loads(said.out) if code < 2 else said.err
 
@@ -201,7 +201,7 @@ def test_calls_that_say_too_little_or_too_much_end_in_a_sentence(here, place, mo
         (str(model), table, "--predictor=a:b", "--onnx=c"): "Both --predictor and --onnx were given",
         (str(model), table, "--positive=rich"): "--positive names 'rich', and the classes are",
     }.items():
-        assert _run(["audit", *call, "--out", str(here / "no.html"), *EFFORT]) == 2
+        assert run(["audit", *call, "--out", str(here / "no.html"), *EFFORT]) == 2
         assert said in capsys.readouterr().err
     assert not (here / "no.html").exists()
 

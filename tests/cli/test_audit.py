@@ -10,7 +10,7 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.conditions import Conditions
 from ciplearn.causal.criterion import judge
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.datasets import first_synthetic
 from ciplearn.scm.report import Finding, FitReport
 from ciplearn.scm.scm_file import read_scm
@@ -38,14 +38,14 @@ def known(tmp_path_factory):
     (folder / "scm.py").write_text("from ciplearn.datasets import first_synthetic\nscm = first_synthetic()\n")
     roles = ["--graph", scm.graph.to_dagitty(), "--outcome=Y", "--protected=A"]
     arguments = ["fit", str(folder / "t.csv"), *roles, "--gamma=1", "--epochs=30", "--out", str(folder / "m")]
-    assert _run(arguments) == 0
+    assert run(arguments) == 0
     return folder
 
 
 def audited(folder, capsys, *more):
     capsys.readouterr()
     arguments = ["audit", str(folder / "m"), str(folder / "t.csv"), "--out", str(folder / "r.html"), "--json"]
-    code = _run([*arguments, *EFFORT, *more])
+    code = run([*arguments, *EFFORT, *more])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -69,11 +69,11 @@ def test_graph_is_judged_once_per_context_by_fit_and_never_by_predict_and_audit(
     judge.cache_clear()
     roles = ["--graph", first_synthetic().graph.to_dagitty(), "--outcome=Y", "--protected=A"]
     call = ["fit", str(known / "t.csv"), *roles, "--preset=quick", "--epochs=1", "--out", str(tmp_path / "m")]
-    assert _run(call) == 0
+    assert run(call) == 0
     # Once per context that is compared.
     assert len(judged) == len({str(given) for given in judged}) == 2
     judge.cache_clear()
-    assert _run(["predict", str(known / "m"), str(known / "t.csv"), "--out", str(tmp_path / "p.csv")]) == 0
+    assert run(["predict", str(known / "m"), str(known / "t.csv"), "--out", str(tmp_path / "p.csv")]) == 0
     assert audited(known, capsys, "--scm", str(known / "scm.yaml"))[0] == 0
     assert audited(known, capsys)[0] == 0
     assert len(judged) == 2
@@ -113,19 +113,19 @@ def test_rows_can_be_asked_for_and_profiles_written(known, capsys):
     _, answer = audited(known, capsys, *scm, "--profile=bias-audit")
     assert answer["bias_audit"]["scored"] is True
     assert "An input to an audit, not the audit." in (known / "r.html").read_text()
-    assert _run(["audit", str(known / "m"), str(known / "t.csv"), "--profile=short"]) == 2
+    assert run(["audit", str(known / "m"), str(known / "t.csv"), "--profile=short"]) == 2
     assert "--profile must be one of" in capsys.readouterr().err
-    assert _run(["audit", str(known / "m"), str(known / "t.csv"), "--individuals=x"]) == 2
+    assert run(["audit", str(known / "m"), str(known / "t.csv"), "--individuals=x"]) == 2
     assert "--individuals must be numbers" in capsys.readouterr().err
 
 
 def test_line_is_compared_with_the_predictor_at_its_end(place, tmp_path, capsys):
     table, out = str(place / "people.csv"), str(tmp_path / "line")
     fitted = ["fit", table, "--graph", str(place / "graph.txt"), "--route=line", "--tolerance=0.9", "--epochs=6"]
-    assert _run([*fitted, "--out", out]) == 0
+    assert run([*fitted, "--out", out]) == 0
     capsys.readouterr()
     effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--doubt=0", "--json"]
-    assert _run(["audit", out, table, "--out", str(tmp_path / "r.html"), *effort]) == 0
+    assert run(["audit", out, table, "--out", str(tmp_path / "r.html"), *effort]) == 0
     pairs = json.loads(capsys.readouterr().out)["effects"]["pairs"]
     effects = {pair["model"]: abs(pair["effect"]) for pair in pairs}
     assert effects["this model"] < effects["unconstrained"]
@@ -146,13 +146,13 @@ def test_commands_to_run_next_do_run(known, capsys, monkeypatch):
     for command in commands:
         _, *arguments = shlex.split(command)
         dry = ["--dry-run"] if arguments[0] == "fit" else ["--budget=1"]
-        assert _run([*arguments, *dry]) in (0, 1)
+        assert run([*arguments, *dry]) in (0, 1)
 
 
 def test_mechanism_that_does_not_fit_is_a_warning_in_the_terminal(known, capsys, monkeypatch):
     sentence = "The noise of L still depends on A."
     monkeypatch.setattr(FitReport, "misfits", (Finding("L", sentence),))
-    assert _run(["audit", str(known / "m"), str(known / "t.csv"), "--out", str(known / "r.html"), *EFFORT]) == 0
+    assert run(["audit", str(known / "m"), str(known / "t.csv"), "--out", str(known / "r.html"), *EFFORT]) == 0
     said = capsys.readouterr()
     assert f"note: {sentence}" in said.err
     assert "(L does not fit)" in said.out
@@ -190,7 +190,7 @@ def test_audit_of_the_training_rows_themselves_says_so(tmp_path, capsys):
     graph = "sex -> hours, race -> hours"
     arguments = ["fit", str(tmp_path / "t.csv"), "--graph", graph, "--outcome=hours", "--protected=sex"]
     assert (
-        _run([*arguments, "--gamma=1", "--no-compare", "--epochs=2", "--holdout=0", "--out", str(tmp_path / "m")]) == 0
+        run([*arguments, "--gamma=1", "--no-compare", "--epochs=2", "--holdout=0", "--out", str(tmp_path / "m")]) == 0
     )
     code, _ = audited(tmp_path, capsys)
     page = (tmp_path / "r.html").read_text()
@@ -218,7 +218,7 @@ def test_settings_on_the_page_repeat_the_audit(known, capsys, tmp_path):
     config = tmp_path / "audit.yaml"
     config.write_text(unescape(blocks[1]).replace('"scm.yaml"', json.dumps(str(scm))))
     arguments = ["audit", str(known / "m"), str(known / "t.csv"), "--config", str(config), "--json"]
-    assert _run([*arguments, "--out", str(tmp_path / "again.html")]) == 0
+    assert run([*arguments, "--out", str(tmp_path / "again.html")]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["vcf"] == answer["vcf"]
     assert again["test"] == answer["test"]

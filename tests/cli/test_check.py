@@ -8,28 +8,26 @@ import pytest
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.cli import app as application
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 
 CONFOUNDED = "S -> {A L Y}, A -> L -> Y, A -> Y"
 
 
 def test_verdict_that_holds_ends_in_0_and_prints_its_independence(capsys):
-    assert _run(["check", CONFOUNDED, "--outcome", "Y", "--protected", "A", "--context", "L,S"]) == 0
+    assert run(["check", CONFOUNDED, "--outcome", "Y", "--protected", "A", "--context", "L,S"]) == 0
     assert capsys.readouterr().out.startswith("Holds: Ŷ ⊥ {A, L} | {S} makes the predictor")
 
 
 def test_verdict_that_does_not_hold_ends_in_1_with_its_reasons(capsys):
-    code = _run(["check", CONFOUNDED, "--outcome=Y", "--protected=A", "--inputs=A, L", "--adjustment="])
+    code = run(["check", CONFOUNDED, "--outcome=Y", "--protected=A", "--inputs=A, L", "--adjustment="])
     assert code == 0
-    code = _run(
-        ["check", "H -> A -> Y", "--outcome=Y", "--protected=A", "--context=A", "--inputs=A,H", "--adjustment="]
-    )
+    code = run(["check", "H -> A -> Y", "--outcome=Y", "--protected=A", "--context=A", "--inputs=A,H", "--adjustment="])
     assert code == 1
     assert "✗ A ← H → Ŷ is open: H is not adjusted for" in capsys.readouterr().out
 
 
 def test_json_holds_the_whole_verdict(capsys):
-    assert _run(["check", CONFOUNDED, "--outcome", "Y", "--protected", "A", "--json"]) == 0
+    assert run(["check", CONFOUNDED, "--outcome", "Y", "--protected", "A", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["independence"]["right"] == ["A", "L"]
     assert content["adjustment"] == ["S"]
@@ -38,12 +36,12 @@ def test_json_holds_the_whole_verdict(capsys):
 def test_graph_may_be_a_file_in_any_notation_with_roles(tmp_path, capsys):
     path = tmp_path / "model.txt"
     path.write_text("dag { A [exposure] Y [outcome] A -> Y }")
-    assert _run(["check", str(path)]) == 0
+    assert run(["check", str(path)]) == 0
     assert "Ŷ ⊥ {A}" in capsys.readouterr().out
 
 
 def test_uncertain_graph_is_judged_over_its_class(capsys):
-    code = _run(
+    code = run(
         ["check", "pdag { A -- M ; A -> Y ; M -> Y }", "--outcome=Y", "--protected=A", "--context=A", "--adjustment="]
     )
     assert code == 1
@@ -51,7 +49,7 @@ def test_uncertain_graph_is_judged_over_its_class(capsys):
 
 
 def test_name_with_a_comma_is_one_name(capsys):
-    assert _run(["check", '"a, b" -> Y', "--outcome", "Y", "--protected", "a, b"]) == 0
+    assert run(["check", '"a, b" -> Y', "--outcome", "Y", "--protected", "a, b"]) == 0
     assert "{a, b}" in capsys.readouterr().out
 
 
@@ -73,7 +71,7 @@ def test_name_with_a_comma_is_one_name(capsys):
     ],
 )
 def test_mistake_ends_in_2_with_one_line(arguments, message, capsys):
-    assert _run(arguments) == 2
+    assert run(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert message in captured.err
@@ -85,18 +83,18 @@ def test_any_error_of_the_library_ends_in_2_with_one_line(monkeypatch, capsys):
         raise CiplearnError("Something\nis wrong.")
 
     monkeypatch.setattr(application, "app", fails)
-    assert _run(["check"]) == 2
+    assert run(["check"]) == 2
     assert capsys.readouterr().err == "ciplearn: Something is wrong.\n"
 
 
 def test_help_is_shown_without_a_command(capsys):
-    assert _run([]) == 0
+    assert run([]) == 0
     assert "check" in capsys.readouterr().out
 
 
 def test_terminal_gets_headings(monkeypatch, capsys):
     monkeypatch.setattr("ciplearn.cli.check.is_terminal", lambda: True)
-    assert _run(["check", "A -> Y", "--outcome", "Y", "--protected", "A"]) == 0
+    assert run(["check", "A -> Y", "--outcome", "Y", "--protected", "A"]) == 0
     out = capsys.readouterr().out
     assert "Holds:" in out
     assert "Reasons" in out
@@ -104,8 +102,8 @@ def test_terminal_gets_headings(monkeypatch, capsys):
 
 def test_check_starts_without_the_heavy_libraries():
     program = (
-        "import sys; from ciplearn.cli.app import _run;"
-        "_run(['check', 'A -> Y', '--outcome', 'Y', '--protected', 'A']); _run(['check', '--help']);"
+        "import sys; from ciplearn.cli.app import run;"
+        "run(['check', 'A -> Y', '--outcome', 'Y', '--protected', 'A']); run(['check', '--help']);"
         "print(sorted({'torch', 'numpy', 'pandas', 'networkx', 'pydot', 'matplotlib', 'sklearn'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -124,7 +122,7 @@ def people(tmp_path):
 
 
 def test_data_that_refute_the_graph_end_in_1_and_name_the_statement(people, capsys):
-    assert _run(["check", "S -> A, S -> Y -> Z", "--data", people]) == 1
+    assert run(["check", "S -> A, S -> Y -> Z", "--data", people]) == 1
     out = capsys.readouterr().out
     assert "The graph is refuted at the 5% level by Y ⊥ {A} | {S}" in out
     assert "detectable" in out
@@ -132,7 +130,7 @@ def test_data_that_refute_the_graph_end_in_1_and_name_the_statement(people, caps
 
 def test_data_that_do_not_refute_the_graph_end_in_0_after_the_verdict(people, capsys):
     arguments = ["check", "S -> {A Y}, A -> Y -> Z", "--outcome", "Y", "--protected", "A", "--data", people, "--json"]
-    assert _run(arguments) == 0
+    assert run(arguments) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["holds"] is True
     assert content["falsification"]["refuted"] is False
@@ -140,13 +138,13 @@ def test_data_that_do_not_refute_the_graph_end_in_0_after_the_verdict(people, ca
 
 
 def test_a_table_without_a_node_is_a_mistake(people, capsys):
-    assert _run(["check", "S -> B", "--data", people]) == 2
+    assert run(["check", "S -> B", "--data", people]) == 2
     assert "has the node 'B', which is no column of the table" in capsys.readouterr().err
 
 
 def test_what_the_budget_leaves_out_is_said(people, capsys):
     # Whether the first test, which always runs, refutes the graph is not the question here.
-    assert _run(["check", "S -> A, S -> Y -> Z", "--data", people, "--budget", "0.001"]) in (0, 1)
+    assert run(["check", "S -> A, S -> Y -> Z", "--data", people, "--budget", "0.001"]) in (0, 1)
     assert "not tested in the time allowed" in capsys.readouterr().out
 
 
@@ -156,10 +154,10 @@ def test_what_the_table_contradicts_is_drawn(tmp_path, capsys):
     table, picture = tmp_path / "t.csv", tmp_path / "g.svg"
     pd.DataFrame({"A": a, "B": a + draw.normal(size=200)}).to_csv(table, index=False)
     (tmp_path / "g.txt").write_text("A; B")
-    assert _run(["check", str(tmp_path / "g.txt"), "--data", str(table), "--svg", str(picture)]) == 1
+    assert run(["check", str(tmp_path / "g.txt"), "--data", str(table), "--svg", str(picture)]) == 1
     assert "refuted at the 5% level by B ⊥ {A}" in capsys.readouterr().out
     assert 'class="refuted"' in picture.read_text()
-    assert _run(["check", str(tmp_path / "g.txt"), "--data", str(table), "--svg", str(table)]) == 2
+    assert run(["check", str(tmp_path / "g.txt"), "--data", str(table), "--svg", str(table)]) == 2
     assert "is what this command reads" in capsys.readouterr().err
-    assert _run(["check", "A -> B", "--outcome=B", "--protected=A", "--svg", str(picture)]) in (0, 1)
+    assert run(["check", "A -> B", "--outcome=B", "--protected=A", "--svg", str(picture)]) in (0, 1)
     assert 'class="refuted"' not in picture.read_text()

@@ -18,11 +18,11 @@ def test_demo_prints_what_was_seen(tmp_path, capsys, monkeypatch):
         return whole(folder, rows=400, epochs=3, **settings)
 
     monkeypatch.setattr(demo_module, "run_demo", small)
-    assert application._run(["demo", "--out", str(tmp_path / "out")]) == 0
+    assert application.run(["demo", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "What was seen" in printed
     assert "frontier.png" in printed
-    assert application._run(["demo", "--json", "--out", str(tmp_path / "out")]) == 0
+    assert application.run(["demo", "--json", "--out", str(tmp_path / "out")]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert set(answer) == {"frontier", "chosen", "baselines", "audit", "verdict", "files"}
 
@@ -30,7 +30,7 @@ def test_demo_prints_what_was_seen(tmp_path, capsys, monkeypatch):
 def test_demo_into_a_file_is_a_mistake(tmp_path, capsys):
     blocker = tmp_path / "file"
     blocker.write_text("in the way")
-    assert application._run(["demo", "--out", str(blocker)]) == 2
+    assert application.run(["demo", "--out", str(blocker)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -38,14 +38,14 @@ def test_bench_prints_ratios(capsys, monkeypatch):
     monkeypatch.setattr(
         speed, "measurements", lambda large: iter([speed.Measurement("a step", 1.25, "≤ 1.5 ×", "5 ms")])
     )
-    assert application._run(["bench"]) == 0
+    assert application.run(["bench"]) == 0
     assert "a step: 1.25 ×" in capsys.readouterr().out
-    assert application._run(["bench", "--json"]) == 0
+    assert application.run(["bench", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["ratio"] == pytest.approx(1.25)
 
 
 def test_help_lists_the_commands_without_loading_torch():
-    code = "import sys; from ciplearn.cli.app import _run; _run(['--help']); sys.exit('torch' in sys.modules)"
+    code = "import sys; from ciplearn.cli.app import run; run(['--help']); sys.exit('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert all(name in done.stdout for name in ("demo", "check", "bench"))

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.cli.fit import fit
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.training_table import held_out_rows
@@ -20,7 +20,7 @@ def trained(folder):
 
 def test_dry_run_says_what_was_understood_and_writes_nothing(place, tmp_path, capsys):
     out = tmp_path / "m"
-    assert _run(["fit", str(place / "people.csv"), "--graph", GRAPH, "--out", str(out), "--dry-run", "--json"]) == 0
+    assert run(["fit", str(place / "people.csv"), "--graph", GRAPH, "--out", str(out), "--dry-run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["rows"], said["dropped"], said["training"] + said["held_out"]) == (600, 20, 580)
     assert said["task"] == "classification"
@@ -37,7 +37,7 @@ def test_every_option_can_come_from_a_file_and_the_command_line_beats_it(place, 
     lines = [f"table: {place / 'people.csv'}", f"graph: {place / 'graph.txt'}", f"out: {tmp_path / 'm'}"]
     lines += ["gamma: 3", "compare: false", "epochs: 2", "batch-size: 100", "hidden: [8, 4]", "protected: [sex]"]
     config.write_text("\n".join(lines))
-    assert _run(["fit", "--config", str(config), "--epochs", "1"]) == 0
+    assert run(["fit", "--config", str(config), "--epochs", "1"]) == 0
     model = ModelFolder.read(tmp_path / "m").model
     assert (model.gamma_, model.epochs, model.batch_size, tuple(model.hidden)) == (3.0, 1, 100, (8, 4))
 
@@ -50,7 +50,7 @@ def test_config_in_other_notations(notation, place, tmp_path):
     if notation == "toml":
         text = "\n".join(f"{name} = {json.dumps(value)}" for name, value in entries.items())
     config.write_text(text)
-    assert _run(["fit", str(place / "people.csv"), "--config", str(config), "--out", str(tmp_path / "m")]) == 0
+    assert run(["fit", str(place / "people.csv"), "--config", str(config), "--out", str(tmp_path / "m")]) == 0
     assert trained(tmp_path / "m")["gamma"] == 2.0
 
 
@@ -58,7 +58,7 @@ def test_settings_of_a_folder_repeat_it(place, model, tmp_path):
     settings = trained(model)["settings"]
     config = tmp_path / "again.json"
     config.write_text(json.dumps(settings))
-    assert _run(["fit", str(place / "people.csv"), "--config", str(config), "--out", str(tmp_path / "m")]) == 0
+    assert run(["fit", str(place / "people.csv"), "--config", str(config), "--out", str(tmp_path / "m")]) == 0
     again, first = trained(tmp_path / "m"), trained(model)
     assert again["trials"] == first["trials"]
     assert again["gamma"] == first["gamma"]
@@ -82,7 +82,7 @@ def test_naming_the_default_penalty_changes_nothing(tmp_path):
     weights = []
     for more in ([], ["--penalty", "residual-hscic"], ["--penalty", "circe"]):
         out = tmp_path / f"m{len(weights)}"
-        assert _run(["fit", str(tmp_path / "t.csv"), *roles, *TINY, *more, "--out", str(out)]) == 0
+        assert run(["fit", str(tmp_path / "t.csv"), *roles, *TINY, *more, "--out", str(out)]) == 0
         weights.append((out / "weights.safetensors").read_bytes())
     assert weights[0] == weights[1] != weights[2]
 
@@ -104,11 +104,11 @@ def test_numbers_of_many_values_are_regressed_and_two_values_classified(tmp_path
     for outcome, task in {"hours": "regression", "rich": "classification"}.items():
         graph = f"sex -> {outcome}, race -> {outcome}, race -> sex"
         roles = ["--graph", graph, f"--outcome={outcome}", "--protected=sex"]
-        assert _run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, "--out", str(tmp_path / outcome)]) == 0
+        assert run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, "--out", str(tmp_path / outcome)]) == 0
         assert trained(tmp_path / outcome)["task"] == task
     assert ModelFolder.read(tmp_path / "rich").model.classes_.tolist() == [0, 1]
     roles = ["--graph", "sex -> rich, race -> rich", "--outcome=rich", "--protected=sex", "--task=regression"]
-    assert _run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, "--out", str(tmp_path / "asked")]) == 0
+    assert run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, "--out", str(tmp_path / "asked")]) == 0
     assert trained(tmp_path / "asked")["task"] == "regression"
 
 
@@ -117,7 +117,7 @@ def test_penalty_is_known_by_name(penalty, tmp_path):
     people(120).to_csv(tmp_path / "p.csv", index=False)
     roles = ["--graph", "sex -> hours, race -> hours, race -> sex", "--outcome=hours", "--protected=sex"]
     assert (
-        _run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, f"--penalty={penalty}", "--out", str(tmp_path / "m")]) == 0
+        run(["fit", str(tmp_path / "p.csv"), *roles, *TINY, f"--penalty={penalty}", "--out", str(tmp_path / "m")]) == 0
     )
     kept = type(ModelFolder.read(tmp_path / "m").model.penalty).__name__
     assert kept.lower() == penalty.removesuffix("-paper")
@@ -135,26 +135,26 @@ def test_graph_that_does_not_certify_is_refused_unless_told_otherwise(tmp_path, 
     graph = "race -> sex, sex -> hours, race -> hours"
     roles = ["--graph", graph, "--outcome=hours", "--protected=sex", "--context=sex", "--adjustment="]
     arguments = ["fit", str(tmp_path / "p.csv"), *roles, *TINY, "--out", str(tmp_path / "m")]
-    assert _run(arguments) == 2
+    assert run(arguments) == 2
     assert "does not certify" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
-    assert _run([*arguments, "--on-violation=warn"]) == 0
+    assert run([*arguments, "--on-violation=warn"]) == 0
     assert "enforced all the same" in capsys.readouterr().err
 
 
 def test_model_folder_is_replaced_when_told_and_a_foreign_folder_never(place, tmp_path, capsys):
     arguments = ["fit", str(place / "people.csv"), "--graph", GRAPH, *TINY, "--out", str(tmp_path / "m")]
-    assert _run(arguments) == 0
+    assert run(arguments) == 0
     (tmp_path / "m" / "thesis.tex").write_text("years of work")
-    assert _run([*arguments, "--seed=1"]) == 2
+    assert run([*arguments, "--seed=1"]) == 2
     assert "--overwrite" in capsys.readouterr().err
     assert trained(tmp_path / "m")["settings"]["seed"] == 0
-    assert _run([*arguments, "--seed=1", "--overwrite"]) == 0
+    assert run([*arguments, "--seed=1", "--overwrite"]) == 0
     assert trained(tmp_path / "m")["settings"]["seed"] == 1
     assert (tmp_path / "m" / "thesis.tex").read_text() == "years of work"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "model.json").write_text("years of work")
-    assert _run([*arguments[:-1], str(tmp_path / "other"), "--overwrite"]) == 2
+    assert run([*arguments[:-1], str(tmp_path / "other"), "--overwrite"]) == 2
     assert "holds no model" in capsys.readouterr().err
     assert (tmp_path / "other" / "model.json").read_text() == "years of work"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "other"]
@@ -165,13 +165,13 @@ def test_folder_that_holds_what_is_read_is_refused(place, tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text((place / "people.csv").read_text())
     (tmp_path / "g.txt").write_text(GRAPH)
-    assert _run(arguments) == 0
+    assert run(arguments) == 0
     (tmp_path / "fit.json").write_text("{}")
     for name in ("t.csv", "g.txt", "fit.json"):
         inside = tmp_path / "m" / name
         inside.write_text((tmp_path / name).read_text())
         call = [str(inside) if part == name else part for part in arguments]
-        assert _run(call if name in arguments else [*call, "--config", str(inside)]) == 2
+        assert run(call if name in arguments else [*call, "--config", str(inside)]) == 2
         assert f"m/{name} is read, and lies in m" in capsys.readouterr().err
         assert inside.exists()
 
@@ -179,7 +179,7 @@ def test_folder_that_holds_what_is_read_is_refused(place, tmp_path, monkeypatch,
 def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):
     out = tmp_path / "routes"
     table = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--epochs", "6", "--json"]
-    assert _run([*table, "--tolerance", "0.9", "--out", str(out)]) == 0
+    assert run([*table, "--tolerance", "0.9", "--out", str(out)]) == 0
     said = json.loads(capsys.readouterr().out)["comparison"]
     kinds = {candidate["kind"] for candidate in said["candidates"]}
     assert {"unconstrained", "independence", "line", "baseline"} <= kinds
@@ -187,7 +187,7 @@ def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):
     kept = trained(out)
     assert kept["comparison"] == said
     effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--doubt=0", "--json"]
-    assert _run(["audit", str(out), str(place / "people.csv"), "--out", str(tmp_path / "r.html"), *effort]) == 0
+    assert run(["audit", str(out), str(place / "people.csv"), "--out", str(tmp_path / "r.html"), *effort]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["vcf"]["value"] >= 0
     shown = {one["name"]: (one["loss"], one["vcf"]) for one in answer["candidates"]}
@@ -200,5 +200,5 @@ def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):
 @pytest.mark.parametrize("more", [["--gamma", "1"], ["--penalty", "circe"], ["--refit"]])
 def test_options_of_the_independence_route_are_refused_for_others(place, tmp_path, capsys, more):
     table = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--out", str(tmp_path / "m")]
-    assert _run([*table, "--route", "line", *more]) == 2
+    assert run([*table, "--route", "line", *more]) == 2
     assert "are for the independence route, got --route line" in capsys.readouterr().err

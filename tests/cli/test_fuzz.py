@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
-from ciplearn.cli.app import _run, app
+from ciplearn.cli.app import app, run
 from ciplearn.scm.scm_file import read_scm
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def place(tmp_path_factory):
     S, A = np.random.default_rng(0).normal(size=(2, 40))
     pd.DataFrame({"S": S, "A": np.where(A > 0, "x", "y"), "Y": S + A}).to_csv("t.csv", index=False)
     roles = ["--graph", "S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A"]
-    assert _run(["fit", "t.csv", *roles, "--gamma=1", "--epochs=1", "--no-compare", "--out=m"]) == 0
+    assert run(["fit", "t.csv", *roles, "--gamma=1", "--epochs=1", "--no-compare", "--out=m"]) == 0
     yield folder
     os.chdir(here)
 
@@ -82,7 +82,7 @@ def place(tmp_path_factory):
 def ends_well(arguments):
     said, complained = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complained):
-        code = _run(arguments)
+        code = run(arguments)
     assert code in (0, 1, 2)
     if code == 2:
         assert complained.getvalue().rstrip("\n").rsplit("\n", 1)[-1].startswith("ciplearn: ")

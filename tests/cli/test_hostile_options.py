@@ -12,7 +12,7 @@ import pytest
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.scm.scm_file import read_scm
 
@@ -30,7 +30,7 @@ def place(tmp_path, monkeypatch):
 
 
 def refusal(capsys, arguments):
-    assert _run(arguments) == 2
+    assert run(arguments) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     return said
@@ -128,11 +128,11 @@ def test_dry_run_refuses_what_the_fit_refuses(place, capsys):
 def test_codes_are_asked_about(place, capsys):
     table = pd.read_csv("t.csv").assign(A=[1, 2] * 30, L=[1, 2, 3] * 20, S=[0, 1] * 30)
     table.to_csv("t.csv", index=False)
-    assert _run([*FIT, "--gamma=1", "--dry-run"]) == 0
+    assert run([*FIT, "--gamma=1", "--dry-run"]) == 0
     said = capsys.readouterr().err
     assert "A, L may hold codes" in said or "L, A may hold codes" in said
     assert "--categories" in said
-    assert _run([*FIT, "--gamma=1", "--dry-run", "--categories=A,L"]) == 0
+    assert run([*FIT, "--gamma=1", "--dry-run", "--categories=A,L"]) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -175,7 +175,7 @@ def places_in(value, path=()):
 
 @pytest.fixture
 def folder(place, capsys):
-    assert _run([*FIT[:-2], "--gamma=1", "--out=m"]) == 0
+    assert run([*FIT[:-2], "--gamma=1", "--out=m"]) == 0
     capsys.readouterr()
     # As if somebody had changed the folder, list and all.
     (place / "m" / "SHA256SUMS").unlink()
@@ -225,7 +225,7 @@ def test_model_of_deep_nesting_is_refused(folder, capsys):
 
 
 def test_rows_held_out_are_listed_and_are_those_that_are_judged(place):
-    assert _run([*FIT, "--gamma=1"]) == 0
+    assert run([*FIT, "--gamma=1"]) == 0
     rows = pd.read_csv(place / "m" / "held_out.csv")["row"]
     assert len(rows) == len(set(rows)) == 12
     assert ModelFolder.read(place / "m").held_out.tolist() == rows.tolist()

@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.sources.table_file import TableFile
 from tests.cli.installed import ciplearn, command
 
@@ -36,7 +36,7 @@ def model(tmp_path_factory):
     S, A, L = draw.normal(size=(3, 60))
     table = pd.DataFrame({"S": S, "A": draw.choice(["1", "2"], 60), "L": L, "Y": S + A + L})
     table.to_csv(folder / "t.csv", index=False)
-    assert _run(["fit", str(folder / "t.csv"), *FIT, "--categories=A", "--out", str(folder / "m")]) == 0
+    assert run(["fit", str(folder / "t.csv"), *FIT, "--categories=A", "--out", str(folder / "m")]) == 0
     return folder / "m"
 
 
@@ -94,8 +94,8 @@ def test_named_pipe_of_each_notation(name, place, table, model):
     }[name]
     (place / "pipes").mkdir()
     through_pipe(content, place / "pipes" / name)
-    assert _run(["predict", str(model), f"pipes/{name}", "--out=p.csv"]) == 0
-    assert _run(["predict", str(model), "plain.csv", "--out=q.csv"]) == 0
+    assert run(["predict", str(model), f"pipes/{name}", "--out=p.csv"]) == 0
+    assert run(["predict", str(model), "plain.csv", "--out=q.csv"]) == 0
     np.testing.assert_allclose(pd.read_csv("p.csv"), pd.read_csv("q.csv"), rtol=1e-6)
 
 
@@ -119,7 +119,7 @@ def test_predictions_leave_before_the_pipe_ends(place, model):
 
 def test_device_is_no_table(place, capsys):
     for device in ("/dev/zero", "/dev/null", "/dev/urandom"):
-        assert "is a device" in refusal(capsys, _run(["fit", device, *FIT, "--out=m"]))
+        assert "is a device" in refusal(capsys, run(["fit", device, *FIT, "--out=m"]))
 
 
 def test_broken_archives_are_refused(place, capsys, table):
@@ -129,7 +129,7 @@ def test_broken_archives_are_refused(place, capsys, table):
         archive.add("t.csv", "again.csv")
     (place / "t.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd and no more")
     for name in ("t.csv.tar", "two.csv.tar", "t.csv.zst"):
-        assert name in refusal(capsys, _run(["fit", name, *FIT, "--out=m"]))
+        assert name in refusal(capsys, run(["fit", name, *FIT, "--out=m"]))
 
 
 def test_parquet_of_lists_is_refused_where_it_is_used_only(place, table, model, capsys):
@@ -140,21 +140,21 @@ def test_parquet_of_lists_is_refused_where_it_is_used_only(place, table, model, 
         "a map": pyarrow.array([[("k", 1)]] * 60, pyarrow.map_(pyarrow.string(), pyarrow.int64())),
     }
     pyarrow.parquet.write_table(pyarrow.table({**columns, **odd}), "odd.parquet")
-    assert _run(["fit", "odd.parquet", *FIT, "--out=m"]) == 0
+    assert run(["fit", "odd.parquet", *FIT, "--out=m"]) == 0
     for name in odd:
         pyarrow.parquet.write_table(pyarrow.table({**columns, "L": odd[name]}), "used.parquet")
-        assert "Column 'L' of used.parquet holds" in refusal(capsys, _run(["fit", "used.parquet", *FIT, "--out=n"]))
+        assert "Column 'L' of used.parquet holds" in refusal(capsys, run(["fit", "used.parquet", *FIT, "--out=n"]))
 
 
 def test_columns_that_are_not_used_may_share_a_name(place, table, capsys):
     text = table.assign(x=1, y=2).rename(columns={"y": "x"}).to_csv(index=False)
     (place / "twice.csv").write_text(text)
-    assert _run(["fit", "twice.csv", *FIT, "--out=m"]) == 0
-    assert _run(["predict", "m", "twice.csv", "--out=p.csv"]) == 0
+    assert run(["fit", "twice.csv", *FIT, "--out=m"]) == 0
+    assert run(["predict", "m", "twice.csv", "--out=p.csv"]) == 0
     (place / "used.csv").write_text(text.replace(",x\n", ",L\n", 1))
-    assert "several columns named 'L'" in refusal(capsys, _run(["fit", "used.csv", *FIT, "--out=n"]))
-    assert "several columns named 'L'" in refusal(capsys, _run(["predict", "m", "used.csv", "--out=p.csv"]))
-    assert "several columns named 'x'" in refusal(capsys, _run(["predict", "m", "twice.csv", "--id=x", "--out=p.csv"]))
+    assert "several columns named 'L'" in refusal(capsys, run(["fit", "used.csv", *FIT, "--out=n"]))
+    assert "several columns named 'L'" in refusal(capsys, run(["predict", "m", "used.csv", "--out=p.csv"]))
+    assert "several columns named 'x'" in refusal(capsys, run(["predict", "m", "twice.csv", "--id=x", "--out=p.csv"]))
 
 
 def test_many_columns_are_looked_at_once(tmp_path, monkeypatch):
@@ -178,22 +178,22 @@ def test_many_columns_are_looked_at_once(tmp_path, monkeypatch):
 
 
 def test_skip_beyond_measure_is_refused(place, capsys):
-    assert "--skip" in refusal(capsys, _run(["fit", "t.csv", *FIT, "--out=m", "--skip=1000000000"]))
-    assert "is empty" in refusal(capsys, _run(["fit", "t.csv", *FIT, "--out=m", "--skip=1000"]))
+    assert "--skip" in refusal(capsys, run(["fit", "t.csv", *FIT, "--out=m", "--skip=1000000000"]))
+    assert "is empty" in refusal(capsys, run(["fit", "t.csv", *FIT, "--out=m", "--skip=1000"]))
 
 
 def test_identity_is_copied_as_it_is(place, table, model):
     cells = ["NA", "None", "null", "?", "  007", "7 ", "", "1e3", "01", "a,b"]
     some = table.head(10).assign(who=cells, A="1")
     some.to_csv("t.csv", index=False)
-    assert _run(["predict", str(model), "t.csv", "--id=who", "--out=p.csv", "--chunk-rows=3"]) == 0
+    assert run(["predict", str(model), "t.csv", "--id=who", "--out=p.csv", "--chunk-rows=3"]) == 0
     assert pd.read_csv("p.csv", dtype=str, keep_default_na=False)["who"].tolist() == cells
     some.to_parquet("t.parquet")
-    assert _run(["predict", str(model), "t.parquet", "--id=who", "--out=p.parquet"]) == 0
+    assert run(["predict", str(model), "t.parquet", "--id=who", "--out=p.parquet"]) == 0
     assert pd.read_parquet("p.parquet")["who"].tolist() == cells
     numbered = some.assign(who=pd.array([1, None, *range(2, 10)], dtype="Int64"))
     numbered.to_parquet("n.parquet")
-    assert _run(["predict", str(model), "n.parquet", "--id=who", "--out=p.csv"]) == 0
+    assert run(["predict", str(model), "n.parquet", "--id=who", "--out=p.csv"]) == 0
     assert pd.read_csv("p.csv", dtype=str, keep_default_na=False)["who"].tolist()[:3] == ["1", "", "2"]
 
 
@@ -202,10 +202,10 @@ def test_identity_may_be_an_input_too(place, table, model):
     some.to_csv("t.csv", index=False)
     some.to_parquet("t.parquet")
     for name in ("t.csv", "t.parquet"):
-        assert _run(["predict", str(model), name, "--id=A", "--out=p.csv"]) == 0
+        assert run(["predict", str(model), name, "--id=A", "--out=p.csv"]) == 0
         found = pd.read_csv("p.csv", dtype=str, keep_default_na=False)
         assert found["A"].tolist() == ["1", " 2 ", "", "1.0"]
-    assert _run(["predict", str(model), "t.csv", "--id=A", "--out=p.csv"]) == 0
+    assert run(["predict", str(model), "t.csv", "--id=A", "--out=p.csv"]) == 0
     found = pd.read_csv("p.csv")["prediction"]
     assert found.isna().tolist() == [False, False, True, False]
 
@@ -214,21 +214,21 @@ def test_identity_named_like_a_prediction_is_refused(place, table, model, capsys
     table.assign(prediction=1, A="1").to_csv("t.csv", index=False)
     for out in ("p.csv", "p.parquet"):
         call = ["predict", str(model), "t.csv", "--id=prediction", "--out", out]
-        assert "--id names 'prediction'" in refusal(capsys, _run(call))
+        assert "--id names 'prediction'" in refusal(capsys, run(call))
 
 
 def test_blanks_before_quotes_are_read_or_refused_but_never_taken_for_text(place, table, model, capsys):
     lines = table.head(12).assign(A='"1"', who="x").to_csv(index=False).replace('"""1"""', ' "1"')
     (place / "quoted.csv").write_text(lines)
-    assert _run(["predict", str(model), "quoted.csv", "--out=p.csv"]) == 0
+    assert run(["predict", str(model), "quoted.csv", "--out=p.csv"]) == 0
     assert capsys.readouterr().err == ""
-    said = refusal(capsys, _run(["predict", str(model), "quoted.csv", "--id=who", "--out=p.csv"]))
+    said = refusal(capsys, run(["predict", str(model), "quoted.csv", "--id=who", "--out=p.csv"]))
     assert "blanks before a quotation mark" in said
 
 
 def test_first_chunk_without_a_prediction_in_parquet(place, table, model):
     table.assign(A="1", L=[None] * 30 + [0.5] * 30).to_csv("t.csv", index=False)
-    assert _run(["predict", str(model), "t.csv", "--out=p.parquet", "--chunk-rows=10"]) == 0
+    assert run(["predict", str(model), "t.csv", "--out=p.parquet", "--chunk-rows=10"]) == 0
     answers = pd.read_parquet("p.parquet")["prediction"]
     assert answers.isna().tolist() == [True] * 30 + [False] * 30
     assert answers.dtype == float
@@ -236,17 +236,17 @@ def test_first_chunk_without_a_prediction_in_parquet(place, table, model):
 
 def test_compressed_output_is_compressed_and_the_same_each_time(place, table, model, capsys):
     table.assign(A="1").to_csv("t.csv", index=False)
-    assert _run(["predict", str(model), "t.csv", "--out=p.csv"]) == 0
+    assert run(["predict", str(model), "t.csv", "--out=p.csv"]) == 0
     for name in ("p.csv.gz", "q.csv.gz"):
-        assert _run(["predict", str(model), "t.csv", "--out", name]) == 0
+        assert run(["predict", str(model), "t.csv", "--out", name]) == 0
         assert gzip.decompress((place / name).read_bytes()) == (place / "p.csv").read_bytes()
     assert (place / "p.csv.gz").read_bytes() == (place / "q.csv.gz").read_bytes()
-    assert "plain text" in refusal(capsys, _run(["predict", str(model), "t.csv", "--out=p.csv.zip"]))
+    assert "plain text" in refusal(capsys, run(["predict", str(model), "t.csv", "--out=p.csv.zip"]))
 
 
 def test_labels_that_training_never_saw_are_counted_and_named(place, table, model, capsys):
     table.head(4).assign(A=["1.0", " 2 ", "9", "9"]).to_csv("t.csv", index=False)
-    assert _run(["predict", str(model), "t.csv", "--out=p.csv", "--json", "--chunk-rows=3"]) == 0
+    assert run(["predict", str(model), "t.csv", "--out=p.csv", "--json", "--chunk-rows=3"]) == 0
     printed = capsys.readouterr()
     assert "'9' in A (2)" in printed.err
     assert json.loads(printed.out)["unseen_labels"] == [{"column": "A", "label": "9", "rows": 2}]
@@ -254,7 +254,7 @@ def test_labels_that_training_never_saw_are_counted_and_named(place, table, mode
     table.head(4).assign(A=["1.0", " 2 ", "01", "2.0"]).to_csv("alike.csv", index=False)
     answers = []
     for name in ("exact.csv", "alike.csv"):
-        assert _run(["predict", str(model), name, "--out=p.csv"]) == 0
+        assert run(["predict", str(model), name, "--out=p.csv"]) == 0
         answers.append((place / "p.csv").read_text())
     assert answers[0] == answers[1]
 
@@ -262,26 +262,26 @@ def test_labels_that_training_never_saw_are_counted_and_named(place, table, mode
 def test_none_is_missing_unless_told_otherwise(place, table, capsys):
     table.assign(A=["None", "some"] * 30).to_csv("t.csv", index=False)
     call = ["fit", "t.csv", *FIT, "--out=m", "--json"]
-    assert "has the same value in all" in refusal(capsys, _run(call))
-    assert _run([*call, "--only-na"]) == 0
+    assert "has the same value in all" in refusal(capsys, run(call))
+    assert run([*call, "--only-na"]) == 0
     columns = json.loads(capsys.readouterr().out)["understood"]["columns"]
     assert next(column["values"] for column in columns if column["name"] == "A") == "None, some"
-    assert _run(["predict", "m", "t.csv", "--out=p.csv"]) == 0
+    assert run(["predict", "m", "t.csv", "--out=p.csv"]) == 0
     assert pd.read_csv("p.csv")["prediction"].notna().all(), "the training table is read as in training"
 
 
 @pytest.mark.parametrize(("low", "high"), [("0", "10000000000000000000"), ("0", "1e300"), ("-1e19", "7")])
 def test_outcomes_beyond_whole_numbers_of_the_machine_come_back(low, high, place, table, capsys):
     table.assign(Y=[low, high] * 30).to_csv("t.csv", index=False)
-    assert _run(["fit", "t.csv", *FIT, "--out=m"]) == 0
-    assert _run(["predict", "m", "t.csv", "--out=p.csv"]) == 0
+    assert run(["fit", "t.csv", *FIT, "--out=m"]) == 0
+    assert run(["predict", "m", "t.csv", "--out=p.csv"]) == 0
     assert set(pd.read_csv("p.csv")["prediction"].astype(float)) <= {float(low), float(high)}
 
 
 def test_infinity_is_refused_with_its_row(place, table, capsys):
     for name in ("Y", "L"):
         table.astype({name: object}).replace({name: {table[name][3]: "inf"}}).to_csv("t.csv", index=False)
-        said = refusal(capsys, _run(["fit", "t.csv", *FIT, "--out=m"]))
+        said = refusal(capsys, run(["fit", "t.csv", *FIT, "--out=m"]))
         assert f"Column '{name}' holds infinity, 'inf' in row 4" in said
 
 
@@ -295,7 +295,7 @@ def test_table_that_changes_while_it_is_read_is_refused(place, monkeypatch, caps
         return found
 
     monkeypatch.setattr(TableFile, "digest", slow)
-    assert "was changed while it was read" in refusal(capsys, _run(["fit", "t.csv", *FIT, "--out=m"]))
+    assert "was changed while it was read" in refusal(capsys, run(["fit", "t.csv", *FIT, "--out=m"]))
     assert not (place / "m").exists()
 
 
@@ -309,5 +309,5 @@ def test_table_that_is_gone_after_training_loses_nothing(place, monkeypatch):
         return train(*arguments)
 
     monkeypatch.setattr(training, "train", gone)
-    assert _run(["fit", "t.csv", *FIT, "--out=m"]) == 0
+    assert run(["fit", "t.csv", *FIT, "--out=m"]) == 0
     assert json.loads((place / "m" / "training.json").read_text())["table"]["rows"] == 60

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.cli.imagine import _codes
 from tests.cli.parquet_pages import refuse_changed_bytes
 
@@ -21,8 +21,8 @@ def answer(capsys):
 def predicted(place, model, tmp_path_factory):
     """Rows that an audit of the folder's model asks about, and what that model says about them."""
     folder = tmp_path_factory.mktemp("worlds")
-    assert _run(["imagine", str(model), str(place / "people.csv"), *EFFORT, "--out", str(folder / "w.csv")]) == 0
-    assert _run(["predict", str(model), str(folder / "w.csv"), "--id", "id", "--out", str(folder / "p.csv")]) == 0
+    assert run(["imagine", str(model), str(place / "people.csv"), *EFFORT, "--out", str(folder / "w.csv")]) == 0
+    assert run(["predict", str(model), str(folder / "w.csv"), "--id", "id", "--out", str(folder / "p.csv")]) == 0
     return folder
 
 
@@ -38,9 +38,9 @@ def test_audit_of_predictions_is_that_of_the_model_which_made_them(predicted, pl
         str(tmp_path / "r.html"),
     ]
     capsys.readouterr()
-    assert _run([*call, "--predictions", str(predicted / "p.csv")]) == 0
+    assert run([*call, "--predictions", str(predicted / "p.csv")]) == 0
     there = answer(capsys)
-    assert _run(call) == 0
+    assert run(call) == 0
     here = answer(capsys)
     assert there["vcf"]["value"] == here["vcf"]["value"]
     assert there["scores"] == here["scores"]
@@ -66,7 +66,7 @@ def test_rows_hold_what_the_model_reads_and_each_stands_once(predicted, place):
 def test_model_without_a_folder_is_audited_by_its_predictions(place, tmp_path, capsys):
     graph = ["--graph", str(place / "graph.txt"), "--outcome=income", "--protected=sex"]
     table = str(place / "people.csv")
-    assert _run(["imagine", table, *graph, *EFFORT, "--json", "--out", str(tmp_path / "w.parquet")]) == 0
+    assert run(["imagine", table, *graph, *EFFORT, "--json", "--out", str(tmp_path / "w.parquet")]) == 0
     said = answer(capsys)
     rows = pd.read_parquet(tmp_path / "w.parquet")
     assert said["rows"] == len(rows)
@@ -74,7 +74,7 @@ def test_model_without_a_folder_is_audited_by_its_predictions(place, tmp_path, c
     chance = 1 / (1 + np.exp(11 - rows["education"]))
     pd.DataFrame({"id": rows["id"], "prediction": chance}).to_csv(tmp_path / "p.csv", index=False)
     call = ["audit", table, *graph, *EFFORT, "--doubt=0", "--out", str(tmp_path / "r.html"), "--json"]
-    assert _run([*call, "--predictions", str(tmp_path / "p.csv")]) == 0
+    assert run([*call, "--predictions", str(tmp_path / "p.csv")]) == 0
     assert answer(capsys)["effects"]["pairs"][0]["output"] == ">50K"
 
 
@@ -92,19 +92,19 @@ def test_predictions_that_do_not_fit_end_in_a_sentence(predicted, place, model, 
         (twice, "has several predictions for the row"),
     ):
         table.to_csv(tmp_path / "p.csv", index=False)
-        assert _run([*call, "--predictions", str(tmp_path / "p.csv")]) == 2
+        assert run([*call, "--predictions", str(tmp_path / "p.csv")]) == 2
         assert said in capsys.readouterr().err
     good.to_csv(tmp_path / "p.csv", index=False)
-    assert _run([*call, "--predictions", str(tmp_path / "p.csv"), "--seed=7"]) == 2
+    assert run([*call, "--predictions", str(tmp_path / "p.csv"), "--seed=7"]) == 2
     assert "rows that are asked about" in capsys.readouterr().err
     assert not (tmp_path / "r.html").exists()
 
 
 def test_names_that_cannot_be_written_are_refused(place, model, tmp_path, capsys):
     call = ["imagine", str(model), str(place / "people.csv"), *EFFORT]
-    assert _run([*call, "--out", str(tmp_path / "w.zip")]) == 2
+    assert run([*call, "--out", str(tmp_path / "w.zip")]) == 2
     assert "must end in .csv" in capsys.readouterr().err
-    assert _run(["imagine", str(place / "people.csv"), "--out", str(tmp_path / "w.csv")]) == 2
+    assert run(["imagine", str(place / "people.csv"), "--out", str(tmp_path / "w.csv")]) == 2
     assert "without MODEL_DIR pass --graph" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

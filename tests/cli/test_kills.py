@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import torch
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.experiments import demo
 from ciplearn.experiments.reproduction import registry
 from tests.cli.people import GRAPH, people
@@ -62,7 +62,7 @@ def started(arguments):
         sys.path.insert(0, os.getcwd())
         if arguments[0] in ("demo", "reproduce"):
             smaller()
-        os._exit(_run(arguments))
+        os._exit(run(arguments))
     finally:
         os._exit(99)
 
@@ -98,8 +98,8 @@ def start(tmp_path_factory):
     (folder / "graph.txt").write_text(GRAPH)
     here = os.getcwd()
     os.chdir(folder)
-    assert _run([*FIT[:-2], "--out=old", "--seed=1"]) == 0
-    assert _run(COMMANDS["imagine"]) == 0
+    assert run([*FIT[:-2], "--out=old", "--seed=1"]) == 0
+    assert run(COMMANDS["imagine"]) == 0
     asked = pd.read_csv("worlds.csv", dtype={"id": str})
     asked.assign(prediction=1 / (1 + 2.0 ** (40 - asked["hours"])))[["id", "prediction"]].to_csv(
         "said.csv", index=False

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from tests.cli.installed import ciplearn
 from tests.cli.people import GRAPH, people
 
@@ -101,7 +101,7 @@ def test_mistake_ends_in_one_line_and_code_2(name, ground, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     before = sorted(folder.rglob("*"))
     filled = [part.replace(TABLE, "good.csv").replace(MODEL, str(model)).replace(OUT, "result") for part in arguments]
-    assert _run(filled) == 2
+    assert run(filled) == 2
     complaint = capsys.readouterr().err
     assert message in complaint
     assert complaint.count("\n") == 1
@@ -121,7 +121,7 @@ def test_no_permission_at_write_is_one_line(ground, monkeypatch, capsys):
     folder, model = ground
     (folder / "locked").mkdir(mode=0o555)
     monkeypatch.chdir(folder)
-    assert _run(["predict", str(model), "good.csv", "--out", "locked/p.csv"]) == 2
+    assert run(["predict", str(model), "good.csv", "--out", "locked/p.csv"]) == 2
     assert "Permission denied" in capsys.readouterr().err
 
 
@@ -135,12 +135,12 @@ def test_damaged_model_folders_are_refused(ground, tmp_path, capsys):
         copy = folder / f"copy-{name}"
         shutil.copytree(model, copy)
         damage(copy / name)
-        assert _run(["predict", str(copy), str(folder / "good.csv"), "--out", str(folder / "p.csv")]) == 2
+        assert run(["predict", str(copy), str(folder / "good.csv"), "--out", str(folder / "p.csv")]) == 2
         assert capsys.readouterr().err.count("\n") == 1
     newer = folder / "newer"
     shutil.copytree(model, newer)
     (newer / "SHA256SUMS").unlink()
     content = json.loads((newer / "training.json").read_text()) | {"format": 99}
     (newer / "training.json").write_text(json.dumps(content))
-    assert _run(["predict", str(newer), str(folder / "good.csv")]) == 2
+    assert run(["predict", str(newer), str(folder / "good.csv")]) == 2
     assert "has format 99, and this ciplearn reads 2; update ciplearn" in capsys.readouterr().err

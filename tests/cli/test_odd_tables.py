@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.cli.training_table import stray_text
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
@@ -30,7 +30,7 @@ def place(tmp_path, table, monkeypatch, capsys):
 
 def fit(path, *more):
     roles = ["--graph", GRAPH, "--outcome=Y", "--protected=A"]
-    return _run(["fit", path, *roles, "--gamma=1", "--epochs=1", "--no-compare", *more])
+    return run(["fit", path, *roles, "--gamma=1", "--epochs=1", "--no-compare", *more])
 
 
 def refusal(capsys, code):
@@ -44,7 +44,7 @@ def refusal(capsys, code):
 def test_row_of_too_many_cells_is_refused_wherever_it_stands(place, capsys, chunk):
     path = place / "ragged.csv"
     path.write_text((place / "good.csv").read_text() + "1,2,3,4,5\n")
-    said = refusal(capsys, _run(["predict", "model", "ragged.csv", "--out=p.csv", f"--chunk-rows={chunk}"]))
+    said = refusal(capsys, run(["predict", "model", "ragged.csv", "--out=p.csv", f"--chunk-rows={chunk}"]))
     assert "ragged.csv is no regular table" in said
     assert "line 62" in said
     assert not (place / "p.csv").exists()
@@ -61,7 +61,7 @@ def test_compressed_file_that_is_cut_short_or_none_is_refused(place, capsys):
 @pytest.mark.parametrize("command", ["predict", "audit"])
 def test_what_is_read_is_not_written_over(place, capsys, command, target):
     before = (place / target).read_bytes()
-    said = refusal(capsys, _run([command, "model", "good.csv", "--out", target]))
+    said = refusal(capsys, run([command, "model", "good.csv", "--out", target]))
     assert "another file to write" in said
     assert (place / target).read_bytes() == before
 
@@ -72,13 +72,13 @@ def test_causal_model_and_config_are_not_written_over(place, capsys, option):
     (place / "link.json").symlink_to("k.json")
     for target in ("k.json", "link.json", "./model/../k.json"):
         call = ["audit", "model", "good.csv", f"--{option}", "k.json", "--out", target]
-        assert "is what this command reads" in refusal(capsys, _run(call))
+        assert "is what this command reads" in refusal(capsys, run(call))
         assert (place / "k.json").read_text() == "{}"
 
 
 def test_file_beside_the_model_in_its_folder_may_be_written_again(place):
     for _ in range(2):
-        assert _run(["predict", "model", "good.csv", "--out", "model/p.csv"]) == 0
+        assert run(["predict", "model", "good.csv", "--out", "model/p.csv"]) == 0
 
 
 def test_stray_text_is_found_among_numbers_only():

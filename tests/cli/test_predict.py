@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
 from tests.cli.installed import command
 from tests.cli.parquet_pages import refuse_changed_bytes
@@ -14,7 +14,7 @@ from tests.cli.people import GRAPH, people
 
 def predicted(model, table, tmp_path, *more):
     out = tmp_path / "p.csv"
-    assert _run(["predict", str(model), str(table), "--out", str(out), *map(str, more)]) == 0
+    assert run(["predict", str(model), str(table), "--out", str(out), *map(str, more)]) == 0
     return pd.read_csv(out)
 
 
@@ -67,7 +67,7 @@ def test_text_in_another_notation_gives_the_same(place, model, tmp_path):
 def test_parquet_is_written_in_chunks_too(place, model, tmp_path):
     expected = predicted(model, place / "people.csv", tmp_path)
     out = tmp_path / "p.parquet"
-    assert _run(["predict", str(model), str(place / "people.csv"), "--out", str(out), "--chunk-rows", "70"]) == 0
+    assert run(["predict", str(model), str(place / "people.csv"), "--out", str(out), "--chunk-rows", "70"]) == 0
     pd.testing.assert_frame_equal(pd.read_parquet(out), expected, check_dtype=False)
     refuse_changed_bytes(out)
 
@@ -79,7 +79,7 @@ def test_codes_stay_codes_whatever_the_chunk_looks_like(tmp_path, capsys):
     table.to_csv(tmp_path / "t.csv", index=False)
     arguments = ["fit", str(tmp_path / "t.csv"), "--graph", "zone -> Y, A -> Y", "--outcome=Y", "--protected=A"]
     assert (
-        _run([*arguments, "--categories=zone", "--gamma=0", "--epochs=30", "--out", str(tmp_path / "m"), "--json"]) == 0
+        run([*arguments, "--categories=zone", "--gamma=0", "--epochs=30", "--out", str(tmp_path / "m"), "--json"]) == 0
     )
     columns = json.loads(capsys.readouterr().out)["understood"]["columns"]
     assert {column["name"]: column["kind"] for column in columns} == {"zone": "category", "A": "number", "Y": "number"}
@@ -92,7 +92,7 @@ def test_table_without_rows_is_refused(content, model, tmp_path, capsys):
     path = tmp_path / "t.csv"
     header = "id,sex,race,education,job,hours\n"
     path.write_text(content and header)
-    assert _run(["predict", str(model), str(path), "--out", str(tmp_path / "p.csv")]) == 2
+    assert run(["predict", str(model), str(path), "--out", str(tmp_path / "p.csv")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not (tmp_path / "p.csv").exists()
 
@@ -100,7 +100,7 @@ def test_table_without_rows_is_refused(content, model, tmp_path, capsys):
 def test_impute_answers_every_row(tmp_path):
     people(300).to_csv(tmp_path / "people.csv", index=False)
     arguments = ["fit", str(tmp_path / "people.csv"), "--graph", GRAPH, "--missing=impute", "--gamma=0", "--epochs=2"]
-    assert _run([*arguments, "--no-compare", "--out", str(tmp_path / "m")]) == 0
+    assert run([*arguments, "--no-compare", "--out", str(tmp_path / "m")]) == 0
     assert predicted(tmp_path / "m", tmp_path / "people.csv", tmp_path)["prediction"].notna().all()
 
 
@@ -110,8 +110,8 @@ def test_training_table_is_read_as_in_training(tmp_path, capsys):
     path.write_text("a first line\n" + bare.to_csv(header=False, index=False, sep=";"))
     reading = ["--skip=1", "--separator=;", "--columns", ",".join(bare.columns)]
     arguments = ["fit", str(path), "--graph", GRAPH, *reading, "--gamma=1", "--no-compare", "--epochs=1"]
-    assert _run([*arguments, "--out", str(tmp_path / "m")]) == 0
+    assert run([*arguments, "--out", str(tmp_path / "m")]) == 0
     assert len(predicted(tmp_path / "m", path, tmp_path)) == 200
     path.write_text(path.read_text() + "\n")
-    assert _run(["predict", str(tmp_path / "m"), str(path)]) == 2, "another file needs to be described"
+    assert run(["predict", str(tmp_path / "m"), str(path)]) == 2, "another file needs to be described"
     assert len(predicted(tmp_path / "m", path, tmp_path, *reading)) == 200

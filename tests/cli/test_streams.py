@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
 from tests.cli.conftest import QUICK
 from tests.cli.people import GRAPH, people
@@ -30,7 +30,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(files):
     out = files / "model"
-    assert _run(["fit", str(files / "rows" / "*.csv"), *described(files), "--out", str(out)]) == 0
+    assert run(["fit", str(files / "rows" / "*.csv"), *described(files), "--out", str(out)]) == 0
     return out
 
 
@@ -51,7 +51,7 @@ def test_predictions_for_many_files_are_those_for_one(files, model, tmp_path):
     found = []
     for place, table in enumerate((files / "rows", files / "rows" / "*.csv", files / "all.csv")):
         out = tmp_path / f"{place}.csv"
-        assert _run(["predict", str(model), str(table), "--out", str(out), "--id", "id"]) == 0
+        assert run(["predict", str(model), str(table), "--out", str(out), "--id", "id"]) == 0
         found.append(pd.read_csv(out))
     assert found[0]["id"].tolist() == people(ROWS)["id"].tolist()
     pd.testing.assert_frame_equal(found[0], found[2])
@@ -61,7 +61,7 @@ def test_predictions_for_many_files_are_those_for_one(files, model, tmp_path):
 def test_an_audit_of_a_pattern_judges_rows_that_training_never_saw(files, model, tmp_path, capsys):
     out = tmp_path / "report.html"
     arguments = ["audit", str(model), str(files / "rows" / "*.csv"), "--preset", "quick", "--points", "20"]
-    assert _run([*arguments, "--interventions", "2", "--draws", "2", "--out", str(out), "--json"]) == 0
+    assert run([*arguments, "--interventions", "2", "--draws", "2", "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["file"] == str(out)
     assert "complete rows of the training table that training never saw." in out.read_text()
 
@@ -77,7 +77,7 @@ REFUSED = {
 def test_what_does_not_fit_is_said_in_one_line(files, tmp_path, capsys, name):
     pattern, more, message = REFUSED[name]
     arguments = ["fit", str(files / "rows" / pattern), *described(files), "--out", str(tmp_path / "m"), *more]
-    assert _run(arguments) == 2
+    assert run(arguments) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
 
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_said_in_one_line(files, tmp_path, capsys, name):
 def test_every_route_is_taken_on_all_rows(files, tmp_path, capsys, route):
     out = tmp_path / "model"
     arguments = ["fit", str(files / "rows"), *described(files), "--out", str(out), "--route", route, "--epochs", "4"]
-    assert _run([*arguments, "--tolerance", "0.9", "--json"]) == 0
+    assert run([*arguments, "--tolerance", "0.9", "--json"]) == 0
     said = capsys.readouterr()
     folder, chosen = ModelFolder.read(out), json.loads(said.out)["comparison"]["chosen"]
     assert chosen.startswith(route)
@@ -104,7 +104,7 @@ def test_a_file_that_spoils_a_column_is_named(files, tmp_path, capsys):
             part["hours"] = part["hours"].astype(object)
             part.loc[17, "hours"] = "many"
         part.to_csv(folder / f"{number}.csv", index=False)
-    assert _run(["fit", str(folder), *described(files), "--out", str(tmp_path / "m")]) == 2
+    assert run(["fit", str(folder), *described(files), "--out", str(tmp_path / "m")]) == 2
     said = capsys.readouterr().err
     assert "'hours' holds mostly numbers, but also cells like 'many' in" in said
     assert "2.csv" in said

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 import ciplearn as library
-from ciplearn.cli.app import _run, app
+from ciplearn.cli.app import app, run
 from ciplearn.cli.output import complain, progress, say, say_json, visible
 from tests.cli.installed import command
 from tests.cli.people import GRAPH, people
@@ -74,8 +74,8 @@ def test_names_and_cells_of_a_table_cannot_steer_a_terminal(terminal, tmp_path, 
     table.to_csv(tmp_path / "t.csv", index=False)
     monkeypatch.setattr("ciplearn.cli.output.is_terminal", lambda: terminal)
     call = ["fit", str(tmp_path / "t.csv"), "--graph", GRAPH, "--out", str(tmp_path / "m")]
-    assert _run([*call, "--dry-run"]) == 0
-    assert _run([*call, "--protected", "sex\x1b[2J"]) == 2
+    assert run([*call, "--dry-run"]) == 0
+    assert run([*call, "--protected", "sex\x1b[2J"]) == 2
     printed = capsys.readouterr()
     assert "\x1b" not in printed.err
     assert not re.search("\x1b\\[2J|\x1b]|\x07", printed.out)
@@ -103,7 +103,7 @@ def test_names_of_files_that_are_no_text(tmp_path):
 def test_next_command_can_be_pasted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     people(60).to_csv("my table; rm -rf x.csv", index=False)
-    assert _run(["fit", "my table; rm -rf x.csv", "--graph", GRAPH, *TINY, "--out", "a 'model'"]) == 0
+    assert run(["fit", "my table; rm -rf x.csv", "--graph", GRAPH, *TINY, "--out", "a 'model'"]) == 0
     line = capsys.readouterr().out.strip().splitlines()[-1].split("Next: ")[1]
     assert shlex.split(line)[:4] == ["ciplearn", "audit", "a 'model'", "my table; rm -rf x.csv"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 
 GRAPH = "region -> {age income}, sex -> {hours income}, age -> {hours income}, hours -> income"
 ROLES = ["--outcome=income", "--protected=sex"]
@@ -157,7 +157,7 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tired")
     people().to_csv(folder / "good.csv", index=False)
     call = [part.replace(TABLE, str(folder / "good.csv")) for part in COMMANDS["fit"][:-1]]
-    assert _run([*call, f"--out={folder / 'model'}"]) == 0
+    assert run([*call, f"--out={folder / 'model'}"]) == 0
     return folder
 
 
@@ -173,7 +173,7 @@ def place(model, tmp_path, monkeypatch, capsys):
 def refusal(capsys, place, arguments):
     """What is said in one sentence, and that nothing else was done."""
     before = sorted(place.rglob("*"))
-    assert _run(arguments) == 2
+    assert run(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith("ciplearn: ")
     assert said.count("\n") == 1
@@ -212,19 +212,19 @@ def test_decimal_commas_are_not_taken_for_text(command, place, capsys):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_number_that_never_varies_does_no_harm(command, column, place, recwarn):
     people().assign(**{column: 40}).to_csv("t.csv", index=False)
-    assert _run([part.replace(TABLE, "t.csv") for part in COMMANDS[command]]) == 0
+    assert run([part.replace(TABLE, "t.csv") for part in COMMANDS[command]]) == 0
     assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
 
 
 def test_text_is_taken_as_categories_where_it_is_confirmed(place):
     people().assign(region=lambda t: t["who"]).to_csv("t.csv", index=False)
     call = [part.replace(TABLE, "t.csv") for part in COMMANDS["fit"]]
-    assert _run([*call, "--dry-run", "--categories=region"]) == 0
+    assert run([*call, "--dry-run", "--categories=region"]) == 0
 
 
 def test_number_that_never_varies_is_named(place, capsys):
     people().assign(hours=40).to_csv("t.csv", index=False)
-    assert _run([*(part.replace(TABLE, "t.csv") for part in COMMANDS["fit"]), "--dry-run"]) == 0
+    assert run([*(part.replace(TABLE, "t.csv") for part in COMMANDS["fit"]), "--dry-run"]) == 0
     assert "The same in all rows, so nothing can be learnt from it: hours." in capsys.readouterr().out
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ciplearn import CausalGraph
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.datasets import graphs
 from ciplearn.datasets.adult_raw import COLUMNS
 from tests.datasets.adult_sample import write_files
@@ -62,7 +62,7 @@ def test_a_context_has_to_hold_the_causes_that_age_and_sex_act_on(context, holds
 
 def test_the_command_reads_the_raw_file_with_the_configuration(folder, tmp_path, capsys):
     arguments = ["--graph", str(EXAMPLE / "graph.txt"), "--config", str(EXAMPLE / "fit.yaml"), "--out", str(tmp_path)]
-    assert _run(["fit", str(folder / "adult.data"), *arguments, "--dry-run", "--json"]) == 0
+    assert run(["fit", str(folder / "adult.data"), *arguments, "--dry-run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["rows"] == 400
     assert said["dropped"] > 0

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ciplearn._core.errors import MissingDataError
-from ciplearn.cli.app import _run
+from ciplearn.cli.app import run
 from ciplearn.datasets import load_adult
 from ciplearn.estimators.preparation import INDEPENDENCE, LINE
 from ciplearn.experiments.reproduction import adult, adult_models
@@ -138,7 +138,7 @@ def test_without_data_the_command_says_how_to_provide_it(tmp_path, monkeypatch, 
     monkeypatch.delenv("CIPLEARN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("ciplearn.datasets.adult.download", offline)
-    assert _run(["reproduce", "adult", "--out", str(tmp_path / "out"), "--device", "cpu"]) == 2
+    assert run(["reproduce", "adult", "--out", str(tmp_path / "out"), "--device", "cpu"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "CIPLEARN_DATA" in said

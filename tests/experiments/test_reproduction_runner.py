@@ -198,15 +198,15 @@ def test_page_lists_results_and_links_their_files(registered, tmp_path):
 
 
 def test_command_runs_studies_and_prints_claims(registered, counter, tmp_path, capsys):
-    assert application._run(["reproduce", "all", "--out", str(tmp_path), "--device", "cpu"]) == 0
+    assert application.run(["reproduce", "all", "--out", str(tmp_path), "--device", "cpu"]) == 0
     printed = capsys.readouterr().out
     assert "✓ x rises [default]: Spearman 1.00" in printed
     assert "✗ y rises: Spearman undefined" in printed
-    assert application._run(["reproduce", "toy", "--out", str(tmp_path), "--device", "cpu", "--json"]) == 0
+    assert application.run(["reproduce", "toy", "--out", str(tmp_path), "--device", "cpu", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer[0]["claims"][0]["claim"] == "x rises"
     assert counter.calls == 1
-    assert application._run(["reproduce", "page", "--out", str(tmp_path), "--json"]) == 0
+    assert application.run(["reproduce", "page", "--out", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"] == 1
 
 
@@ -217,7 +217,7 @@ def test_module_measures_and_the_command_judges(counter, tmp_path, monkeypatch, 
     )
     main()
     assert not (tmp_path / "toy" / "result.json").exists()
-    assert application._run(["reproduce", "judge", "--out", str(tmp_path)]) == 0
+    assert application.run(["reproduce", "judge", "--out", str(tmp_path)]) == 0
     assert "1 results" in capsys.readouterr().out
     assert "5 numbers of 5 asked for." in (tmp_path / "index.md").read_text()
     assert counter.calls == 1
@@ -235,7 +235,7 @@ def test_module_measures_and_the_command_judges(counter, tmp_path, monkeypatch, 
 )
 @pytest.mark.usefixtures("registered")
 def test_mistakes_end_in_one_line(arguments, word, tmp_path, capsys):
-    assert application._run([*arguments, "--out", str(tmp_path / "out")]) == 2
+    assert application.run([*arguments, "--out", str(tmp_path / "out")]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert word in printed.err

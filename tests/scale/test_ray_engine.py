@@ -87,7 +87,7 @@ def test_a_bad_file_is_named_by_the_worker_that_reads_it(engine, tmp_path):
 
 
 def test_predictions_of_two_workers_are_those_of_one_process(engine, folder, tmp_path):
-    from ciplearn.cli.app import _run
+    from ciplearn.cli.app import run
 
     model = [
         "fit",
@@ -98,11 +98,11 @@ def test_predictions_of_two_workers_are_those_of_one_process(engine, folder, tmp
         "Y",
     ]
     settings = ["--protected", "A", "--gamma", "1", "--no-compare", "--epochs", "1", "--out", str(tmp_path / "model")]
-    assert _run([*model, *settings]) == 0
+    assert run([*model, *settings]) == 0
     found = []
     for more in ([], ["--engine", "ray", "--workers", "2"]):
         out = tmp_path / f"{len(more)}.csv"
-        assert _run(["predict", str(tmp_path / "model"), str(folder), "--out", str(out), *more]) == 0
+        assert run(["predict", str(tmp_path / "model"), str(folder), "--out", str(out), *more]) == 0
         found.append(out.read_bytes())
     assert found[0] == found[1]
     assert found[0].count(b"\n") == 4001

@@ -171,7 +171,7 @@ class _Augmentation(Baseline):
 
     def _plain_network(self, model: CIPEstimator, inputs: Tensor) -> nn.Module:
         if self.module is None:
-            return model._fresh_perceptron(inputs, torch.Generator().manual_seed(self._seed()))
+            return model.fresh_perceptron(inputs, torch.Generator().manual_seed(self._seed()))
         return network_of(self.module)
 
     def _drawn(self, rows: Tensor, encoding: TableEncoding, columns: NodeColumns) -> DrawnProtected:

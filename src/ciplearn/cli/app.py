@@ -84,10 +84,11 @@ def main() -> None:
     warnings.showwarning = partial(_note, set())
     for name in _THREADS:
         os.environ.setdefault(name, "1")
-    sys.exit(_run(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))
 
 
-def _run(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:
+    """Run one call, without the name of the program, and return its exit code; mistakes are said, not raised."""
     try:
         result = app(arguments, standalone_mode=False)
         sys.stdout.flush()

@@ -237,12 +237,21 @@ class CIPEstimator(BaseEstimator, ABC):
         """The prediction that is always right, shape (n, d), and the loss of the best constant one."""
 
     @abstractmethod
-    def _fresh_perceptron(
+    def fresh_perceptron(
         self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
     ) -> Perceptron:
-        """The default network for rows of inputs, not yet trained.
+        """Return the default network, not yet trained, for the target that was learnt; others may build upon it.
 
-        Around zero, not ``centred``, where it is added to another; without ramps where it shall be ``smooth``.
+        Parameters
+        ----------
+        inputs : Tensor
+            Encoded rows, whose spread sets its ramps.
+        generator : torch.Generator
+            Draws its first weights.
+        centred : bool
+            False where it is added to another network, so that its answers begin around zero.
+        smooth : bool
+            Whether it goes without ramps.
         """
 
     @abstractmethod
@@ -318,10 +327,10 @@ class CIPEstimator(BaseEstimator, ABC):
         if self.module is None:
             # A network that can swing fast hides from a penalty on the data's own rows what it says of others.
             smooth = penalised and self.route_ == INDEPENDENCE
-            rest: nn.Module = self._fresh_perceptron(table, generator, centred=not places, smooth=smooth)
+            rest: nn.Module = self.fresh_perceptron(table, generator, centred=not places, smooth=smooth)
         else:
             rest = seeded(lambda: network_of(self.module), seed)
-        return InvariantPath(self._fresh_perceptron(table[:, places], generator), rest, places) if places else rest
+        return InvariantPath(self.fresh_perceptron(table[:, places], generator), rest, places) if places else rest
 
     def _bound_penalty(self, encodings: tuple[TableEncoding, TableEncoding]) -> Penalty:
         """The penalty, with its kernels fitted to the kinds of a statement's columns."""

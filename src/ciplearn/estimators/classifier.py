@@ -85,9 +85,10 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         certain = torch.nn.functional.one_hot(target, len(self.classes_)).float()
         return certain[:, 1:] if len(self.classes_) == 2 else certain, entropy
 
-    def _fresh_perceptron(
+    def fresh_perceptron(
         self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
     ) -> Perceptron:
+        """Return the default network, not yet trained, for the classes that were learnt."""
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         ramps = None if smooth else Ramps.of(inputs)
         return Perceptron(inputs.shape[1], self.hidden, n_outputs, generator=generator, ramps=ramps)

@@ -210,7 +210,7 @@ class Prepared:
             for place, split in enumerate(self.splits):
                 own, cut = replace(settings, seed=settings.seed + place), split.cut(places)
                 generator = torch.Generator().manual_seed(own.seed)
-                fresh = estimator._fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
+                fresh = estimator.fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
                 fits.append(self._fitted(fresh, cut, own))
             path = mean_of([fit.module for fit in fits])
         found = []

@@ -150,9 +150,10 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _outcome(self, target: Tensor) -> tuple[Tensor, float]:
         return target, float(target.var(dim=0, correction=0).mean())
 
-    def _fresh_perceptron(
+    def fresh_perceptron(
         self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
     ) -> Perceptron:
+        """Return the default network, not yet trained, for the outcomes that were learnt."""
         sizes = inputs.shape[1], self.hidden, len(self.target_low_)
         centre = self.target_centre_ if centred else None
         ramps = None if smooth else Ramps.of(inputs)
