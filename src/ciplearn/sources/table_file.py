@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,7 @@ from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import checksum
 from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
 from ciplearn.sources.unreadable import reading
+from ciplearn.sources.zstandard_stream import ZstandardStream
 
 # Cells of text that mean a missing value, unless people say otherwise: what spreadsheets, databases and pandas write.
 USUAL_MISSING = frozenset(
@@ -36,7 +38,7 @@ COPIED = "\0copied"
 
 _ROWS = 100_000
 _BLOCK = 1 << 20
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,10 @@ class TableFile:
             return
         with ExitStack() as closing:
             with reading(self.path):
-                content = closing.enter_context(self.path.open("rb")) if self.is_pipe else self._content()
+                zstandard = self.path.suffix.lower() == ".zst"
+                opens = self.is_pipe or (zstandard and self.kept is None)
+                content = closing.enter_context(self.path.open("rb")) if opens else self._content()
+                content = BufferedReader(ZstandardStream(content)) if zstandard else content
                 kind = _ParquetTable if self.is_parquet else _TextTable
                 table: OpenTable = kind(self, content, labels, copied)
             closing.callback(table.close)

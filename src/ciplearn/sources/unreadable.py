@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import InputError
 
 # First bytes of what people take for a table of text.
 _BEGINNINGS = {
@@ -45,10 +45,6 @@ def reading(path: Path) -> Iterator[None]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read as a table: {error}; pass a CSV, TSV or Parquet file.") from error
-    except ImportError as error:
-        if isinstance(error, MissingDependencyError):
-            raise
-        raise MissingDependencyError(f"{path} needs a package that is not installed: {error}") from error
 
 
 def _known_beginning(path: Path) -> str | None:
