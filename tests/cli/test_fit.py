@@ -174,6 +174,8 @@ def test_folder_that_holds_what_is_read_is_refused(place, tmp_path, monkeypatch,
         assert run(call if name in arguments else [*call, "--config", str(inside)]) == 2
         assert f"m/{name} is read, and lies in m" in capsys.readouterr().err
         assert inside.exists()
+    assert run(["fit", "m/*.csv", *arguments[2:]]) == 2
+    assert "is read, and lies in m" in capsys.readouterr().err
 
 
 def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):

@@ -66,6 +66,12 @@ def test_what_is_read_is_not_written_over(place, capsys, command, target):
     assert (place / target).read_bytes() == before
 
 
+def test_files_of_a_pattern_are_not_written_over(place, capsys):
+    before = (place / "good.csv").read_bytes()
+    assert "is what this command reads" in refusal(capsys, run(["predict", "model", "goo*.csv", "--out=good.csv"]))
+    assert (place / "good.csv").read_bytes() == before
+
+
 @pytest.mark.parametrize("option", ["scm", "config"])
 def test_causal_model_and_config_are_not_written_over(place, capsys, option):
     (place / "k.json").write_text("{}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import os
 from collections.abc import Container, Iterable
@@ -220,8 +221,6 @@ def table_files(
     path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None, only_missing: bool
 ) -> TableFile | TableFiles:
     """Return the table that the options describe: a file, or all files of a folder or of a pattern."""
-    import glob
-
     from ciplearn.sources import TableFiles
     from ciplearn.sources.table_file import TableFile
 
@@ -281,9 +280,7 @@ def choice(option: str, given: str, known: Iterable[str]) -> str:
 def keep_inputs(out: Path, *inputs: Path | None) -> None:
     """Refuse a place to write that is read by the same command, holds what is read, or is a part of it."""
     place = Path(os.path.realpath(out))
-    for read in inputs:
-        if read is None or not read.exists():
-            continue
+    for read in (path for given in inputs if given is not None for path in _files_of(given)):
         known = Path(os.path.realpath(read))
         if place == known or (place.is_file() and place.samefile(read)):
             raise InputError(f"{out} is what this command reads; pass the name of another file to write.")
@@ -293,6 +290,13 @@ def keep_inputs(out: Path, *inputs: Path | None) -> None:
             listed = listed_files(known)
             if not listed or place.relative_to(known).as_posix() in {*listed, CHECKSUMS}:
                 raise InputError(f"{out} is a part of {read}, which is read; pass the name of another file to write.")
+
+
+def _files_of(given: Path) -> list[Path]:
+    """Return what exists under a name: itself, or all that it matches as a pattern."""
+    if given.exists():
+        return [given]
+    return [Path(name) for name in glob.glob(str(given), recursive=True)] if glob.has_magic(str(given)) else []
 
 
 def graph_file(graph: str) -> Path | None:
