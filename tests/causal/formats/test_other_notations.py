@@ -121,6 +121,8 @@ def test_empty_text_and_missing_files_are_refused(tmp_path):
     (tmp_path / "image.bin").write_bytes(b"\xff\xfe\x00\x80")
     with pytest.raises(GraphError, match="not UTF-8"):
         CausalGraph.from_file(tmp_path / "image.bin")
+    with pytest.raises(GraphError, match="more signs than any graph"):
+        CausalGraph.from_file("/dev/zero")
     with pytest.raises(GraphError, match="must be a string, but int"):
         CausalGraph.from_dagitty(3)
 

@@ -14,6 +14,9 @@ from ciplearn.causal.formats.json_format import read_json
 from ciplearn.causal.formats.parts import GraphParts
 from ciplearn.causal.formats.text import read_dagitty, read_edge_text
 
+# A graph of thousands of nodes has a few hundred thousand signs.
+_LONGEST = 20_000_000
+
 # Comments may stand before the first word of any notation but JSON.
 _LEADING = re.compile(r"(?:\s|//[^\n]*\n|\#[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _OPENINGS = (
@@ -47,13 +50,18 @@ def as_text(text: object) -> str:
 def file_text(path: str | PathLike[str]) -> str:
     """Return the text of a file, or say why it cannot be read."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open(encoding="utf-8-sig") as stream:
+            # A device may go on for ever.
+            text = stream.read(_LONGEST + 1)
     except FileNotFoundError:
         raise GraphError(f"There is no file {str(path)!r}; check the path.") from None
     except UnicodeDecodeError:
         raise GraphError(f"The file {str(path)!r} is not UTF-8 text; save the graph as text.") from None
     except OSError as problem:
         raise GraphError(f"The file {str(path)!r} cannot be read ({problem.strerror}); check the path.") from None
+    if len(text) > _LONGEST:
+        raise GraphError(f"The file {str(path)!r} has more signs than any graph, {_LONGEST}; check the path.")
+    return text
 
 
 def edge_parts(
