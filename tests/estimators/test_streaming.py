@@ -7,6 +7,7 @@ import pytest
 from ciplearn import CausalGraph, CIPClassifier, CIPRegressor
 from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
+from ciplearn.estimators import streaming
 from ciplearn.estimators.streaming import prepare_stream
 from ciplearn.sources import TableFiles
 
@@ -124,3 +125,16 @@ def test_what_cannot_stream_is_refused_in_one_sentence(folder, name):
         folder = only
     with pytest.raises(InputError, match=message):
         call(folder)
+
+
+def test_files_that_change_between_the_passes_are_refused(tmp_path, monkeypatch):
+    table(200).to_csv(tmp_path / "rows.csv", index=False)
+    second = streaming._second_pass
+
+    def meanwhile(*arguments):
+        table(100).to_csv(tmp_path / "rows.csv", index=False)
+        return second(*arguments)
+
+    monkeypatch.setattr(streaming, "_second_pass", meanwhile)
+    with pytest.raises(InputError, match=r"rows\.csv was changed while it was read"):
+        CIPRegressor(**SETTINGS, gamma=1.0, epochs=1).fit(tmp_path / "rows.csv")

@@ -110,3 +110,11 @@ def test_only_what_streams_is_a_source():
     assert as_source(table()) is None
     with pytest.raises(InputTypeError, match="A table that streams is a path"):
         open_source(3)
+
+
+def test_a_file_that_is_written_to_meanwhile_is_named(folder):
+    source = TableFiles.matching(folder / "*.csv")
+    with source.unchanged():
+        read(source)
+    with pytest.raises(InputError, match=r"part-2\.csv was changed while it was read"), source.unchanged():
+        table(20).to_csv(folder / "part-2.csv", index=False)

@@ -88,7 +88,8 @@ def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> Tr
     parts = source.parts()
     total = TableSums(nodes, request.categories)
     sizes = []
-    with progress("reading", "part", 2 * len(parts)) as bar:
+    with source.unchanged(), progress("reading", "part", 2 * len(parts)) as bar:
+        identity = source.identity()
         for sums in engine.each(_Looking(nodes, frozenset(request.categories)), parts):
             total.merge(sums)
             sizes.append(sums.rows)
@@ -99,7 +100,7 @@ def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> Tr
         drawn = _drawn(_Drawing(nodes, tuple(categories)), list(zip(parts, starts, strict=True)), engine, bar)
     # What is a category in one file is one in all, also among the rows that were drawn.
     settled = replace(request, categories=tuple(dict.fromkeys((*request.categories, *categories))))
-    return TrainingTable.understood(drawn, source.names, source.identity(), settled, total.rows)
+    return TrainingTable.understood(drawn, source.names, identity, settled, total.rows)
 
 
 def _drawn(draw: _Drawing, jobs: list[tuple[Part, int]], engine: Engine, bar: Any) -> pd.DataFrame:
@@ -142,6 +143,8 @@ def train_streamed(
         trained, how = Trained(clone(base).set_params(gamma=plan.gamma), {}, Frontier(()), "", {}), ""
     else:
         trained, how = train(base, rows, plan), f"chosen on {some} rows drawn from all; now "
+    if source.identity() != rows.identity:
+        raise InputError(f"{source.path} was changed since rows were drawn from it; run again when it is written.")
     note(f"{how}training on {rows.n_rows} rows, {count} epochs.")
     labels = [name for name, kind in rows.kinds.items() if kind == CATEGORY]
     model = fit_stream(

@@ -100,7 +100,9 @@ def fit_stream(
     if len(tensors):
         raise InputError("A table that streams is trained on without tensors; pass a frame.")
     with engine.folder() as folder:
-        prepared = prepare_stream(estimator, source, y, engine, folder, left_out, categories)
+        with source.unchanged():
+            # Training itself reads the files in the folder.
+            prepared = prepare_stream(estimator, source, y, engine, folder, left_out, categories)
         own = estimator.checkpoint
         if own is None and engine.workers > 1:
             # A worker that is lost must not cost the whole training.

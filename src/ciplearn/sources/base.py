@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
@@ -82,6 +83,11 @@ class Source(ABC):
     @abstractmethod
     def parts(self) -> Sequence[Part]:
         """The parts, in the order of the rows; which they are does not depend on the number of workers."""
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse a table that others write to while it is read; one in memory stays as it is."""
+        yield
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import glob
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -150,6 +150,14 @@ class TableFiles(Source):
                 stream.seek(-min(_LOOKED_AT, file.size()), os.SEEK_END)
                 digest.update(f"{file.path.name} {file.size()} ".encode() + content + stream.read())
         return digest.hexdigest()
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse files that are written to by others while they are read."""
+        with ExitStack() as watched:
+            for file in self.files:
+                watched.enter_context(file.unchanged())
+            yield
 
     def identity(self) -> dict[str, Any]:
         """Name, bytes, digest and reading of all files."""
