@@ -1,11 +1,14 @@
 """Tables that are broken, enormous in one direction, or come through a pipe: read rightly, or refused in one line."""
 
 import gzip
+import hashlib
 import json
 import os
 import subprocess
+import sys
 import tarfile
 import threading
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -127,9 +130,26 @@ def test_broken_archives_are_refused(place, capsys, table):
     with tarfile.open("two.csv.tar", "w") as archive:
         archive.add("t.csv")
         archive.add("t.csv", "again.csv")
-    (place / "t.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd and no more")
-    for name in ("t.csv.tar", "two.csv.tar", "t.csv.zst"):
+    for name in ("t.csv.tar", "two.csv.tar"):
         assert name in refusal(capsys, run(["fit", name, *FIT, "--out=m"]))
+
+
+def test_zst_without_its_package_says_which_one(place, capsys, monkeypatch):
+    (place / "t.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    said = refusal(capsys, run(["fit", "t.csv.zst", *FIT, "--out=m"]))
+    assert "need zstandard, which is not installed; pip install zstandard" in said
+
+
+def test_zst_that_is_cut_short_loses_no_rows_in_silence(place, capsys):
+    packed = pytest.importorskip("zstandard").compress((place / "t.csv").read_bytes())
+    for content, name in ((packed, "whole"), (packed[:-9], "cut"), (packed[:9] + b"?" + packed[10:], "broken")):
+        (place / f"{name}.csv.zst").write_bytes(content)
+    assert run(["fit", "whole.csv.zst", *FIT, "--out=m", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["understood"]["rows"] == 60
+    for name in ("cut", "broken"):
+        said = refusal(capsys, run(["fit", f"{name}.csv.zst", *FIT, "--out=n"]))
+        assert f"{name}.csv.zst cannot be read" in said
 
 
 def test_parquet_of_lists_is_refused_where_it_is_used_only(place, table, model, capsys):
@@ -299,15 +319,47 @@ def test_table_that_changes_while_it_is_read_is_refused(place, monkeypatch, caps
     assert not (place / "m").exists()
 
 
-def test_table_that_is_gone_after_training_loses_nothing(place, monkeypatch):
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_text("other rows")], ids=["gone", "changed"])
+def test_table_is_known_by_what_it_was_when_it_was_read(change, place, monkeypatch):
     import ciplearn.cli.training as training
 
-    train = training.train
+    train, before = training.train, hashlib.sha256((place / "t.csv").read_bytes()).hexdigest()
 
-    def gone(*arguments):
-        (place / "t.csv").unlink()
+    def meanwhile(*arguments):
+        change(place / "t.csv")
         return train(*arguments)
 
-    monkeypatch.setattr(training, "train", gone)
+    monkeypatch.setattr(training, "train", meanwhile)
     assert run(["fit", "t.csv", *FIT, "--out=m"]) == 0
-    assert json.loads((place / "m" / "training.json").read_text())["table"]["rows"] == 60
+    assert json.loads((place / "m" / "training.json").read_text())["table"]["sha256"] == before
+
+
+def test_files_that_change_before_training_reads_them_again_are_refused(place, table, monkeypatch, capsys):
+    import ciplearn.cli.streamed_fit as streamed
+
+    (place / "rows").mkdir()
+    for part in range(2):
+        table.to_csv(place / "rows" / f"{part}.csv", index=False)
+    draw = streamed.sampled_table
+
+    def meanwhile(*arguments):
+        rows = draw(*arguments)
+        table.head(30).to_csv(place / "rows" / "1.csv", index=False)
+        return rows
+
+    monkeypatch.setattr(streamed, "sampled_table", meanwhile)
+    said = refusal(capsys, run(["fit", "rows/*.csv", *FIT, "--out=m"]))
+    assert "was changed since rows were drawn" in said
+    assert not (place / "m").exists()
+
+
+def test_blanks_around_cells_do_not_count(place, table, capsys):
+    some = table.round(3).astype(str)
+    some.to_csv("t.csv", index=False)
+    some.map(lambda cell: f" {cell}  ").assign(L=[" NA ", *some["L"][1:]]).to_csv("blanks.csv", index=False)
+    described = []
+    for name in ("t.csv", "blanks.csv"):
+        assert run(["fit", name, *FIT, "--out=m", "--dry-run", "--json"]) == 0
+        described.append(json.loads(capsys.readouterr().out))
+    assert [one["dropped"] for one in described] == [0, 1]
+    assert [one["kind"] for one in described[1]["columns"]] == ["number"] * 4

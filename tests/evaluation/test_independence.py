@@ -124,7 +124,15 @@ def test_all_rows_are_used():
     assert rejection_rate(POWER["weak line"], 4000, 4, strength=1.0) == 1
 
 
-@pytest.mark.parametrize("transform", [lambda v: 1e160 * v, lambda v: 1e-200 * v, lambda v: v + 1e15])
+TRANSFORMS = {
+    "large": lambda v: 1e160 * v,
+    "small": lambda v: 1e-200 * v,
+    "far off": lambda v: v + 1e15,
+    "all that doubles span": lambda v: np.where(v > np.quantile(v, 0.7), 1.7e308, -1.7e308),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_dependence_is_found_at_every_scale_and_offset(transform):
     y_hat, right, given = continuous(300, np.random.default_rng(3), 1.0)
     assert independence_test(transform(y_hat), transform(right), transform(given)).rejects
