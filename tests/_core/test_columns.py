@@ -170,6 +170,15 @@ def test_text_reads_as_numbers_only_where_all_of_it_does():
     assert text_as_numbers(pd.Series(["1", "x"])) is None
 
 
+def test_text_reads_as_the_float_that_was_written():
+    values = np.random.default_rng(0).normal(size=1000) * 10.0 ** np.arange(-500, 500).clip(-300, 300)
+    for kind in (object, "str", "string"):
+        written = pd.Series([*map(repr, values.tolist()), None], dtype=kind)
+        assert text_as_numbers(written[:-1]).tolist() == values.tolist()
+    assert text_as_numbers(pd.Series(["0.1", None])).isna().tolist() == [False, True]
+    assert text_as_numbers(pd.Series(["1_000"])) is None
+
+
 def test_outcome_asks_for_classes_where_it_holds_labels_or_two_values():
     classes = [pd.Series(["a", "b", "c"]), pd.Series([0.5, 2.5, 0.5]), pd.Series([True, False]), objects(1, 2, 1)]
     numbers = [pd.Series([1, 2, 3]), pd.Series([1.0, 1.0]), objects(1, 2, 3)]

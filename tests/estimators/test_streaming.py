@@ -138,3 +138,10 @@ def test_files_that_change_between_the_passes_are_refused(tmp_path, monkeypatch)
     monkeypatch.setattr(streaming, "_second_pass", meanwhile)
     with pytest.raises(InputError, match=r"rows\.csv was changed while it was read"):
         CIPRegressor(**SETTINGS, gamma=1.0, epochs=1).fit(tmp_path / "rows.csv")
+
+
+def test_text_among_the_numbers_of_a_file_to_predict_is_named(folder, tmp_path):
+    model = CIPRegressor(**SETTINGS, gamma=1.0, epochs=1).fit(folder / "*.csv")
+    table(10).astype({"L": object}).replace({"L": {table(10)["L"][3]: "many"}}).to_csv(tmp_path / "new.csv")
+    with pytest.raises(InputError, match=r"Column 'L' of .*new\.csv held numbers in training, got 'many' in row 4"):
+        model.predict(tmp_path / "new.csv")

@@ -24,6 +24,7 @@ from ciplearn._core.columns import (
     as_numbers,
     distinct_labels,
     holds_numbers,
+    read_numbers,
 )
 from ciplearn._core.errors import InputError
 
@@ -127,7 +128,7 @@ class ColumnSum:
             self._add_numbers(as_numbers(present).to_numpy())
             return
         if not self.is_category:
-            numbers = pd.to_numeric(present, errors="coerce")
+            numbers = read_numbers(present)
             text = numbers.isna()
             if text.any() and self.stray is None:
                 self.stray = str(present[text].iloc[0]), where

@@ -104,8 +104,18 @@ def as_numbers(column: pd.Series) -> pd.Series:
 
 def text_as_numbers(column: pd.Series) -> pd.Series | None:
     """Return a column of text as numbers, or None where a value that is there does not read as one."""
-    numbers = pd.to_numeric(column, errors="coerce")
-    return None if (numbers.isna() & column.notna()).any() else numbers.astype(float)
+    numbers = read_numbers(column)
+    return None if (numbers.isna() & column.notna()).any() else numbers
+
+
+def read_numbers(column: pd.Series) -> pd.Series:
+    """Return the floats next to what text says, NaN for text that is no number."""
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    if column.dtype.kind == "O":
+        # Before pandas 3.1 to_numeric misses the last digit of every third number.
+        known = numbers.notna()
+        numbers[known] = column[known].astype(float)
+    return numbers
 
 
 @dataclass(frozen=True)

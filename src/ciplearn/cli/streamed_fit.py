@@ -12,7 +12,7 @@ import torch
 from sklearn.base import clone
 
 from ciplearn._core.column_sums import ColumnSum, TableSums
-from ciplearn._core.columns import CATEGORY
+from ciplearn._core.columns import CATEGORY, read_numbers
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.memory import give_back_what_is_free, give_back_what_is_freed
@@ -76,7 +76,7 @@ class _Drawing:
         numbers = [name for name in self.columns if name not in self.labels]
         for chunk in part.chunks(self.columns, self.labels):
             # As numbers they take a tenth of the memory of their text.
-            known = chunk.assign(**{name: pd.to_numeric(chunk[name]) for name in numbers})
+            known = chunk.assign(**{name: read_numbers(chunk[name]) for name in numbers})
             drawn.update(known.set_axis(known.index + start))
         return drawn
 

@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.column_sums import ColumnSum, TableSums
-from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers, holds_numbers
+from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.imagining import Worlds, imagine
 from ciplearn.estimators.tables import statement_rows
 from ciplearn.learning import TrainingRows
 from ciplearn.learning.streamed_rows import RowLayout, store
 from ciplearn.sources import Part
+from ciplearn.sources.table_file import in_kinds
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
@@ -106,7 +107,7 @@ class Encoder:
 
     def rows(self, block: pd.DataFrame, start: int = 0) -> TrainingRows:
         """Encode a block of a part that begins at a row."""
-        block = in_kinds_found(block, {name: column.kind for name, column in self.columns.items()})
+        block = in_kinds(block, {name: column.kind for name, column in self.columns.items()}, "the table")
         right, given = statement_rows(self._statement, block) if self._statement else (None, None)
         inputs = torch.from_numpy(self.estimator.encoding_.features(block))
         target = self._target(block[self.outcome.name])
@@ -193,12 +194,3 @@ def joined_rows(pieces: Sequence[TrainingRows]) -> TrainingRows | None:
         side("given"),
         imagined=side("imagined"),
     )
-
-
-def in_kinds_found(block: pd.DataFrame, kinds: dict[str, str]) -> pd.DataFrame:
-    """Text that reads as numbers in all blocks, as numbers."""
-    columns = {
-        name: block[name] if kind == CATEGORY or holds_numbers(block[name]) else pd.to_numeric(block[name])
-        for name, kind in kinds.items()
-    }
-    return pd.DataFrame(columns, index=block.index)

@@ -32,7 +32,6 @@ from ciplearn.estimators.encoding_parts import (
     EncodingJob,
     PartReading,
     encode_part,
-    in_kinds_found,
     joined_rows,
 )
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
@@ -46,6 +45,7 @@ from ciplearn.learning.settings import chosen_device
 from ciplearn.learning.streamed_rows import StoredPart
 from ciplearn.sources import Part, Source
 from ciplearn.sources.rows_drawn import RowsDrawn
+from ciplearn.sources.table_file import in_kinds
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
@@ -160,7 +160,9 @@ def prepare_stream(
     )
     worlds = None
     if models:
-        worlds = Worlds.of(in_kinds_found(drawn.finalise(), {name: columns[name].kind for name in law}), PER_STEP)
+        worlds = Worlds.of(
+            in_kinds(drawn.finalise(), {name: columns[name].kind for name in law}, source.shown), PER_STEP
+        )
     encoder = Encoder(estimator, columns, read, models, worlds)
     numbers = _drawn_numbers(estimator, int(sum(found)), left_out)
     jobs = [
@@ -193,7 +195,7 @@ def blocks_to_predict(estimator: CIPEstimator, source: Source) -> Iterator[pd.Da
     labels = [name for name, kind in kinds.items() if kind == CATEGORY]
     for part in source.parts():
         for block in part.chunks(list(kinds), labels):
-            yield in_kinds_found(block, kinds)
+            yield in_kinds(block, kinds, part.where, int(block.index[0]) + 1)
 
 
 def _penalised(
