@@ -175,6 +175,8 @@ def test_every_permutation_of_a_graph_without_statements_fits():
         (people(10), "at least 20 rows, got 10"),
         (people().assign(S=1.0, A="u", L=1.0, Y=1.0, Z=1.0), "has the same value, or none, in all rows"),
         ([1, 2], "must be a pandas DataFrame, got list"),
+        (pd.concat([people(), people()[["A"]]], axis=1), "several columns named 'A'"),
+        (people().assign(A=[[row] for row in range(len(people()))]), "Column 'A' holds lists"),
     ],
 )
 def test_bad_tables_are_refused(table, message):

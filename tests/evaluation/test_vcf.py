@@ -299,6 +299,8 @@ def test_a_predictor_that_goes_wrong_is_refused(rows, model, message):
         ({"interventions": pd.DataFrame({"B": [1.0, 2.0]})}, "lacks the protected column 'A'"),
         ({"interventions": lambda n, g: pd.DataFrame({"A": [1.0]})}, "rows when asked for them, got 1"),
         ({"interventions": 3.0}, "interventions must be"),
+        ({"interventions": object}, "interventions must be a function"),
+        ({"interventions": lambda n: n}, "which does not take these two"),
         ({"inputs": ["Q"]}, "reads 'Q'"),
         ({"inputs": ["A", "L"], "reference": pd.DataFrame({"A": [1.0]})}, "reference lacks the column 'L'"),
         ({"reference": [[1.0]]}, "reference must be a pandas DataFrame, got list"),

@@ -231,6 +231,8 @@ def test_page_asks_the_model_as_the_audit_did(make_report):
 def test_group_that_is_no_column_is_named(make_report):
     with pytest.raises(InputError, match="'job'"):
         make_report(groups=["job"])
+    with pytest.raises(InputError, match="no column of the rows"):
+        make_report(groups=np.zeros(2))
 
 
 def test_profile_that_does_not_exist_is_named(make_report):

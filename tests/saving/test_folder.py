@@ -198,8 +198,11 @@ def test_changed_description_is_refused_or_still_predicts(change, saved, X):
 
 def test_device_that_is_none_is_refused(saved):
     _, folder = saved
-    with pytest.raises(InputError, match="device must be"):
-        load_model(folder, device="abacus")
+    for device in ("abacus", np.zeros(0), np.zeros(2)):
+        with pytest.raises(InputError, match="device must be"):
+            load_model(folder, device=device)
+    with pytest.raises(InputError, match="scores must map names"):
+        save_model(saved[0], folder, scores=np.zeros(2))
 
 
 @pytest.mark.parametrize("folder", ["nowhere", "x" * 300])

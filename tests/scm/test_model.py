@@ -195,6 +195,8 @@ def one(**changes):
         ({"kinds": {"Y": "vector"}}, "kind of Y must be"),
         ({"graph": CausalGraph.from_edges("A -> Y", bidirected=[("A", "Y")])}, "A ↔ Y is a shared cause"),
         ({"graph": "A -> Y"}, "graph must be a CausalGraph"),
+        ({"noise": pd.Series([1.0, 2.0])}, "noise must map names to values"),
+        ({"equations": np.zeros(0)}, "equations must map node names"),
     ],
 )
 def test_a_model_that_cannot_be_built_says_why(changes, message):

@@ -14,10 +14,12 @@ import pandas as pd
 from tqdm import tqdm
 
 from ciplearn._core.choices import of_kind
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.columns import holds_numbers
+from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.causal.implications import local_independencies
@@ -198,8 +200,7 @@ def falsify(
 
 def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
     """Return the columns of each observed node, or refuse a table that nothing can be tested on."""
-    if not isinstance(table, pd.DataFrame):
-        raise InputTypeError(f"table must be a pandas DataFrame, got {type(table).__name__}; pass the rows as one.")
+    checked_table(table, "table")
     held = {node: columns_of(node, [str(column) for column in table.columns]) for node in graph.observed}
     absent = [node for node, found in held.items() if not found]
     if absent:
@@ -209,7 +210,10 @@ def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
         )
     if len(table) < MIN_ROWS:
         raise InputError(f"A test needs at least {MIN_ROWS} rows, got {len(table)}; pass more rows.")
-    if all(table[column].nunique() <= 1 for found in held.values() for column in found):
+    needed = [table[column] for found in held.values() for column in found]
+    for column in needed:
+        holds_numbers(column)  # refuses lists and the like
+    if all(column.nunique() <= 1 for column in needed):
         raise InputError(
             "Every column of the graph has the same value, or none, in all rows, so that nothing can be tested; pass "
             "rows that differ."

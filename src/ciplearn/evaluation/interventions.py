@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -158,11 +159,25 @@ def as_law(interventions: Any, rows: pd.DataFrame, columns: Sequence[str]) -> In
     if interventions is None:
         return SeenLaw.of(rows[list(columns)])
     if callable(interventions):
+        _require_two_arguments(interventions)
         return OwnLaw(interventions, tuple(columns))
     grid = as_values(interventions, tuple(columns), "interventions")
     if len(grid) < 2:
         raise InputError(f"A grid of interventions needs at least 2 values, got {len(grid)}; a variance needs two.")
     return Grid(grid)
+
+
+def _require_two_arguments(function: Callable[..., Any]) -> None:
+    try:
+        inspect.signature(function).bind(0, None)
+    except TypeError:
+        raise InputTypeError(
+            f"interventions must be a function (n, generator) -> frame, got {function!r}, which does not "
+            "take these two."
+        ) from None
+    except ValueError:
+        # Some functions that are written in C do not say what they take.
+        return
 
 
 def as_values(given: Any, columns: tuple[str, ...], role: str) -> pd.DataFrame:

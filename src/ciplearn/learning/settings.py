@@ -99,7 +99,7 @@ def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
 
 def chosen_device(device: str | torch.device) -> torch.device:
     """Return the device that is asked for; ``"auto"`` takes a CUDA device where there is one."""
-    if device == "auto":
+    if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     refusal = InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.")
     try:

@@ -127,7 +127,11 @@ class Report:
                 finite(getattr(self, name), name)
         if self.frontier is not None:
             of_kind(self.frontier, Frontier, "frontier", "pass what frontier(...) returns")
-        absent = [name for name in several(self.groups or (), "groups") if name not in self.rows.columns]
+        absent = [
+            name
+            for name in several(() if self.groups is None else self.groups, "groups")
+            if name not in self.rows.columns
+        ]
         if absent:
             raise InputError(
                 f"Groups were asked for by {absent[0]!r}, which is no column of the rows; name one of "

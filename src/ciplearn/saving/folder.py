@@ -24,6 +24,7 @@ from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
+from ciplearn._core.choices import mapping_of
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import checksum, finish_folder, listed_folder, read_listed
 from ciplearn.causal import CausalGraph
@@ -111,7 +112,7 @@ def save_model(
         raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got a {kind}; {advice}.")
     target = _as_path(folder)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
-    described = _described(model, weights, scores or {})
+    described = _described(model, weights, mapping_of(scores, "scores"))
     with listed_folder(target, overwrite=overwrite) as fresh:
         described["counterfactuals"] = write_models(model, fresh, files=counterfactuals)
         description = json.dumps(described, indent=2, ensure_ascii=False, default=_plain)

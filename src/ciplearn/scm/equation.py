@@ -264,9 +264,9 @@ def assemble(
 ) -> tuple[dict[str, Mechanism], dict[str, Kind]]:
     """Return mechanisms and kinds by node, or say what is missing."""
     _check_graph(graph)
+    if not isinstance(equations, Mapping):
+        raise InputTypeError(f"equations must map node names to values, got {type(equations).__name__}; pass a dict.")
     for role, given in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
-        if not isinstance(given, Mapping):
-            raise InputTypeError(f"{role} must map node names to values, got {type(given).__name__}; pass a dict.")
         graph.known(given, role)
     missing = [node for node in graph.nodes if node not in equations]
     if missing:

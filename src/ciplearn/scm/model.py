@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
+from ciplearn._core.choices import mapping_of
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_generator
@@ -82,7 +83,9 @@ class StructuralCausalModel:
         kinds: Mapping[str, Kind] | None = None,
     ) -> None:
         self.graph = graph
-        self.mechanisms, self.kinds = assemble(graph, equations, noise or {}, inverses or {}, kinds or {})
+        self.mechanisms, self.kinds = assemble(
+            graph, equations, mapping_of(noise, "noise"), mapping_of(inverses, "inverses"), mapping_of(kinds, "kinds")
+        )
         self.actions: dict[str, Action] = {}
         self._order = graph.topological_order()
         self._parents = {node: graph.parents(node) for node in graph.nodes}
