@@ -14,7 +14,7 @@ def test_demo_trains_measures_draws_and_says_what_was_seen(tmp_path):
     assert found.baselines["CF1"][0] == 0
     assert found.baselines["naive"][0] > 0
     assert found.chosen in GAMMAS
-    assert len(found.sentences()) == 5
+    assert len(found.sentences()) == 6
     assert all(path.stat().st_size > 0 for path in found.files)
     assert found.files[0].read_bytes().startswith(b"\x89PNG")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ciplearn._core.choices import one_of
 from ciplearn._core.errors import InputError
 
 # One-sided: nine tables in ten keep to the tolerance on fresh rows.
-_CONFIDENCE = 1.28
+_CONFIDENCE = 0.9
 
 # Below so many standard errors, being better than a constant is chance.
 _SURE = 1.64
@@ -158,11 +159,15 @@ class Allowance:
         A share of what the unconstrained predictor explains.
     free : Judged
         The unconstrained predictor's answers.
+    choices : int
+        Routes among which one is taken. Each may seem to keep to the tolerance by chance, so that the bound is wider
+        the more there are.
     """
 
     criterion: str
     tolerance: float
     free: Judged
+    choices: int = 1
 
     @property
     def explained(self) -> float:
@@ -182,7 +187,8 @@ class Allowance:
 
     def bound(self, judged: Judged) -> float:
         """Upper bound of `excess`: both what is lost and what is explained are known up to chance."""
-        return self.excess(judged) + _CONFIDENCE * self._error(judged)
+        errors = NormalDist().inv_cdf(1 - (1 - _CONFIDENCE) / self.choices)
+        return self.excess(judged) + errors * self._error(judged)
 
     def allows(self, judged: Judged) -> bool:
         """Whether a model keeps to the tolerance, beyond chance."""

@@ -204,7 +204,9 @@ def _judged_table(
     """One row per candidate that was trained on every part of the rows; and whether there is anything to lose."""
     names = [name for name in final.models if all(name in part.answers for part in parts)]
     joined = {name: reduce(Judged.joined, (part.answers[name] for part in parts)) for name in names}
-    allowance = Allowance(criterion, tolerance, joined[FREE])
+    # A route is known by its name before its strength.
+    families = {name.split(",")[0] for name in names if final.about[name]["kind"] in ROUTES}
+    allowance = Allowance(criterion, tolerance, joined[FREE], max(1, len(families)))
     rows = []
     for name in names:
         spread = np.array([part.vcf[name] for part in parts])
