@@ -28,7 +28,7 @@ from ciplearn.estimators.tables import judging_splits
 from ciplearn.routes.candidates import BASELINE, FREE, ROUTES, Asked, Candidates, OnOtherRows
 from ciplearn.scm import EstimatedModel
 
-GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+GAMMAS = (0.1, 0.17, 0.3, 0.55, 1.0, 1.7, 3.0, 10.0, 30.0, 100.0)
 SHARES = (0.9, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
 
 # With few rows every row judges in its turn; a causal model of fewer than a third of them says little.
@@ -204,9 +204,8 @@ def _judged_table(
     """One row per candidate that was trained on every part of the rows; and whether there is anything to lose."""
     names = [name for name in final.models if all(name in part.answers for part in parts)]
     joined = {name: reduce(Judged.joined, (part.answers[name] for part in parts)) for name in names}
-    # A route is known by its name before its strength.
-    families = {name.split(",")[0] for name in names if final.about[name]["kind"] in ROUTES}
-    allowance = Allowance(criterion, tolerance, joined[FREE], max(1, len(families)))
+    routes = {final.about[name]["kind"] for name in names} & set(ROUTES)
+    allowance = Allowance(criterion, tolerance, joined[FREE], max(1, len(routes)))
     rows = []
     for name in names:
         spread = np.array([part.vcf[name] for part in parts])
