@@ -11,6 +11,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.doubt.graph_changes import single_changes, variants_of
 from ciplearn.doubt.graph_sensitivity import _Question
 from ciplearn.doubt.permuted_names import RankCorrelations
+from ciplearn.doubt.refutation import Refutation
 from tests.doubt.people import people, through
 
 GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, L -> Y")
@@ -107,21 +108,27 @@ def test_a_true_graph_with_bent_mechanisms_is_not_refuted_and_a_wrong_one_is():
     assert list(found.table["refuted"]) == [False, True]
 
 
-def test_a_short_time_goes_to_arrows_at_the_protected_node_first(monkeypatch):
+def test_a_short_time_goes_to_arrows_at_the_protected_node_and_not_to_what_looks_refuted(monkeypatch):
     asked = []
-    answer = _Question.answer
+    # Z is noise: arrows to and from it are neither at A nor refuted.
+    answer, table = _Question.answer, people(60).assign(Z=np.random.default_rng(1).normal(size=60))
+    graph = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, L -> Y, Z -> Y")
     monkeypatch.setattr(_Question, "answer", lambda self, v, like: asked.append(v) or answer(self, v, like))
-    sensitivity(through, GRAPH, people(60), inputs=["L"], n_points=20, n_interventions=10, budget=1e-9, **ROLES)
-    kinds = [
-        "drawn" if v.change == "as drawn" else "hidden" if v.hidden else "at A" if "A" in v.change else "elsewhere"
-        for v in asked
-    ]
-    assert [kind for kind, before in zip(kinds, ["", *kinds], strict=False) if kind != before] == [
-        "drawn",
-        "at A",
-        "elsewhere",
-        "hidden",
-    ]
+    sensitivity(through, graph, table, inputs=["L"], n_points=20, n_interventions=10, budget=1e-9, **ROLES)
+    refuted = Refutation(table, {name: (name,) for name in table}, 0)
+    kinds = []
+    for variant in asked:
+        if variant.change == "as drawn":
+            kinds.append("drawn")
+        elif variant.hidden:
+            kinds.append("hidden")
+        elif refuted.suspects(variant.graph)[0]:
+            kinds.append("suspect")
+        else:
+            kinds.append("at A" if "A" in variant.change else "elsewhere")
+    order = ["drawn", "at A", "elsewhere", "suspect", "hidden"]
+    assert set(kinds) == set(order)
+    assert kinds == sorted(kinds, key=order.index)
 
 
 def test_what_was_not_reached_in_time_has_a_verdict_and_no_vcf():

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 # Laws of hidden causes are learnt by gradient steps, whose cost grows with the rows.
 _ROWS_WITH_HIDDEN_CAUSES = 1000
 
-_DRAWS_WITH_HIDDEN_CAUSES = 20
-
 # What the models may take of the time allowed; tests of the graphs' independencies get the rest.
 _MODELS = 0.7
 
@@ -161,6 +159,7 @@ def sensitivity(
     method: str | None = None,
     n_points: int = 300,
     n_interventions: int = 100,
+    n_draws: int | None = 20,
     n_jobs: int | None = None,
     engine: Engine | None = None,
     file: str | os.PathLike[str] | None = None,
@@ -183,7 +182,7 @@ def sensitivity(
     random_state : int, Generator, RandomState or None
     outcome, protected, context
         Roles, as in `CausalGraph.criterion`; by default those of the model, or those written in the graph's text.
-    inputs, method, n_points, n_interventions
+    inputs, method, n_points, n_interventions, n_draws
         See `variance_of_counterfactuals`.
     n_jobs : int, optional
         Processes that share the graphs; -1 for all cores.
@@ -193,8 +192,8 @@ def sensitivity(
         Where answers are written down as they come; graphs that it holds are not asked about again. It belongs to one
         model, its table and its settings, and refuses others.
     budget : float, optional
-        Seconds, about: what is begun is finished. Changes at a protected node come first then, and hidden causes last;
-        graphs that are not reached have a verdict and no VCF, and that is said.
+        Seconds, about: what is begun is finished. Changes at a protected node come first then; graphs that look refuted
+        and hidden causes come last. Those that are not reached have a verdict and no VCF, and that is said.
     like : EstimatedModel, optional
         A model of `fit_scm` from the same rows and seed, whose mechanisms are not fitted again.
 
@@ -234,20 +233,22 @@ def sensitivity(
         method=method,
         n_points=n_points,
         n_interventions=n_interventions,
+        n_draws=n_draws,
         seed=as_seed(random_state),
         deadline=start + _MODELS * allowed,
     )
     base = like if variants[0].hidden else question.estimated(variants[0], like)
     kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
     missing = [variant for variant in variants if variant.key not in kept.known]
-    missing.sort(key=lambda variant: _urgency(variant, variants[0], verdict.protected))
+    refuted = Refutation(question.table.dropna(), columns, question.seed)
+    missing.sort(key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
     rows = dict(kept.known)
     for variant, row in zip(missing, _asked(question, missing, base, jobs, engine, file), strict=True):
         rows[variant.key] = row
         if row["note"] != _LATE:
             kept.add(variant.key, row)
     frame = pd.DataFrame([rows[variant.key] for variant in variants])
-    _mark_refuted(frame, variants, Refutation(question.table.dropna(), columns, question.seed), start + allowed)
+    _mark_refuted(frame, variants, refuted, start + allowed)
     order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
     return Sensitivity(frame[order], tuple(variant.graph for variant in variants), verdict.protected)
 
@@ -263,12 +264,13 @@ class _Question:
     method: str | None
     n_points: int
     n_interventions: int
+    n_draws: int | None
     seed: int
     deadline: float
 
     def digest(self, drawn: Variant) -> str:
         """What tells it apart from other questions."""
-        asked = (self.roles, self.inputs, self.method, self.n_points, self.n_interventions, self.seed)
+        asked = (self.roles, self.inputs, self.method, self.n_points, self.n_interventions, self.n_draws, self.seed)
         return digest_of(drawn.graph.to_dagitty(), self.table, asked, getattr(self.model, "module_", self.model))
 
     def estimated(self, variant: Variant, like: EstimatedModel | None) -> EstimatedModel:
@@ -306,7 +308,7 @@ class _Question:
                 context=context,
                 inputs=self.inputs,
                 method=self.method,
-                n_draws=_DRAWS_WITH_HIDDEN_CAUSES if variant.hidden else None,
+                n_draws=self.n_draws,
             )
         except CiplearnError as error:
             return {**row, "note": str(error)}
@@ -314,11 +316,16 @@ class _Question:
         return {**row, "vcf": found.value, "low": low, "high": high, "relative": found.relative}
 
 
-def _urgency(variant: Variant, drawn: Variant, protected: Sequence[str]) -> tuple[bool, bool, bool]:
-    """Sorts the graph as drawn first, changes at a protected node next, and hidden causes last."""
+def _urgency(
+    variant: Variant, drawn: Variant, protected: Sequence[str], refuted: Refutation
+) -> tuple[bool, bool, bool, bool]:
+    """Sorts the graph as drawn first, hidden causes last, before them graphs that look refuted, and these by nearness.
+
+    A graph that is refuted has no say in the interval; near are changes at a protected node.
+    """
     changed = set(variant.graph.directed) ^ set(drawn.graph.directed)
     far = not any(set(edge) & set(protected) for edge in changed)
-    return variant is not drawn, variant.hidden, far
+    return variant is not drawn, variant.hidden, bool(refuted.suspects(variant.graph)[0]), far
 
 
 def _mark_refuted(frame: pd.DataFrame, variants: Sequence[Variant], refuted: Refutation, deadline: float) -> None:

@@ -152,6 +152,7 @@ def hidden_confounding(
     method: str | None = None,
     n_points: int = 300,
     n_interventions: int = 100,
+    n_draws: int | None = 20,
     budget: float | None = None,
     like: EstimatedModel | None = None,
 ) -> HiddenConfounding:
@@ -173,7 +174,7 @@ def hidden_confounding(
     rho : list of float
         Correlations strictly between −1 and 1.
     random_state : int, Generator, RandomState or None
-    context, inputs, method, n_points, n_interventions
+    context, inputs, method, n_points, n_interventions, n_draws
         See `variance_of_counterfactuals`.
     budget : float, optional
         Seconds; the first node is always finished, and those that are not begun by then are named.
@@ -229,6 +230,7 @@ def hidden_confounding(
                 context=context,
                 inputs=inputs,
                 method=method,
+                n_draws=n_draws,
             )
             rows.append({"node": node, "rho": float(value), "vcf": found.value, "relative": found.relative})
     benchmarks = [

@@ -81,6 +81,7 @@ def mechanism_sensitivity(
     method: str | None = None,
     n_points: int = 300,
     n_interventions: int = 100,
+    n_draws: int | None = 20,
     budget: float | None = None,
 ) -> MechanismSensitivity:
     """Exchange the mechanism of one descendant of A at a time for each other that predicts held-out rows as well.
@@ -94,7 +95,7 @@ def mechanism_sensitivity(
     table : DataFrame
     protected : name or list of names
     random_state : int, Generator, RandomState or None
-    context, inputs, method, n_points, n_interventions
+    context, inputs, method, n_points, n_interventions, n_draws
         See `variance_of_counterfactuals`.
     budget : float, optional
         Seconds, about: what is begun is finished, and what is not reached is said.
@@ -137,6 +138,7 @@ def mechanism_sensitivity(
             context=context,
             inputs=inputs,
             method=method,
+            n_draws=n_draws,
         )
         rows.append({"node": node, "mechanism": name, "vcf": found.value, "relative": found.relative})
     ambiguities = tuple(finding.sentence for finding in scm.ambiguities)

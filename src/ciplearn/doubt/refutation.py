@@ -43,12 +43,17 @@ class Refutation:
 
     def __call__(self, graph: CausalGraph) -> bool:
         """Tell whether the rows contradict the graph."""
+        suspects, statements = self.suspects(graph)
+        return any(self._p_value(suspect) <= _LEVEL / statements for suspect in suspects)
+
+    def suspects(self, graph: CausalGraph) -> tuple[list[Independence], int]:
+        """Return statements of the graph that rank correlations reject, the worst first, and how many it makes."""
         statements = list(local_independencies(graph))
         if not statements:
-            return False
+            return [], 0
         quick = np.array([self._quick.p_value(s.left[0], s.right[0], s.given) for s in statements])
-        worst = [place for place in np.argsort(quick, kind="stable")[:_LOOKED_AT] if holm(quick)[place] <= _LEVEL]
-        return any(self._p_value(statements[place]) <= _LEVEL / len(statements) for place in worst)
+        worst = np.argsort(quick, kind="stable")[:_LOOKED_AT]
+        return [statements[place] for place in worst if holm(quick)[place] <= _LEVEL], len(statements)
 
     def _p_value(self, statement: Independence) -> float:
         if statement not in self._known:

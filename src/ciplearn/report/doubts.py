@@ -94,8 +94,8 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
     counted = int((measured & ~answer.table["refuted"]).iloc[1:].sum())
     if not counted:
         return (
-            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs was measured in "
-            "the time."
+            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs that rows do "
+            "not contradict was measured in the time."
         )
     matters = "" if answer.largest is None else f"; what matters most is: {answer.largest}"
     others = "1 other graph" if counted == 1 else f"{counted} other graphs"
