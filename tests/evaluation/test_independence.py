@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -243,3 +244,14 @@ def test_numbers_as_objects_are_numbers_and_times_are_refused():
     for odd in (pd.date_range("2020", periods=60), table["A"] + 1j):
         with pytest.raises(InputError, match=r"dates or times|complex numbers"):
             independence_test(prediction, table.assign(A=odd)[["A"]], table[["S"]], random_state=0)
+
+
+def test_permutations_are_not_held_together():
+    one, other = np.random.default_rng(0).normal(size=(2, 2000))
+    tracemalloc.start()
+    try:
+        independence_test(one, other, n_bootstrap=2000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2000 * 2000  # bytes; the permutations have eight times as many

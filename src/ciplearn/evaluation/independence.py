@@ -251,7 +251,10 @@ class PreparedTest:
     def _by_permutation(self, n_bootstrap: int, generator: np.random.Generator) -> _Resampled:
         """‖Σ_i f_π(i) ⊗ g_i‖² / n² for the order of the data and for random ones: HSIC of the leading directions."""
         f, g = (_directions(side, generator) for side in (self.left, self.right))
-        orders = [np.arange(self.left.n), *(generator.permutation(self.left.n) for _ in range(n_bootstrap))]
+        # One order at a time: all together they would fill the memory.
+        orders = (
+            generator.permutation(self.left.n) if place else np.arange(self.left.n) for place in range(1 + n_bootstrap)
+        )
         sums = torch.stack([(f[torch.as_tensor(order)].T @ g).flatten() for order in orders], dim=1) / self.left.n
         push = torch.zeros(f.shape[1], g.shape[1], dtype=f.dtype)
         push[-1] = _slope(f, g) * (g.T @ g[:, -1]) / self.left.n
