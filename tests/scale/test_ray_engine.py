@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
 from ciplearn import CIPRegressor, Gaussian, ResidualHSCIC, frontier
 from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
-from ciplearn.sources import open_source
+from ciplearn.estimators.streaming import fit_stream
+from ciplearn.sources import TableFiles, open_source
+from tests.estimators.test_counterfactual_route import process, quick
 from tests.estimators.test_streaming import SETTINGS, table
+from tests.estimators.test_streaming_routes import FEW, files
 from tests.penalties.parts import parts_of, rows, value_and_gradient
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -106,6 +111,34 @@ def test_predictions_of_two_workers_are_those_of_one_process(engine, folder, tmp
         found.append(out.read_bytes())
     assert found[0] == found[1]
     assert found[0].count(b"\n") == 4001
+
+
+@pytest.mark.parametrize("share", [None, 0.25], ids=["counterfactual", "line"])
+def test_a_route_of_two_workers_predicts_what_that_of_one_process_does(engine, tmp_path, share):
+    scm = process()
+    files(tmp_path, scm.sample(900, random_state=0))
+    fresh, source = scm.sample(300, random_state=1), TableFiles.matching(tmp_path / "*.csv")
+    made = quick(scm, **FEW) if share is None else quick(scm, **FEW).set_params(counterfactuals=None, gamma=0.0)
+    alone, shared = (fit_stream(clone(made), source, None, one, share=share) for one in (OneProcess(), engine))
+    assert shared.route_ == alone.route_ == ("counterfactual" if share is None else "line")
+    errors = [1 - model.score(fresh[["A", "L", "Z"]], fresh["Y"]) for model in (alone, shared)]
+    assert errors[1] == pytest.approx(errors[0], rel=0.05)
+
+
+@dataclass(frozen=True)
+class Saying:
+    """A training that says which worker it is, and takes a while."""
+
+    def __call__(self, workers):
+        sys.stderr.write(f"worker {workers.rank} of {workers.size}\n")
+        time.sleep(2)
+        sys.stderr.write("done\n")
+        return workers.rank
+
+
+def test_what_the_first_worker_of_a_training_says_is_said_here(engine, capsys):
+    assert engine.train(Saying()) == 0
+    assert capsys.readouterr().err == "worker 0 of 2\ndone\n"
 
 
 class DiesOnce(torch.nn.Module):

@@ -5,9 +5,12 @@ What a worker had when it was lost is done again: a task as often as needed, a t
 
 from __future__ import annotations
 
+import io
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +24,9 @@ _WAITING = 8
 
 # How often a training is begun anew before it is given up: more than that is no accident.
 _MOST_RESTARTS = 20
+
+# Seconds between two looks at what a training says.
+_LISTENING = 1.0
 
 # How long a worker waits for the others to come.
 _PATIENCE = timedelta(minutes=10)
@@ -94,14 +100,15 @@ class RayEngine(Engine):
         """Run a task in as many actors as there are workers; when one is lost, all begin anew."""
         shared = self._ray.put(task)
         for _ in range(_MOST_RESTARTS):
-            actor = self._ray.remote(num_cpus=1, num_gpus=self.gpus)(_Trainer)
+            # Two calls at a time: it is asked what it has said while it trains.
+            actor = self._ray.remote(num_cpus=1, num_gpus=self.gpus, max_concurrency=2)(_Trainer)
             actors = [actor.remote() for _ in range(self.workers)]
             try:
                 where = self._fetched(actors[0].address.remote())
                 running = [
                     one.run.remote(shared, rank, self.workers, where, self.gpus > 0) for rank, one in enumerate(actors)
                 ]
-                return self._first_of(running)
+                return self._first_of(running, actors[0])
             except (self._ray.exceptions.RayActorError, _OthersLost):
                 continue
             finally:
@@ -111,11 +118,16 @@ class RayEngine(Engine):
             f"The training lost a worker {_MOST_RESTARTS} times; look at the memory of the nodes, then run it again."
         )
 
-    def _first_of(self, running: list[Any]) -> Any:
-        """The first worker's result, after all have ended; a loss is noticed at once, whoever it is."""
+    def _first_of(self, running: list[Any], first: Any) -> Any:
+        """The first worker's result, after all have ended; a loss is noticed at once, whoever it is.
+
+        What the first worker says on the way, its progress, is said here.
+        """
         left = list(running)
         while left:
-            done, left = self._ray.wait(left)
+            done, left = self._ray.wait(left, timeout=_LISTENING)
+            sys.stderr.write(self._fetched(first.said.remote()))
+            sys.stderr.flush()
             for one in done:
                 self._fetched(one)
         return self._fetched(running[0])
@@ -140,6 +152,15 @@ class _OthersLost(Exception):  # noqa: N818 - a state of the cluster, told to th
 class _Trainer:
     """One worker of a training."""
 
+    def __init__(self) -> None:
+        self._said, self._heard = io.StringIO(), 0
+
+    def said(self) -> str:
+        """What it has written to standard error since it was asked last."""
+        whole = self._said.getvalue()
+        new, self._heard = whole[self._heard :], len(whole)
+        return new
+
     def address(self) -> str:
         """Where the first worker can be met."""
         import ray
@@ -158,7 +179,8 @@ class _Trainer:
         backend = "nccl" if on_device else "gloo"
         distributed.init_process_group(backend, where, rank=rank, world_size=size, timeout=_PATIENCE)
         try:
-            result = task(workers=ProcessGroup())
+            with redirect_stderr(self._said):
+                result = task(workers=ProcessGroup())
             distributed.barrier()
         finally:
             distributed.destroy_process_group()
