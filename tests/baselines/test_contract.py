@@ -85,6 +85,9 @@ def test_rows_are_answered_in_blocks_and_none_is_no_answer(name, X, y, roles, mo
     at_once = model.predict(X)
     monkeypatch.setattr("ciplearn.baselines.base._ROWS_AT_ONCE", 70)
     np.testing.assert_allclose(model.predict(X), at_once, rtol=1e-12)
+    read = model.inputs_[0]
+    with pytest.raises(InputError, match=f"Column '{read}' holds lists"):
+        model.predict(X[:2].assign(**{read: [[1.0], [2.0]]}))
     with pytest.raises(InputError, match="no rows to predict"):
         model.predict(X[:0])
 

@@ -178,7 +178,9 @@ def test_categories_classes_and_a_continuous_a():
 
 MISTAKES = {
     "edge that is none": ({"unfair_edges": [("A", "Z")]}, r"names \('A', 'Z'\), which is no edge out of A"),
-    "edges as text": ({"unfair_edges": "A"}, "must be a list of pairs"),
+    "edges as text": ({"unfair_edges": "A"}, "unfair_edges must be several values"),
+    "edges as numbers": ({"unfair_edges": torch.ones(3)}, "An edge of unfair_edges must be several values"),
+    "edges of letters": ({"unfair_edges": ["AL"]}, "An edge of unfair_edges must be several values"),
     "baseline of another column": ({"baseline": {"L": 1}}, "'L', which is not protected"),
     "baseline that is no mapping": ({"baseline": 1}, "must map protected columns"),
     "no draws": ({"n_draws": 0}, "n_draws must be at least 1"),

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from ciplearn._core.choices import several
 from ciplearn._core.columns import TableEncoding, form_groups, takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
@@ -195,9 +196,8 @@ class UnfairEdges:
             return cls(None, columns)
         known = set(columns.graph.directed) if isinstance(columns.graph, CausalGraph) else set()
         out = sorted(edge for edge in known if edge[0] in columns.protected)
-        if isinstance(edges, str) or not isinstance(edges, Iterable):
-            raise InputError(f"unfair_edges must be a list of pairs, got {edges!r}; pass for example {out[:1]}.")
-        for edge in (listed := [tuple(edge) for edge in edges]):
+        listed = [tuple(several(edge, "An edge of unfair_edges")) for edge in several(edges, "unfair_edges")]
+        for edge in listed:
             if edge not in out:
                 raise InputError(f"unfair_edges names {edge!r}, which is no edge out of A; those are {out}.")
         return cls(frozenset(listed), columns)
