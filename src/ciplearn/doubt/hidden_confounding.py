@@ -281,14 +281,15 @@ def _with_correlation(
     base: EstimatedModel, table: pd.DataFrame, own: Array, node: str, rho: float, seed: int
 ) -> EstimatedModel:
     """The model whose mechanism of ``node`` is what it must be if its noise has correlation ρ with A's."""
-    if rho == 0:
-        left = table[node].to_numpy(dtype=float)
-    else:
-        mechanism = fit_scm(base.graph, table, {node: AdditiveNoise()}, seed, like=base)
-        spread = float(np.std(mechanism.abduct(table).noise[node]))
+    parents = base.graph.parents(node)
+    alone = CausalGraph((*parents, node), directed=tuple((parent, node) for parent in parents))
+    rows = table[list(base.columns((*parents, node)))]
+    fitted = fit_scm(alone, rows, {node: AdditiveNoise()}, seed)
+    if rho != 0:
+        spread = float(np.std(fitted.abduct(rows).noise[node]))
         # The noise keeps 1 − ρ² of its variance once A's is known.
-        left = table[node].to_numpy(dtype=float) - rho / math.sqrt(1 - rho**2) * spread * own / own.std()
-    fitted = fit_scm(base.graph, table.assign(**{node: left}), {node: AdditiveNoise()}, seed, like=base)
+        left = rows[node].to_numpy(dtype=float) - rho / math.sqrt(1 - rho**2) * spread * own / own.std()
+        fitted = fit_scm(alone, rows.assign(**{node: left}), {node: AdditiveNoise()}, seed)
     return base.replaced({node: fitted.mechanisms[node]})
 
 
