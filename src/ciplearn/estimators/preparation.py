@@ -175,19 +175,8 @@ class Prepared:
         validation = split.validation
         if validation is not None and invariance is None:
             validation = Validation(validation.rows)
-        objective, verbose = self.estimator._objective(), bool(self.estimator.verbose)
-        task = partial(
-            train,
-            module,
-            split.rows,
-            objective,
-            settings,
-            invariance,
-            validation,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        fit = self.engine.train(task)
+        given = (module, split.rows, self.estimator._objective(), settings, invariance, validation)
+        fit = self.engine.train(partial(train, *given, checkpoint=checkpoint, verbose=bool(self.estimator.verbose)))
         # Trained elsewhere, it comes back.
         return replace(fit, module=fit.module.to(split.rows.device))
 
