@@ -39,7 +39,7 @@ _MOST_TIES = 2
 _RESTS_ON = {
     INDEPENDENCE: "the graph alone",
     LINE: "the graph alone",
-    LEFT_OUT: "nothing, and still sees what the protected columns have changed",
+    LEFT_OUT: "nothing; proxies are still seen",
     COUNTERFACTUAL: "the graph and an estimated causal model",
     FREE: "nothing",
     BASELINE: "the graph",
