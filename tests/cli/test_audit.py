@@ -70,13 +70,13 @@ def test_graph_is_judged_once_per_context_by_fit_and_never_by_predict_and_audit(
     roles = ["--graph", first_synthetic().graph.to_dagitty(), "--outcome=Y", "--protected=A"]
     call = ["fit", str(known / "t.csv"), *roles, "--preset=quick", "--epochs=1", "--out", str(tmp_path / "m")]
     assert run(call) == 0
-    # Once per context that is compared.
-    assert len(judged) == len({str(given) for given in judged}) == 2
+    # Once per context that is compared, and once without the protected columns as inputs.
+    assert len(judged) == len({str(given) for given in judged}) == 3
     judge.cache_clear()
     assert run(["predict", str(known / "m"), str(known / "t.csv"), "--out", str(tmp_path / "p.csv")]) == 0
     assert audited(known, capsys, "--scm", str(known / "scm.yaml"))[0] == 0
     assert audited(known, capsys)[0] == 0
-    assert len(judged) == 2
+    assert len(judged) == 3
 
 
 def test_gamma_lowers_vcf_in_the_trials(known, capsys):

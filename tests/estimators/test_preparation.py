@@ -98,8 +98,8 @@ def test_few_rows_stop_three_networks_each_by_its_own_and_their_mean_predicts(sc
     assert np.array_equal(again._output(X).numpy(), model._output(X).numpy())
 
 
-def test_one_network_where_rows_are_many_or_it_is_ones_own(scm, X, y, tmp_path, monkeypatch):
-    for settings in ({"module": lambda: nn.Linear(3, 1)}, {"checkpoint": tmp_path / "c"}, {"warm_start": True}):
+def test_one_network_where_rows_are_many_or_it_is_ones_own(scm, X, y, monkeypatch):
+    for settings in ({"module": lambda: nn.Linear(3, 1)}, {"warm_start": True}):
         prepared = Prepared.of(quick(scm, random_state=0, early_stopping=True, **settings), X, y)
         assert len(prepared.splits) == 1
     monkeypatch.setattr(preparation, "_ROWS_FOR_ONE_NETWORK", len(X))

@@ -26,8 +26,17 @@ def model(path=None, **settings):
     return CIPRegressor(protected=[0], gamma=1.0, epochs=12, batch_size=50, random_state=0, checkpoint=path, **settings)
 
 
-@pytest.mark.parametrize("settings", [{}, {"early_stopping": True, "patience": 50}], ids=["plain", "early stopping"])
-def test_resumed_training_ends_with_the_same_weights(tmp_path, monkeypatch, settings):
+@pytest.mark.parametrize(
+    ("settings", "file"),
+    [
+        ({}, "work.ckpt"),
+        ({"early_stopping": True, "patience": 50}, "work.ckpt"),
+        # Few rows stop three networks, each with a file of its own.
+        ({"early_stopping": True, "patience": 50}, "work.ckpt.1"),
+    ],
+    ids=["plain", "early stopping", "second network"],
+)
+def test_resumed_training_ends_with_the_same_weights(tmp_path, monkeypatch, settings, file):
     monkeypatch.setattr(checkpoint_module, "_SECONDS_BETWEEN", 0.0)
     path = tmp_path / "work.ckpt"
     whole = model(**settings).fit(X, Y)
@@ -35,19 +44,19 @@ def test_resumed_training_ends_with_the_same_weights(tmp_path, monkeypatch, sett
 
     def killed_after_five(self, state):
         save(self, state)
-        if state["epoch"] == 5:
+        if state["epoch"] == 5 and (tmp_path / file).exists():
             raise KilledError
 
     monkeypatch.setattr(checkpoint_module.Checkpoint, "save", killed_after_five)
     with pytest.raises(KilledError):
         model(path, **settings).fit(X, Y)
-    assert path.exists()
+    assert [one.name for one in tmp_path.iterdir()] == [file]
     monkeypatch.setattr(checkpoint_module.Checkpoint, "save", save)
     resumed = model(path, **settings).fit(X, Y)
     assert resumed.history_ == whole.history_
     for one, other in zip(resumed.module_.parameters(), whole.module_.parameters(), strict=True):
         assert torch.equal(one, other)
-    assert not path.exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_text_a_folder_and_a_flipped_bit_are_no_checkpoint(tmp_path):

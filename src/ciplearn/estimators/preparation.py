@@ -10,6 +10,7 @@ stopped by other rows, and their mean predicts.
 from __future__ import annotations
 
 import copy
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -160,7 +161,7 @@ class Prepared:
             fresh = estimator._fresh_module(split.rows, own.seed, penalised=penalised) if last is None else last
             estimator.module_ = fresh.to(split.rows.device)
             try:
-                fits.append(self._fitted(estimator.module_, split, own, estimator.checkpoint))
+                fits.append(self._fitted(estimator.module_, split, own, _numbered(estimator.checkpoint, place)))
             except NumericalError:
                 estimator.module_.eval()
                 raise
@@ -311,13 +312,18 @@ def prepare(
     return Prepared(estimator, tuple(splits), scale)
 
 
+def _numbered(checkpoint: Any, place: int) -> Any:
+    """The file of a network's unfinished training; after a kill those before it are trained anew, to the same end."""
+    return checkpoint if checkpoint is None or place == 0 else f"{os.fspath(checkpoint)}.{place}"
+
+
 def _splits(estimator: CIPEstimator, rows: Rows) -> list[tuple[Tensor, Tensor | None]]:
     """Per network, the rows to train on, and those that say when to stop."""
     n = len(rows)
     if not estimator.early_stopping:
         return [(torch.arange(n), None)]
-    # Networks of users' own may be large, and a checkpoint or a warm start is that of one.
-    alone = estimator.module is not None or estimator.checkpoint is not None or estimator.warm_start
+    # Networks of users' own may be large, and a warm start is that of one.
+    alone = estimator.module is not None or estimator.warm_start
     networks = 1 if alone or n >= _ROWS_FOR_ONE_NETWORK else _NETWORKS
     share, seed = estimator.validation_fraction, estimator.preparation_seed_
     return [held_out(n, share, seed, place) for place in range(networks)]

@@ -70,7 +70,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     early_stopping, validation_fraction, patience
         Hold out rows, stop when the objective on them has not improved for ``patience`` epochs, return to the best.
         Below 4 000 rows chance in the rows held out decides too much: three default networks hold out other rows each,
-        and their mean predicts (not with a checkpoint or ``warm_start``; ``history_`` is that of the first).
+        and their mean predicts (not with ``warm_start``; ``history_`` is that of the first).
     warm_start : bool
         Go on from the weights of the last fit.
     checkpoint : path, optional

@@ -41,7 +41,8 @@ def bootstrap_interval(
     mean = float(values.mean())
     centre = mean if value is None else value
     error = float(values.std(ddof=1)) / np.sqrt(n) if n > 1 else 0.0
-    if error == 0:
+    # Where all values are one, nothing but rounding is left.
+    if error <= 1e-15 * abs(mean):
         return centre, centre
     statistics = []
     centred = values - mean
