@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ import pytest
 import typer
 
 import ciplearn as library
+from ciplearn.cli import app as command_line
 from ciplearn.cli.app import app, run
 from ciplearn.cli.output import complain, progress, say, say_json, visible
 from tests.cli.installed import command
@@ -131,6 +133,28 @@ def test_signal_leaves_nothing_behind(number, code, tmp_path):
     assert running.returncode == code, complaint
     assert b"Traceback" not in complaint
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_in_the_middle_of_an_import_ends_as_signals_do(number, monkeypatch):
+    def importing(arguments):
+        try:
+            signal.raise_signal(number)
+        except (SystemExit, KeyboardInterrupt):
+            raise ImportError("initialization failed") from None
+
+    monkeypatch.setattr(command_line, "run", importing)
+    monkeypatch.setattr(command_line, "prepare_streams", lambda: None)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(SystemExit) as ending:
+            command_line.main()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert ending.value.code == 128 + number
 
 
 def test_progress_off_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):

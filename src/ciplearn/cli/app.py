@@ -76,15 +76,30 @@ _ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 def main() -> None:
     """Run the command line; mistakes end in one line on standard error and exit code 2."""
     prepare_streams()
-    for name in ("SIGTERM", "SIGHUP"):
+    ended: list[int] = []
+    for name in ("SIGTERM", "SIGHUP", "SIGINT"):
         # A polite kill and a closed terminal clean up like Ctrl-C; nohup has its way.
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, lambda received, _: sys.exit(128 + received))
+        if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, partial(_end, ended))
     warnings.showwarning = partial(_note, set())
     for name in _THREADS:
         os.environ.setdefault(name, "1")
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except Exception:
+        # A library that is just being imported makes an error of its own out of the end.
+        if not ended:
+            raise
+        code = 128 + ended[0]
+    sys.exit(code)
+
+
+def _end(ended: list[int], received: int, _: object) -> None:
+    ended.append(received)
+    if received == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + received)
 
 
 def run(arguments: list[str]) -> int:
