@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import matplotlib as mpl
@@ -53,6 +54,15 @@ def test_graphs_that_data_refute_are_marked_and_left_out_of_the_interval(found):
     assert dict(refuted) == {"as drawn": False, "no effect": True, "mediated": False}
     assert found.interval == (found.table["vcf"][0], found.table["vcf"][2])
     assert found.largest == "mediated"
+
+
+def test_where_the_drawn_graph_is_itself_refuted_other_refuted_graphs_count_too(found):
+    table = found.table.assign(refuted=[True, True, False])
+    wrong = dataclasses.replace(found, table=table)
+    assert wrong.interval == (table["vcf"].min(), table["vcf"].max())
+    assert wrong.largest == (table["vcf"] - table["vcf"][0]).abs().groupby(table["change"]).max().idxmax()
+    assert "the 2 of 2 other graphs that the rows contradict no more than the drawn one" in str(wrong)
+    assert "the 1 of 2 other graphs that the rows do not contradict" in str(found)
 
 
 def test_verdicts_and_their_changes_are_told(found):

@@ -179,6 +179,7 @@ def test_how_wrong_it_may_be_is_said_in_three_sentences_with_numbers(make_report
     assert rows_say.startswith("The rows cannot say")
     assert re.search(r"between [0-9.]+ and [0-9.]+ instead of at [0-9.]+, over 1 other graph ", arrows)
     assert "what matters most is: A first" in arrows
+    assert "graph that the rows do not contradict;" in arrows
     assert "moves both A and Y" in hidden
     assert "S, were it not measured, would make" in hidden
     page = unescape(asked.to_html())

@@ -81,9 +81,25 @@ class Sensitivity:
     protected: tuple[str, ...]
 
     @property
+    def kept(self) -> pd.DataFrame:
+        """The part of `table` that counts: graphs that data do not refute; all, where they refute the one as drawn.
+
+        One changed arrow seldom repairs a refuted graph, and how far its VCF may move is asked all the same.
+        """
+        refuted = self.table["refuted"]
+        return self.table[~refuted | bool(refuted.iloc[0])]
+
+    @property
+    def others(self) -> str:
+        """Which other graphs are counted, in words."""
+        if self.table["refuted"].iloc[0]:
+            return "that the rows contradict no more than the drawn one, which is refuted"
+        return "that the rows do not contradict"
+
+    @property
     def interval(self) -> tuple[float, float]:
-        """The smallest and largest VCF over the graph as drawn and the graphs that data do not refute."""
-        kept = self.table["vcf"][~self.table["refuted"] | (self.table.index == 0)].dropna()
+        """The smallest and largest VCF over the graphs that are `kept`."""
+        kept = self.kept["vcf"].dropna()
         return (float(kept.min()), float(kept.max())) if len(kept) else (math.nan, math.nan)
 
     @property
@@ -98,18 +114,18 @@ class Sensitivity:
 
     @property
     def largest(self) -> str | None:
-        """The change, among graphs that data do not refute, that moves VCF most; None where none does."""
-        kept = self.table[~self.table["refuted"]]
+        """The change, among graphs that are `kept`, that moves VCF most; None where none does."""
+        kept = self.kept
         moved = (kept["vcf"] - self.unchanged).abs().dropna()
         return str(kept.loc[moved.idxmax(), "change"]) if len(moved) and moved.max() > 0 else None
 
     def __str__(self) -> str:
         base, (low, high) = self.unchanged, self.interval
         others, late = len(self.table) - 1, int((self.table["note"] == _LATE).sum())
-        reached = self.table.iloc[1:].query("note != @_LATE")
+        counted = int((self.kept["note"].iloc[1:] != _LATE).sum())
         said = [
             f"VCF is {base:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "
-            f"{int((~reached['refuted']).sum())} of {len(reached)} other graphs that data do not refute."
+            f"{counted} of {others - late} other graphs {self.others}."
         ]
         if self.largest is not None:
             said.append(f"The change that matters most is: {self.largest}.")

@@ -89,20 +89,19 @@ def _of_rows(answer: Falsification) -> str:
 
 
 def _of_arrows(answer: Sensitivity, report: Report) -> str:
-    amount, measured = report.unit.amount, answer.table["vcf"].notna()
+    amount = report.unit.amount
     base, low, high = (_typical(vcf) for vcf in (answer.unchanged, *answer.interval))
-    counted = int((measured & ~answer.table["refuted"]).iloc[1:].sum())
+    counted = int(answer.kept["vcf"].iloc[1:].notna().sum())
     if not counted:
         return (
-            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs that rows do "
-            "not contradict was measured in the time."
+            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs {answer.others} "
+            "was measured in the time."
         )
     matters = "" if answer.largest is None else f"; what matters most is: {answer.largest}"
     others = "1 other graph" if counted == 1 else f"{counted} other graphs"
     return (
         f"If one arrow of the graph is wrong, the typical difference may lie anywhere between {amount(low)} and "
-        f"{amount(high)} instead of at {amount(base)}, over {others} that the rows do not "
-        f"contradict{matters}."
+        f"{amount(high)} instead of at {amount(base)}, over {others} {answer.others}{matters}."
     )
 
 
