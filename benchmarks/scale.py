@@ -110,6 +110,19 @@ def up(engine):
     return seen, time.perf_counter() - began
 
 
+def tables(arguments, place):
+    """A folder with a table per number of rows, one at a time: disks are small beside them."""
+    for n in arguments.rows:
+        folder = write(place / str(n), n)
+        yield folder
+        shutil.rmtree(folder)
+
+
+def row(cells):
+    """Print a row of the table at once: the next takes minutes."""
+    print(f"| {cells} |", flush=True)
+
+
 def prepare_costs_of_workers(arguments, place):
     """Time per row and peak memory of Ray workers, at several numbers of rows."""
     import ray
@@ -122,17 +135,15 @@ def prepare_costs_of_workers(arguments, place):
     print("| rows | seconds | µs per row | ratio | peak MB of a worker | peak MB of the driver | relative error |")
     print("|---|---|---|---|---|---|---|")
     first = None
-    for n in arguments.rows:
-        folder = write(place / str(n), n)
+    for folder in tables(arguments, place):
         operator, wall, _ = prepare(folder, engine)
+        n = operator.n_rows
         peak = max(memory for _, memory in engine.each(worker_peak, range(4 * engine.workers)))
         first = first or wall / n
-        print(
-            f"| {operator.n_rows} | {wall:.1f} | {wall / n * 1e6:.2f} | {wall / n / first:.2f} | {peak:.0f} | "
-            f"{worker_peak(None)[1]:.0f} | {operator.relative_error:.3f} |",
-            flush=True,
+        row(
+            f"{n} | {wall:.1f} | {wall / n * 1e6:.2f} | {wall / n / first:.2f} | {peak:.0f} | "
+            f"{worker_peak(None)[1]:.0f} | {operator.relative_error:.3f}"
         )
-        shutil.rmtree(folder)
     ray.shutdown()
 
 
@@ -143,8 +154,7 @@ def prepare_costs(arguments, place):
     print("| rows | CPU µs per row | wall µs per row | ratio of CPU | peak MB | relative error |")
     print("|---|---|---|---|---|---|")
     first = None
-    for n in arguments.rows:
-        folder = write(place / str(n), n)
+    for folder in tables(arguments, place):
         # In a process of its own: memory that another size needed would be counted.
         context = multiprocessing.get_context("spawn")
         answers = context.SimpleQueue()
@@ -153,12 +163,10 @@ def prepare_costs(arguments, place):
         rows, error, wall, cpu, peak = answers.get()
         process.join()
         first = first or cpu / rows
-        print(
-            f"| {rows} | {cpu / rows * 1e6:.2f} | {wall / rows * 1e6:.2f} | {cpu / rows / first:.2f} | {peak:.0f} | "
-            f"{error:.3f} |",
-            flush=True,
+        row(
+            f"{rows} | {cpu / rows * 1e6:.2f} | {wall / rows * 1e6:.2f} | {cpu / rows / first:.2f} | {peak:.0f} | "
+            f"{error:.3f}"
         )
-        shutil.rmtree(folder)
 
 
 def worker_peak(_):

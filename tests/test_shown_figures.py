@@ -21,8 +21,8 @@ def parted(text):
     return re.sub(_NUMBER, "#", text), [float(number) for number in re.findall(_NUMBER, text)]
 
 
-def shown_in(block, printed):
-    """Whether a block stands in what was printed, with figures that differ by a tenth at most."""
+def assert_printed(block, printed):
+    """A block stands in what was printed, with figures that differ by a tenth at most."""
     (words, figures), (said, others) = parted(block), parted(printed)
     start = said.find(words)
     assert start >= 0, f"{block}\nis not printed. This is:\n{printed}"
@@ -55,7 +55,7 @@ def test_figures_of_the_start_page_are_those_of_its_commands(tmp_path, monkeypat
     (graph,) = (block for block in blocks("docs/start.md", "text") if block.caption)
     Path(graph.caption).write_text(graph.text)
     printed = walk("docs/start.md", capsys)
-    shown_in(outputs("docs/start.md")[1], printed)
+    assert_printed(outputs("docs/start.md")[1], printed)
     report = re.sub(r"<[^>]+>", " ", Path("report.html").read_text(encoding="utf-8"))
     _, measured = parted(report)
     page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
@@ -72,4 +72,4 @@ def test_figures_of_the_page_on_adult_are_those_of_its_commands(tmp_path, monkey
     os.symlink(FULL / "adult.data", "adult.data")
     printed = walk("docs/adult.md", capsys)
     for block in outputs("docs/adult.md"):
-        shown_in(block, printed)
+        assert_printed(block, printed)

@@ -58,4 +58,5 @@ assert sklearn.utils.fixes.scipy.stats.norm.cdf(0) == 0.5
     ],
 )
 def test_module_that_was_put_off_is_loaded_when_asked(ask):
-    subprocess.run([sys.executable, "-c", PUT_OFF.format(ask=ask)], check=True)
+    found = subprocess.run([sys.executable, "-c", PUT_OFF.format(ask=ask)], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr

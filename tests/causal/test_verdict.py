@@ -17,7 +17,7 @@ def _read_back(verdict):
     return Verdict.from_dict(json.loads(json.dumps(verdict.to_dict())), verdict.graph)
 
 
-def _same(again, verdict):
+def assert_same(again, verdict):
     assert type(again) is type(verdict)
     assert again == verdict
     assert str(again) == str(verdict)
@@ -41,7 +41,7 @@ def test_verdicts_on_random_problems_survive_json():
         chosen = [[name for name in rest if rng.random() < 0.6] for _ in range(3)]
         adjustment = chosen[2] if rng.random() < 0.5 else None
         verdict = graph.criterion(outcome, protected, chosen[0], chosen[1] or None, adjustment)
-        _same(_read_back(verdict), verdict)
+        assert_same(_read_back(verdict), verdict)
         failing += not verdict.holds
         injective += bool(verdict.injective)
     assert failing > 60
@@ -64,7 +64,7 @@ def test_verdicts_on_classes_of_graphs_survive_json():
         again = _read_back(verdict)
         assert isinstance(again, ClassVerdict)
         assert [member.graph for member in again.members] == [member.graph for member in verdict.members]
-        _same(again, verdict)
+        assert_same(again, verdict)
         seen.add(verdict.holds_in)
     assert seen == {"all", "some", "none"}
 
@@ -73,7 +73,7 @@ def test_names_with_arrows_survive_json():
     graph = CausalGraph.from_edges([("a → b", "A"), ("a → b", "c ← d"), ("A", "Y")])
     verdict = graph.criterion("Y", "A", context=[], inputs=["A", "c ← d"], adjustment=[])
     assert verdict.open_paths
-    _same(_read_back(verdict), verdict)
+    assert_same(_read_back(verdict), verdict)
 
 
 def test_reading_back_does_not_judge_again(monkeypatch):
@@ -81,7 +81,7 @@ def test_reading_back_does_not_judge_again(monkeypatch):
     content = verdict.to_dict()
     for search in ("judge", "find_repairs", "find_fallbacks"):
         monkeypatch.setattr(f"ciplearn.causal.criterion.{search}", None)
-    _same(Verdict.from_dict(content, verdict.graph), verdict)
+    assert_same(Verdict.from_dict(content, verdict.graph), verdict)
 
 
 @pytest.mark.parametrize(

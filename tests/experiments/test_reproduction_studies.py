@@ -47,10 +47,10 @@ def out(tmp_path_factory):
 @pytest.mark.parametrize("name", registry.SYNTHETIC)
 def test_study_writes_everything(name, out):
     result = reproduce(small(name), "quick", out, device="cpu")
-    check_result(result, out / name)
+    assert_complete(result, out / name)
 
 
-def check_result(result, folder):
+def assert_complete(result, folder):
     assert json.loads((folder / "result.json").read_text()) == result
     assert result["claims"]
     assert all(isinstance(claim["holds"], bool) and claim["statistic"] for claim in result["claims"])
@@ -76,7 +76,7 @@ def test_page_holds_all_of_them(out):
 @pytest.mark.parametrize("name", ["fig2-left", "fig2-right", "fig3", "runtime", "veitch", "heuristics"])
 def test_study_runs_on_a_device(name, tmp_path):
     result = reproduce(small(name), "quick", tmp_path, device="cuda", n_jobs=2)
-    check_result(result, tmp_path / name)
+    assert_complete(result, tmp_path / name)
 
 
 def test_the_papers_penalty_on_each_batch_is_what_a_frontier_judges_by():

@@ -65,7 +65,7 @@ def notebook(folder, port, *words):
             server.wait(timeout=30)
 
 
-def in_step(web, read, draw):
+def assert_in_step(web, read, draw):
     """Draw on the page and `read` in Python, `draw` in Python and look at the page."""
     page = lambda script: web.run(f"{DEEP} return {script}")  # noqa: E731
     web.until(lambda: page("cw?.querySelector('.headline.good') != null"), 90, "a verdict")
@@ -114,7 +114,7 @@ def test_jupyterlab(tmp_path):
             web.until(begun, 60)
 
         run(0)
-        in_step(web, lambda: run(1), lambda: run(2))
+        assert_in_step(web, lambda: run(1), lambda: run(2))
 
 
 def test_marimo(tmp_path):
@@ -157,4 +157,4 @@ if __name__ == "__main__":
                 f"{DEEP} deep(document, 'button').find((one) => one.innerText.trim() === arguments[0]).click()", label
             )
 
-        in_step(web, lambda: press("read"), lambda: press("draw"))
+        assert_in_step(web, lambda: press("read"), lambda: press("draw"))

@@ -235,7 +235,8 @@ def test_adjustment_set_is_used_and_given_back(web):
     web.until(lambda: web.doc("editor.doc.adjusted") == ["Z"])
     web.click("[data-key='set|any']")  # the section is still open
     web.until(lambda: web.doc("editor.doc.adjusted") == [])
-    web.until(lambda: web.text(".statement") == "Ŷ ⊥ {A, L} | {Z}")  # chosen anew, and the same
+    web.until(lambda: web.text(".statement") != "")
+    assert web.text(".statement") == "Ŷ ⊥ {A, L} | {Z}", "chosen anew, and the same"
 
 
 def test_outline_edits_everything_with_ordinary_controls(web):

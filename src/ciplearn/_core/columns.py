@@ -55,12 +55,18 @@ Array = np.ndarray[Any, Any]
 
 
 def holds_numbers(column: pd.Series) -> bool:
-    """Whether a column holds numbers, be it as objects; else it holds labels. Times and complex numbers are refused."""
+    """Whether a column holds numbers, be it as objects; else it holds labels. See `check_cells` for what is refused."""
     dtype = column.dtype
     if pd.api.types.is_bool_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
         return False
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
         return True
+    check_cells(column)
+    return pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS_AS_OBJECTS
+
+
+def check_cells(column: pd.Series) -> None:
+    """Refuse what is neither a number nor a label: times, complex numbers, lists."""
     held = pd.api.types.infer_dtype(column, skipna=True)
     if held in _TIMES:
         raise InputError(
@@ -71,7 +77,6 @@ def holds_numbers(column: pd.Series) -> bool:
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
     if held == "mixed" and any(isinstance(value, _SEVERAL_VALUES) for value in column):
         raise InputError(f"Column {column.name!r} holds lists or the like; convert them to numbers or labels.")
-    return held in _NUMBERS_AS_OBJECTS
 
 
 def mixes_kinds(labels: pd.Series) -> bool:

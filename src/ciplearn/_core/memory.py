@@ -44,7 +44,11 @@ def give_back_what_is_free() -> None:
 
 
 class _Later(ModuleType):
-    """A module that is loaded when something in it is asked for."""
+    """A module that is loaded when something in it is asked for.
+
+    `importlib.util.LazyLoader` loads at any attribute, also at those that libraries read off everything in
+    ``sys.modules``: the module would be loaded before the first command begins.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__path__":

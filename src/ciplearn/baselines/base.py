@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from ciplearn._core.choices import one_of
-from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, holds_numbers, task_of
+from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, check_cells, task_of
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
@@ -239,7 +239,7 @@ validation_fraction, patience, device, verbose, random_state
         table = table[list(self.inputs_)]
         refuse_unpredictable(table, self.inputs_, self.missing)
         for name in self.inputs_:
-            holds_numbers(table[name])  # refuses lists and the like
+            check_cells(table[name])
         warn_of_unseen(self.encoding_, table, stacklevel=4)
         with warnings.catch_warnings():
             # Of rows that are asked once, and in blocks, the network would count too few.

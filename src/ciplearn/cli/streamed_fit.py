@@ -20,7 +20,6 @@ from ciplearn.cli.output import note, progress
 from ciplearn.cli.training import Plan, Trained, scored, train
 from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, stray_text
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.preparation import LEFT_OUT
 from ciplearn.estimators.streaming import fit_stream
 from ciplearn.learning import Frontier
 from ciplearn.sources import Part, TableFiles
@@ -156,7 +155,7 @@ def train_streamed(
         categories=labels,
         share=getattr(trained.model, "share_", None),
     )
-    if getattr(trained.model, "route_", None) == LEFT_OUT:
-        model.route_ = LEFT_OUT
+    # What was chosen knows its route; where nothing was, the fit has found it.
+    model.route_ = getattr(trained.model, "route_", model.route_)
     give_back_what_is_free()
     return replace(trained, model=model.set_params(verbose=False), scores=scored(model, rows))

@@ -14,7 +14,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from ciplearn._core.choices import of_kind
-from ciplearn._core.columns import holds_numbers
+from ciplearn._core.columns import check_cells
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.plain_data import fields_as_data
@@ -212,7 +212,7 @@ def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
         raise InputError(f"A test needs at least {MIN_ROWS} rows, got {len(table)}; pass more rows.")
     needed = [table[column] for found in held.values() for column in found]
     for column in needed:
-        holds_numbers(column)  # refuses lists and the like
+        check_cells(column)
     if all(column.nunique() <= 1 for column in needed):
         raise InputError(
             "Every column of the graph has the same value, or none, in all rows, so that nothing can be tested; pass "

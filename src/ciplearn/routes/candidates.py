@@ -136,8 +136,7 @@ class Candidates:
             models |= dict(zip(lines, free.line(models[FREE], self.asked.shares), strict=True))
         if name not in models:
             about = self.about[name]
-            models[name] = self._prepared((X, y), **about["settings"]).trained(about["gamma"])
-            models[name].route_ = about["kind"]
+            models[name] = _trained(self._prepared((X, y), **about["settings"]), about["kind"], about["gamma"])
         return models
 
     def judged(self) -> OnOtherRows:
@@ -182,7 +181,7 @@ class Candidates:
         allowance = Allowance(self.asked.criterion, _FAR_BEYOND * self.asked.tolerance, self.answers[FREE])
         for place, gamma in enumerate(sorted(self.asked.gammas)):
             named = f"{name}, gamma {gamma:g}"
-            self._add(named, kind, prepared.trained(gamma), gamma=gamma, settings=settings)
+            self._add(named, kind, _trained(prepared, kind, gamma), gamma=gamma, settings=settings)
             if allowance.excess(self.answers[named]) > 0:
                 self.asked.bar.update(len(self.asked.gammas) - place - 1)
                 return
@@ -230,8 +229,7 @@ class Candidates:
         if not 0 < len(seen) < len(self.roles.inputs):
             return
         settings: dict[str, Any] = {"inputs": seen}
-        model = self._prepared(self.rows, **settings).trained(0.0)
-        model.route_ = LEFT_OUT
+        model = _trained(self._prepared(self.rows, **settings), LEFT_OUT, 0.0)
         self._add("protected columns left out", LEFT_OUT, model, gamma=0.0, settings=settings)
 
     def _baselines(self) -> None:
@@ -277,3 +275,10 @@ class Candidates:
         inputs = {node_of(name, graph.nodes) for name in self.roles.inputs}
         matter = (graph.descendants(sorted(protected)) - protected) & graph.ancestors(sorted(inputs))
         return tuple(node for node in graph.topological_order() if node in matter)
+
+
+def _trained(prepared: Prepared, kind: str, gamma: float) -> CIPEstimator:
+    """Train; the model carries the route's name, which columns that were left out do not tell."""
+    model = prepared.trained(gamma)
+    model.route_ = kind
+    return model
