@@ -63,6 +63,15 @@ def test_a_rough_common_cause_is_not_taken_for_dependence():
     assert rejection_rate(setting, 300, 25) < 0.25
 
 
+def test_where_one_side_mixes_many_columns_the_other_may_have_been_taken_for_less():
+    # Here leave-one-out errors choose a function of all ten columns for one side and a straight line for the other.
+    setting = SETTINGS["ten columns, bent"]
+    sides = setting(300, np.random.default_rng([20_262, 3]))
+    found = independence_test(*sides, n_bootstrap=399, random_state=3)
+    assert not found.is_judged
+    assert "rows are too few" in str(found)
+
+
 def test_marginal_dependence_through_s_is_not_taken_for_conditional_dependence():
     y_hat, right, given = continuous(400, np.random.default_rng(1))
     right = right + 2 * given
