@@ -84,6 +84,11 @@ def test_residuals_can_be_left_out_as_in_the_paper(X, y, roles):
     assert not np.allclose(kept, left_out)
 
 
+def test_residuals_are_kept_or_not(X, y, roles):
+    with pytest.raises(InputError, match="keep_residuals must be a bool, got Series; pass True or False"):
+        baselines.CausallyAugmented(**roles, epochs=1, copies=1, keep_residuals=pd.Series([1, 2])).fit(X, y)
+
+
 def test_epochs_count_copies_and_the_network_is_plain_again(X, y, roles):
     def make():
         return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))

@@ -23,6 +23,12 @@ def test_vector_can_be_named_by_node_by_columns_or_by_positions(protected):
     assert columns.inputs == ("A", "L", "Z")
 
 
+@pytest.mark.parametrize("graph", [None, GRAPH])
+def test_outcome_that_is_no_name_is_refused(graph):
+    with pytest.raises(InputError, match="outcome must be a str, got ndarray; name the column that is predicted"):
+        settled(graph=graph, outcome=np.zeros(0))
+
+
 def test_vector_without_a_graph_is_a_node_where_it_is_named_so():
     columns = settled(graph=None)
     assert columns.protected == ("A",)

@@ -56,7 +56,7 @@ def test_flips_are_averaged_over_the_noises_that_fit():
     assert found.value == pytest.approx(0.7, abs=0.02)
 
 
-@pytest.mark.parametrize("second", [{"A": 1.0, "L": 0.0}, {"S": 1.0}])
+@pytest.mark.parametrize("second", [{"A": 1.0, "L": 0.0}, {"S": 1.0}, {1: 2.0}])
 def test_settings_of_different_nodes_are_refused(rows, second):
     with pytest.raises(InputError, match="set the same nodes"):
         counterfactual_effect(predictor, linear(), rows, {"A": 0.0}, second)

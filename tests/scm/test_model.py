@@ -351,5 +351,12 @@ def test_impossible_kinds_are_refused(kind):
         kind()
 
 
+@pytest.mark.parametrize("counts", [{"n_draws": 10**19}, {"n_candidates": 10**19}])
+def test_more_draws_than_memory_holds_are_refused(counts):
+    rows = models.coins().sample(5, random_state=0)
+    with pytest.raises(InputError, match=r"n_draws and n_candidates must be at most .*; no memory holds so many rows"):
+        models.coins().counterfactual(rows, {"A": "no"}, **counts)
+
+
 def test_the_model_prints_what_it_is():
     assert repr(models.chain().do({"A": 1.0})) == "StructuralCausalModel(4 nodes, known equations, do(A))"

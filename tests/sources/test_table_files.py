@@ -99,6 +99,11 @@ def test_a_pattern_without_files_is_refused(tmp_path):
         TableFiles.matching(tmp_path)
 
 
+def test_a_name_that_no_file_can_have_is_refused_in_a_sentence():
+    with pytest.raises(InputError, match="x cannot be read: File name too long; pass another file"):
+        TableFiles.matching("x" * 300)
+
+
 def test_identity_changes_with_the_content(folder):
     before = TableFiles.matching(folder / "*.csv").identity()
     assert before == TableFiles.matching(folder / "*.csv").identity()

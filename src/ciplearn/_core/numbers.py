@@ -8,6 +8,9 @@ from typing import Any
 
 from ciplearn._core.errors import InputError, InputTypeError
 
+# More processes than any machine runs at once; each is started before the first task.
+_MOST_PROCESSES = 1024
+
 
 def positive(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a finite number above zero."""
@@ -48,6 +51,8 @@ def processes(n_jobs: int | None) -> int:
 
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise InputError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}; pass -1 for all cores.")
+    if n_jobs is not None and n_jobs > _MOST_PROCESSES:
+        raise InputError(f"n_jobs must be at most {_MOST_PROCESSES}, got {n_jobs!r}; pass -1 for all cores.")
     return int(effective_n_jobs(n_jobs))
 
 

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing as take
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from ciplearn._core.choices import of_kind
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
@@ -256,6 +257,7 @@ class CausallyAugmented(_Augmentation):
 
     def _change(self, rows: Tensor, encoding: TableEncoding, columns: NodeColumns) -> tuple[Change, Tensor]:
         seed = self._seed()
+        keep_residuals = of_kind(self.keep_residuals, bool, "keep_residuals", "pass True or False")
         equations: list[Equation] = []
         noise = torch.zeros_like(rows)
         for node in columns.responding():
@@ -265,7 +267,7 @@ class CausallyAugmented(_Augmentation):
                 names += self._outcomes(encoding.names, columns)
             for column in columns.of([node]):
                 equation = self._equation(rows, encoding, column, names, seed + len(equations))
-                if self.keep_residuals:
+                if keep_residuals:
                     noise[:, equation.places] = equation.residual(rows)
                 equations.append(equation)
         return PropagatedChange(self._drawn(rows, encoding, columns), equations), noise

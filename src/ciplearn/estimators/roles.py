@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.choices import of_kind
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence, Verdict
@@ -199,7 +200,7 @@ def named_nodes(
 
 def refuse_outcome(outcome: str | None, names: tuple[str, ...]) -> None:
     """Refuse a table that holds what is to be predicted."""
-    if outcome is not None and outcome in names:
+    if outcome is not None and of_kind(outcome, str, "outcome", "name the column that is predicted") in names:
         raise InputError(f"X holds the outcome {outcome!r}; drop that column from X and pass it as y.")
 
 

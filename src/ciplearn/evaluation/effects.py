@@ -211,7 +211,7 @@ def _same_nodes(scm: Any, first: Any, second: Any) -> tuple[str, ...]:
             raise InputTypeError(f"A setting must map nodes to values, got {setting!r}; pass for example {{'A': 1}}.")
     if set(first) != set(second):
         raise InputError(
-            f"Both settings must set the same nodes, got {', '.join(first)} and {', '.join(second)}; set all in both."
+            f"Both settings must set the same nodes, got {list(first)} and {list(second)}; set all in both."
         )
     return checked_protected(scm, tuple(first))
 

@@ -182,6 +182,11 @@ class StructuralCausalModel:
         """
         n_draws = whole(n_draws, "n_draws", minimum=1)
         n_candidates = whole(n_candidates, "n_candidates", minimum=2)
+        if max(n_draws, n_candidates) > _MOST_ROWS:
+            raise InputError(
+                f"n_draws and n_candidates must be at most {_MOST_ROWS}, got {n_draws} and {n_candidates}; "
+                "no memory holds so many rows."
+            )
         if isinstance(rows, Units):
             return rows if n_draws == 1 else rows.take(np.repeat(np.arange(len(rows.index)), n_draws))
         present = present_nodes(rows, self.graph, self.kinds, "rows")

@@ -63,7 +63,9 @@ class TableFiles(Source):
             How text is read, see `TableFile`.
         """
         path = Path(pattern)
-        if path.is_dir():
+        with reading(path):
+            is_folder = path.is_dir()
+        if is_folder:
             inside = sorted(path.rglob("*"))
             found = [one for one in inside if one.is_file() and _is_table(one) and one.name[0] not in "._"]
             if not found:
