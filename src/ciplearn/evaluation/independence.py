@@ -38,8 +38,9 @@ _BIAS_LEFT = 2.0
 # want this share of the freedom that they could have.
 _BIASED_SHARE = 1.0
 _BIASED_ERRORS = 1.0
-_STARVED = 0.4
-_ROWS_PER_CORNER = 10
+_STARVED = 0.35
+_ROWS_PER_CELL = 4
+_INTERVALS = 4
 _NOISES = 5
 
 # A dependence is called detectable if it is found with this probability.
@@ -338,9 +339,10 @@ def _may_be_bias(one: Regression, other: Regression, generator: np.random.Genera
     if min(float(one.wanted.max()), float(other.wanted.max())) > _STARVED:
         return True
     n = len(one.targets)
-    # Rows are too few for a function of many columns at once if there are not a few in every corner of a cube; where
-    # one side is such a function, the other may be one that was taken for less.
-    if _ROWS_PER_CORNER * 2 ** max(one.mixed, other.mixed) > n:
+    # A function of d columns at once is learnt at the rate n^(−2/(4+d)) in its bias, so that the product of two biases
+    # falls no faster than a standard error from d = 4 on: such functions need a few rows in every cell of a coarse grid.
+    # Where one side is such a function, the other may be one that was taken for less.
+    if _ROWS_PER_CELL * _INTERVALS ** max(one.mixed, other.mixed) > n:
         return True
     half = torch.zeros(n, dtype=torch.bool)
     half[torch.as_tensor(generator.permutation(n)[: n // 2])] = True
