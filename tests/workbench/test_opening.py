@@ -4,7 +4,8 @@ import pytest
 
 from ciplearn import CIPRegressor
 from ciplearn._core.errors import InputError
-from ciplearn.saving import save_model
+from ciplearn.cli.app import run
+from ciplearn.saving import load_model, save_model
 from ciplearn.workbench.opening import opened
 from ciplearn.workbench.store import Store
 from tests.workbench.test_runs import GRAPH, rows, wait
@@ -40,3 +41,24 @@ def test_model_is_measured_on_a_table(model, tmp_path):
 def test_table_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match=r"There is no table .*none\.csv"):
         opened(Store(tmp_path), table=tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("route", ["line", "left-out"])
+def test_model_without_a_gamma_stands_beside_the_unconstrained_one_and_is_the_chosen_stop(route, tmp_path):
+    table, folder = tmp_path / "people.csv", tmp_path / "model"
+    rows().to_csv(table, index=False)
+    fit = ["fit", str(table), "--graph", GRAPH.to_dagitty(), "--route", route, "--epochs", "3", "--out", str(folder)]
+    assert run([*fit, "--tolerance", "0.9"]) == 0
+    assert load_model(folder).route_ == route, "the kept model is what the test is about"
+    desk = opened(Store(tmp_path / "work"), model=folder, table=table)
+    (name,) = desk.runs.known
+    measured = wait(desk, name, lambda run: run["status"] != "running")
+    free = desk.runs.free_model(name)
+    refused = desk.answer({"do": "download", "run": name, "stop": measured["chosen"], "what": "script"})
+    desk.close()
+    assert measured["status"] == "done", measured["phase"]
+    kept = next(stop for stop in measured["stops"] if stop["key"] == measured["chosen"])
+    assert kept["route"] == route
+    assert len(measured["stops"]) == 2
+    assert load_model(free).route_ != route
+    assert "fit.json" in refused["error"]

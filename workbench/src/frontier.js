@@ -6,6 +6,15 @@ const WIDE = 440;
 const HIGH = 330;
 const EDGE = { left: 58, right: 14, top: 14, bottom: 44 };
 
+/** Whether a stop was trained for accuracy alone; a line and columns left out have no gamma either. */
+const isFree = (stop) => stop.gamma === 0 && !["line", "left-out"].includes(stop.route);
+
+/** A stop in words. */
+export function stopName(stop) {
+  if (isFree(stop)) return "without a penalty";
+  return stop.gamma === 0 ? `${stop.route} route` : `gamma ${said(stop.gamma)}, ${stop.route} route`;
+}
+
 /** Draw a run; `pick(key)` is called when a stop is clicked. */
 export function frontier(run, current, scoreName, pick) {
   const stops = run.stops.filter((stop) => stop.vcf);
@@ -58,7 +67,7 @@ export function frontier(run, current, scoreName, pick) {
       svg(`path.route.${route}`, {
         d: path(
           stops
-            .filter((stop) => stop.route === route || stop.gamma === 0)
+            .filter((stop) => stop.route === route || isFree(stop))
             .map((stop) => [stop.vcf.value, stop.score.value]),
         ),
       }),
@@ -83,14 +92,14 @@ function dot(stop, isCurrent, isChosen, x, y, pick) {
     stop.route === "counterfactual"
       ? svg("path.dot", { d: `M${a} ${b - size - 1}L${a + size + 1} ${b}L${a} ${b + size + 1}L${a - size - 1} ${b}Z` })
       : svg("circle.dot", { cx: a, cy: b, r: size });
-  const name = stop.gamma === 0 ? "no penalty" : `gamma ${said(stop.gamma)}`;
+  const name = stopName(stop);
   return svg(
     `g.stop.${stop.route}${isCurrent ? ".current" : ""}`,
     {
       tabindex: 0,
       role: "button",
       "aria-pressed": String(isCurrent),
-      "aria-label": `Stop at ${name}, ${stop.route} route: score ${said(stop.score.value)}, VCF ${said(stop.vcf.value)}${isChosen ? "; chosen by the tolerance" : ""}`,
+      "aria-label": `Stop at ${name}: score ${said(stop.score.value)}, VCF ${said(stop.vcf.value)}${isChosen ? "; chosen" : ""}`,
       "data-stop": stop.key,
       onclick: () => pick(stop.key),
       onkeydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick(stop.key)),

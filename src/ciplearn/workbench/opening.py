@@ -57,7 +57,7 @@ def opened(
 
 
 def _of_model(folder: Path) -> tuple[Document, list[dict[str, object]]]:
-    """Return the drawing of a model folder, and its models: the one it holds and those that were tried."""
+    """Return the drawing of a model folder, and its models: the one it holds, and those that were tried."""
     from ciplearn.saving import load_model
 
     saved = load_model(folder)
@@ -72,9 +72,12 @@ def _of_model(folder: Path) -> tuple[Document, list[dict[str, object]]]:
         None if verdict.inputs == others else verdict.inputs,
     )
     tried = read_json(folder / "training.json").get("trials", [])
+    places = [(trial["gamma"], (folder / trial["folder"]).resolve()) for trial in tried]
+    own = folder.resolve()
+    # A line has a gamma of 0, as the predictor without a penalty has: folders tell models apart, gammas do not.
+    if own not in [place for _, place in places]:
+        places.append((saved.gamma_, own))
     models: list[dict[str, object]] = [
-        {"gamma": trial["gamma"], "folder": str((folder / trial["folder"]).resolve())} for trial in tried
+        {"gamma": gamma, "folder": str(place), "held": place == own} for gamma, place in places
     ]
-    if not any(entry["gamma"] == saved.gamma_ for entry in models):
-        models.append({"gamma": saved.gamma_, "folder": str(folder.resolve())})
     return document, sorted(models, key=lambda entry: float(str(entry["gamma"])))

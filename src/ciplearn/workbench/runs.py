@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import InputError
+from ciplearn.estimators.preparation import LEFT_OUT, LINE
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.jobs import Job
 from ciplearn.workbench.recipes import Recipe, audit_line, command_line, script, shown
@@ -267,10 +268,8 @@ class Runs:
     def free_model(self, name: Any) -> Path | None:
         """Return where the model without a penalty is, if there is one."""
         run = self._run(name)
-        for stop in run["stops"]:
-            if stop["gamma"] == 0:
-                return self.store.run_folder(name) / "stops" / str(stop["key"])
-        return None
+        free = next(filter(is_free, run["stops"]), None)
+        return None if free is None else self.store.run_folder(name) / "stops" / str(free["key"])
 
     def download(self, name: Any, key: Any, what: Any) -> dict[str, Any]:
         """Return a file of a stop: ``model``, ``report``, ``command`` or ``script``."""
@@ -293,6 +292,8 @@ class Runs:
     def _text(self, run: Run, stop: Mapping[str, Any], what: str) -> str:
         document, recipe = Document.read(run["document"]), Recipe.read(run["recipe"])
         table = run["table"]["name"]
+        if run["models"]:
+            raise InputError("This model comes from a folder; ciplearn fit --config with its fit.json repeats it.")
         if what == "script":
             return script(document, recipe, stop, run["epochs"], table, run["task"])
         if stop["route"] != "independence":
@@ -321,11 +322,22 @@ def _advance(progress: dict[str, Any], said: Mapping[str, Any]) -> None:
         progress["done"] = min(progress["done"] + 1, progress["total"])
 
 
+def is_free(stop: Mapping[str, Any]) -> bool:
+    """Tell whether a stop was trained for accuracy alone; a line and columns left out have no gamma either."""
+    return stop["gamma"] == 0 and stop["route"] not in (LINE, LEFT_OUT)
+
+
 def chosen(run: Run) -> str | None:
-    """The largest gamma of the first route whose score stays within the tolerance, on the rows that judge."""
+    """The largest gamma of the first route whose score stays within the tolerance, on the rows that judge.
+
+    Of the models of a folder, the one that the folder holds.
+    """
+    held = next((stop for stop in run["stops"] if stop.get("held")), None)
+    if held is not None:
+        return str(held["key"])
     tolerance = run["recipe"]["tolerance"]
     stops = [stop for stop in run["stops"] if stop["route"] == run["stops"][0]["route"]]
-    free = next((stop for stop in stops if stop["gamma"] == 0), None)
+    free = next(filter(is_free, stops), None)
     if free is None:
         return stops[0]["key"] if stops else None
     allowed = [stop for stop in stops if stop["score"]["value"] >= free["score"]["value"] - tolerance]

@@ -28,6 +28,7 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn._core.files import write_file
 from ciplearn._core.wording import as_list
 from ciplearn.cli.training_table import held_out_rows
+from ciplearn.estimators.preparation import NO_ROUTE
 from ciplearn.report import Report
 from ciplearn.saving import load_model, save_model
 from ciplearn.scm import StructuralCausalModel
@@ -108,7 +109,9 @@ class Walk:
         for place, entry in enumerate(self.models):
             tell(phase=f"Measuring the model of gamma {entry['gamma']:g}")
             model = load_model(entry["folder"])
-            yield {"key": f"m{place:02d}", "route": "independence", "gamma": entry["gamma"]}, model
+            route = "independence" if model.route_ == NO_ROUTE else model.route_
+            held = {"held": True} if entry["held"] else {}
+            yield {"key": f"m{place:02d}", "route": route, "gamma": entry["gamma"], **held}, model
         for route in walks if not self.models else ():
             extra = self._imagined(route)
             if extra is None:

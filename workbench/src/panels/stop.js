@@ -122,8 +122,8 @@ export function keeping(app, run, stop) {
           ),
       button("model", "Model folder", kept?.status !== "done"),
       button("report", "Report", kept?.status !== "done"),
-      button("command", "Command line", stop.route !== "independence"),
-      button("script", "Python script"),
+      button("command", "Command line", run.models || stop.route !== "independence"),
+      button("script", "Python script", run.models),
     ),
   );
 }

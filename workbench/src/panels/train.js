@@ -2,7 +2,7 @@
 import { el, fill } from "../dom.js";
 import { toJson } from "../document.js";
 import { said } from "../figures.js";
-import { frontier } from "../frontier.js";
+import { frontier, stopName } from "../frontier.js";
 import { Sections } from "../section.js";
 import { compared, figuresOf, keeping } from "./stop.js";
 
@@ -264,7 +264,7 @@ export class TrainPanel {
       routes.has("counterfactual") ? "◆ counterfactual route" : null,
       run.baselines.length ? "✕ baselines" : null,
       run.line.length ? "┄ straight line from CF1 to no penalty" : null,
-      "◎ largest gamma within the tolerance",
+      run.models ? "◎ the folder's model" : "◎ largest gamma within the tolerance",
     ];
     const said = marks.filter(Boolean).map((mark) => el("span", {}, mark));
     return drawn ? el("figure", {}, drawn, el("figcaption", {}, said)) : null;
@@ -276,14 +276,14 @@ export class TrainPanel {
     this.app.panels.whatif.show();
     this.app.say(
       this.current
-        ? `Stop at gamma ${said(this.current.gamma)}: score ${said(this.current.score.value)}, VCF ${said(this.current.vcf?.value)}`
+        ? `Stop at ${stopName(this.current)}: score ${said(this.current.score.value)}, VCF ${said(this.current.vcf?.value)}`
         : "",
     );
   }
 
   #slider(run, current) {
     const place = run.stops.indexOf(current);
-    const name = current.gamma === 0 ? "without a penalty" : `gamma ${said(current.gamma)}, ${current.route} route`;
+    const name = stopName(current);
     return el(
       "label.field.walk",
       {},

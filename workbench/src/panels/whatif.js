@@ -1,6 +1,7 @@
 // What if: one row, other protected values, and what two models would have said.
 import { debounced, el, fill, svg } from "../dom.js";
 import { said, ticks } from "../figures.js";
+import { stopName } from "../frontier.js";
 
 export class WhatIfPanel {
   constructor(app) {
@@ -121,7 +122,7 @@ export class WhatIfPanel {
       el(
         "p.hint",
         {},
-        `The model at ${stop.gamma === 0 ? "no penalty" : `gamma ${said(stop.gamma)}`} beside the one without a penalty. Imagined by an estimated causal model: as good as the drawing and its fit.`,
+        `The model of this stop (${stopName(stop)}) beside the one without a penalty. Imagined by an estimated causal model: as good as the drawing and its fit.`,
       ),
       el(
         "label.field",
