@@ -5,9 +5,10 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from ciplearn import HSIC, CIPRegressor, Frontier, frontier
+from ciplearn import HSIC, CIPClassifier, CIPRegressor, Frontier, frontier
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.preparation import Prepared
+from ciplearn.estimators.tables import split_rows
 
 
 def quick(scm):
@@ -41,6 +42,15 @@ def test_broken_sweep_continues_where_it_stopped(scm, X, y, tmp_path):
     assert len(calls) == 2
     assert again.table.equals(whole.table)
     assert Frontier.from_csv(file).table.equals(whole.table)
+
+
+def test_a_rare_class_is_among_the_rows_that_train(X):
+    # These would all be measured on, were classes not split in equal parts.
+    rare = split_rows(X, X["A"], 0.5, 0)[1][:4]
+    y = np.where(np.isin(np.arange(len(X)), rare), "rare", "usual")
+    seen = {"classes": lambda model: len(model.classes_)}
+    curve = frontier(CIPClassifier(epochs=1), X, y, gammas=[0.0], seeds=[0], test_fraction=0.5, measures=seen)
+    assert curve.table["classes"].tolist() == [2.0]
 
 
 def test_processes_give_the_same_frontier(scm, X, y):

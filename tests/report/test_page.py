@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import re
 from html import unescape
@@ -7,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
-from ciplearn import CausalGraph, audit
+from ciplearn import CausalGraph, StructuralCausalModel, audit, paired_effects
 from ciplearn._core.errors import InputError
 from ciplearn.doubt import falsify, hidden_confounding, sensitivity
 from ciplearn.report import Report
@@ -200,6 +202,33 @@ def test_a_graph_that_is_refuted_and_one_that_is_not_are_told_apart(make_report)
     )
     said = make_report(doubts={"rows": fine}).how_wrong[0]
     assert "1 statement that it makes about them was tested, and it holds; a correlation of 0." in said
+
+
+def test_a_page_about_an_outcome_that_acts_on_an_input():
+    """What Y did to X is told from X only with Y: the rows keep it."""
+    scm = StructuralCausalModel(
+        CausalGraph.from_edges("A -> X, Y -> X"),
+        equations={"A": lambda p, u: u, "Y": lambda p, u: u, "X": lambda p, u: p["A"] + p["Y"] + u},
+        noise={"A": norm(), "Y": norm(), "X": norm(0, 0.1)},
+    )
+    rows = scm.sample(200, random_state=0)
+
+    def model(frame):
+        return frame["X"]
+
+    found = audit(model, scm, rows, "Y", ["A"], n_points=50, n_interventions=10)
+    report = Report(audit=found, model=model, rows=rows, title="Y acts on X")
+    assert report.effects.largest()["effect"] > 1
+    assert read(report.to_html()).open == []
+
+
+def test_a_page_about_rows_in_which_the_protected_never_varies(make_report):
+    report = make_report()
+    same = dataclasses.replace(report, rows=report.rows.assign(A=1.0))
+    assert same.effects is None
+    assert read(same.to_html()).open == []
+    with pytest.raises(InputError, match="A takes one value in these rows"):
+        paired_effects(report.model, report.audit.scm, same.rows, ["A"])
 
 
 def test_page_without_trials_says_that_there_is_nothing_to_compare(make_report):

@@ -87,6 +87,19 @@ def test_the_line_keeps_exactly_its_share_of_vcf(comparison, table):
     assert shares == pytest.approx([1.0, 0.2, 0.05, 0.0], abs=1e-6)
 
 
+def test_shares_below_a_percent_are_told_apart(table):
+    X, y = table[["A", "L", "Z"]], table["Y"]
+    found = compare_routes(
+        CIPRegressor(**{**QUICK, "epochs": 1}, random_state=0),
+        X,
+        y,
+        routes=["line"],
+        shares=(0.004, 0.0),
+        baselines=False,
+    )
+    assert {"line, 0.4% of VCF kept", "line, 0% of VCF kept"} <= set(found.table["name"])
+
+
 def test_the_line_is_saved_and_comes_back(comparison, table, tmp_path):
     model = comparison.models["line, 20% of VCF kept"]
     again = load_model(save_model(model, tmp_path / "line"))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ciplearn import HSCIC, Categorical, CIPClassifier, CIPRegressor, GammaSearch, Gaussian, Product
+from ciplearn import HSCIC, Categorical, CIPClassifier, CIPRegressor, GammaSearch, Gaussian, Independence, Product
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import CF1
 from ciplearn.saving import load_model, save_model
@@ -41,6 +41,14 @@ def test_classifier_with_mixed_columns_and_own_kernels_survives(tmp_path):
     assert np.array_equal(again.predict(X), model.predict(X))
     assert again.penalty == model.penalty
     assert again.penalty_value(X) == model.penalty_value(X)
+
+
+def test_several_statements_come_back_all(X, y, tmp_path):
+    statements = [Independence(right=["A"]), Independence(right=["L"], given=["Z"])]
+    model = CIPRegressor(independence=statements, gamma=0.5, epochs=1, random_state=0).fit(X, y)
+    again = load_model(save_model(model, tmp_path / "model"))
+    assert again.independence == statements
+    assert again.fit(X, y).penalty_value(X) == model.penalty_value(X)
 
 
 def test_model_of_an_array_survives(X, y, tmp_path):

@@ -235,6 +235,7 @@ def _tested(
         for _, group in groupby(statements, key=lambda statement: statement.given):
             prepared: dict[bytes, Conditioning] = {}
             for statement in group:
+                bar.update()
                 if time.monotonic() > deadline:
                     yield str(statement), math.nan, math.nan, 0, _UNTESTED
                     continue
@@ -245,20 +246,16 @@ def _tested(
                     yield str(statement), math.nan, math.nan, rows, f"only {rows} rows are complete"
                     continue
                 part = table[complete]
-                left, right = (
-                    Variable.of(part[side], statement_side)
-                    for side, statement_side in zip(names[:2], "lr", strict=True)
-                )
+                left, right = (Variable.of(part[side], as_list(side)) for side in names[:2])
                 given = None
                 if statement.given:
                     key = complete.tobytes()
                     if key not in prepared:
-                        prepared[key] = Conditioning(Variable.of(part[names[2]], "given"), generator)
+                        prepared[key] = Conditioning(Variable.of(part[names[2]], as_list(names[2])), generator)
                     given = prepared[key]
                 test = PreparedTest(left, right, given, (statement.left[0], ""), level / len(statements))
                 found = test.run(generator, n_bootstrap)
                 yield str(statement), found.p_value, found.detectable, rows, found.obstacle
-                bar.update()
 
 
 def _sides(statement: Independence) -> tuple[tuple[str, ...], ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from joblib import Parallel, delayed
+from sklearn.base import is_classifier
 from tqdm import tqdm
 
 from ciplearn._core.choices import mapping_of, several
@@ -69,7 +70,8 @@ def frontier(
         model, its rows and its measures, and refuses others; what functions compute is not looked into.
     n_jobs : int, optional
         Processes on CPU, -1 for all cores; ``joblib.parallel_config`` chooses the backend, a cluster's too. On a CUDA
-        device all gammas and seeds are trained together as one stacked network, on shared batches.
+        device all gammas and seeds are trained together as one stacked network, on shared batches; gamma 0 then has the
+        network of the other gammas.
     engine : Engine, optional
         Who trains instead: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per gamma and seed.
     verbose : bool
@@ -94,7 +96,7 @@ def frontier(
     if not gamma_list or not seed_list:
         raise InputError(f"A frontier needs gammas and seeds, got {len(gamma_list)} and {len(seed_list)}; name some.")
     if test is None:
-        fit_rows, test_rows = split_rows(X, y, test_fraction, 0)
+        fit_rows, test_rows = split_rows(X, y, test_fraction, 0, y if is_classifier(model) else None)
         test = rows_of(X, y, test_rows)
         X, y = rows_of(X, y, fit_rows)
     elif not isinstance(test, tuple | list) or len(test) != 2:

@@ -202,35 +202,48 @@ class LineNetwork(nn.Module):
 
     def forward(self, table: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
         """Mix both answers."""
-        strict, free = self.path(table[:, self.places]), self.rest(table)
         s = math.sqrt(self.share)
-        if not self.labels:
-            return torch.lerp(strict, free, s)
-        if strict.shape[1] == 1:
-            return torch.logit(torch.lerp(strict.sigmoid(), free.sigmoid(), s), eps=1e-7)
-        return torch.lerp(strict.softmax(dim=1), free.softmax(dim=1), s).clamp_min(1e-12).log()
+        return _mixed([self.path(table[:, self.places]), self.rest(table)], [1 - s, s], self.labels)
 
 
 class MeanNetwork(nn.Module):
-    """Ŷ = (f₁ + … + f_k) / k: the mean of networks varies with A, and with the chance of training, at most as they do.
+    """Ŷ = (f₁ + … + f_k) / k, on the scale of the predictions.
+
+    The mean varies with A, and with the chance of training, at most as the networks do on average.
 
     Parameters
     ----------
     networks : sequence of nn.Module
+    labels : bool
+        Whether outputs are logits: probabilities are averaged then, and returned as logits.
     """
 
-    def __init__(self, networks: Sequence[nn.Module]) -> None:
+    def __init__(self, networks: Sequence[nn.Module], labels: bool) -> None:
         super().__init__()
-        self.networks = nn.ModuleList(networks)
+        self.networks, self.labels = nn.ModuleList(networks), bool(labels)
 
     def forward(self, table: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
         """Average the answers."""
-        return torch.stack([network(table) for network in self.networks]).mean(dim=0)
+        share = 1 / len(self.networks)
+        return _mixed([network(table) for network in self.networks], [share] * len(self.networks), self.labels)
 
 
-def mean_of(networks: Sequence[nn.Module]) -> nn.Module:
+def mean_of(networks: Sequence[nn.Module], labels: bool) -> nn.Module:
     """Return the mean of networks; one is its own mean."""
-    return networks[0] if len(networks) == 1 else MeanNetwork(networks).eval()
+    return networks[0] if len(networks) == 1 else MeanNetwork(networks, labels).eval()
+
+
+def _mixed(outputs: Sequence[Tensor], weights: Sequence[float], labels: bool) -> Tensor:  # k x (b, q) -> (b, q)
+    """Σ wᵢ fᵢ; of probabilities where outputs are logits, as logits again."""
+    if not labels:
+        return _weighted(outputs, weights)
+    if outputs[0].shape[1] == 1:
+        return torch.logit(_weighted([each.sigmoid() for each in outputs], weights), eps=1e-7)
+    return _weighted([each.softmax(dim=1) for each in outputs], weights).clamp_min(1e-12).log()
+
+
+def _weighted(parts: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+    return torch.stack([weight * part for weight, part in zip(weights, parts, strict=True)]).sum(dim=0)
 
 
 class Constant(nn.Module):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from torch import Tensor, nn
 
 from ciplearn._core.choices import one_of
@@ -165,7 +165,7 @@ class Prepared:
             except NumericalError:
                 estimator.module_.eval()
                 raise
-        estimator.module_ = mean_of([fit.module for fit in fits])
+        estimator.module_ = mean_of([fit.module for fit in fits], is_classifier(estimator))
         estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
         return estimator
@@ -202,12 +202,12 @@ class Prepared:
                 generator = torch.Generator().manual_seed(own.seed)
                 fresh = estimator.fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
                 fits.append(self._fitted(fresh, cut, own))
-            path = mean_of([fit.module for fit in fits])
+            path = mean_of([fit.module for fit in fits], is_classifier(estimator))
         found = []
         for share in shares:
             one = copy.copy(free)
             ends = copy.deepcopy(path), copy.deepcopy(free.module_)
-            one.module_ = LineNetwork(*ends, places, share, hasattr(one, "classes_")).to(rows.device).eval()
+            one.module_ = LineNetwork(*ends, places, share, is_classifier(one)).to(rows.device).eval()
             one.route_, one.share_ = LINE, float(share)
             found.append(one)
         return found

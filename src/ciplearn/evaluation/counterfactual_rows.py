@@ -166,6 +166,17 @@ def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator)
     return rows.iloc[sorted(picked)]
 
 
+def as_known_beforehand(scm: StructuralCausalModel, rows: pd.DataFrame, outcome: str) -> pd.DataFrame:
+    """Return rows without their outcome, which nobody knows when a prediction is made.
+
+    It stays where it acts on another column: that column's own noise cannot be told without it.
+    """
+    follow = scm.graph.descendants([outcome]) - {outcome}
+    if outcome not in rows.columns or not rows.columns.intersection(scm.columns(sorted(follow))).empty:
+        return rows
+    return rows.drop(columns=outcome)
+
+
 def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:
     """Return the protected nodes, each known and observed."""
     names = _checked_model(scm).graph.known(as_names(protected, "protected"), "protected")

@@ -339,9 +339,9 @@ def _may_be_bias(one: Regression, other: Regression, generator: np.random.Genera
     if min(float(one.wanted.max()), float(other.wanted.max())) > _STARVED:
         return True
     n = len(one.targets)
-    # A function of d columns at once is learnt at the rate n^(−2/(4+d)) in its bias, so that the product of two biases
-    # falls no faster than a standard error from d = 4 on: such functions need a few rows in every cell of a coarse grid.
-    # Where one side is such a function, the other may be one that was taken for less.
+    # The bias of a function of d columns at once falls like n^(−2/(4+d)), and the product of two such biases no faster
+    # than a standard error from d = 4 on: they need a few rows in every cell of a coarse grid. Where one side is such a
+    # function, the other may be one that was taken for less.
     if _ROWS_PER_CELL * _INTERVALS ** max(one.mixed, other.mixed) > n:
         return True
     half = torch.zeros(n, dtype=torch.bool)

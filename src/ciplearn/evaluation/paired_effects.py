@@ -16,6 +16,7 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
+from ciplearn._core.wording import as_list
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.decisions import Thresholds, thresholds_of
@@ -156,6 +157,8 @@ def paired_effects(
     predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
     asked = mapping_of(values, "values")
     levels = {name: compared_values(table, scm, name, asked) for name in names}
+    if all(len(found) < 2 for found in levels.values()):
+        raise InputError(f"{as_list(names)} takes one value in these rows, and a pair needs two; pass values=.")
     families: list[tuple[str, ...]] = [(name,) for name in names]
     families += list(combinations(names, 2)) if crossings else []
     read = {column for predictor in predictors.values() for column in predictor.inputs}

@@ -18,6 +18,7 @@ from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects, paired_effects
+from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
@@ -230,15 +231,15 @@ class Report:
 
     @cached_property
     def effects(self) -> PairedEffects | None:
-        """Paired effects of protected values; None where a protected vector has no list of values."""
+        """Paired effects of protected values; None where there are no two to compare, as in a vector."""
         vcf = self.audit.vcf
-        if any(len(self.audit.scm.columns([name])) > 1 for name in vcf.protected):
+        columns = [self.audit.scm.columns([name]) for name in vcf.protected]
+        if any(len(each) > 1 for each in columns) or all(self.rows[each[0]].nunique() < 2 for each in columns):
             return None
         return paired_effects(
             self.models,
             self.audit.scm,
-            # A row is known by what precedes its outcome, as in the audit.
-            self.rows.drop(columns=self.audit.verdict.outcome),
+            as_known_beforehand(self.audit.scm, self.rows, self.audit.verdict.outcome),
             vcf.protected,
             moved_by=self.limit,
             n_points=vcf.n_points,

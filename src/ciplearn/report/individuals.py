@@ -12,7 +12,7 @@ import pandas as pd
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn.evaluation.counterfactual_rows import Points
+from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
 from ciplearn.evaluation.effects import answers_under, said
 from ciplearn.evaluation.paired_effects import compared_values
 from ciplearn.evaluation.predictors import Predictor
@@ -69,9 +69,8 @@ def asked_about(
     """
     if not len(places):
         return []
-    # A row is known by what precedes its outcome, as in the audit.
-    known = set(scm.columns(scm.graph.observed)) - {outcome}
-    table = rows[[column for column in rows.columns if column in known]]
+    known = set(scm.columns(scm.graph.observed))
+    table = as_known_beforehand(scm, rows[[column for column in rows.columns if column in known]], outcome)
     chosen = table.loc[list(places)]
     factual = {name: predictor(chosen)[:, 0] for name, predictor in predictors.items()}
     answers = [

@@ -121,7 +121,7 @@ class Candidates:
             self._counterfactual()
         if LINE in asked.routes:
             for model in self.prepared.line(self.models[FREE], asked.shares):
-                self._add(f"line, {model.share_:.0%} of VCF kept", LINE, model, share=model.share_)
+                self._add(f"line, {100 * model.share_:.4g}% of VCF kept", LINE, model, share=model.share_)
         if LEFT_OUT in asked.routes:
             self._left_out()
         if asked.baselines:

@@ -179,7 +179,8 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     model.roles_ = Roles.from_dict(description["roles"], model.graph)
     model.route_ = description["route"]
     if model.graph is None and model.protected is None and model.roles_.statements:
-        model.independence = model.roles_.independence
+        statements = model.roles_.statements
+        model.independence = statements[0] if len(statements) == 1 else list(statements)
     model.encoding_ = from_spec(description["encoding"])
     model.statement_encodings_ = from_spec(description["statement_encodings"])
     _restore_target(model, description["target"])
@@ -236,7 +237,7 @@ def _architecture(network: nn.Module) -> dict[str, Any]:
         parts = {"path": _architecture(network.path), "rest": _architecture(network.rest)}
         return {"places": network.places.tolist(), "share": network.share, "labels": network.labels, **parts}
     if isinstance(network, MeanNetwork):
-        return {"mean": [_architecture(one) for one in network.networks]}
+        return {"mean": [_architecture(one) for one in network.networks], "labels": network.labels}
     if isinstance(network, Constant):
         return {"constant": network.values.shape[1]}
     if isinstance(network, InvariantPath):
@@ -313,7 +314,7 @@ def _built(said: dict[str, Any], module: nn.Module | None, folder: Path) -> nn.M
             return LineNetwork(path, rest, said["places"], said["share"], said["labels"])
         return InvariantPath(path, rest, said["places"])  # type: ignore[arg-type]
     if "mean" in said:
-        return MeanNetwork([_built(part, module, folder) for part in said["mean"]])
+        return MeanNetwork([_built(part, module, folder) for part in said["mean"]], said["labels"])
     if "perceptron" in said:
         n_inputs, hidden, n_outputs = said["perceptron"]
         n = said.get("ramps", 0)
