@@ -1,6 +1,7 @@
 """Rows in a file, predictions in another: an audit of a model that runs elsewhere."""
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -101,10 +102,17 @@ def test_predictions_that_do_not_fit_end_in_a_sentence(predicted, place, model, 
     assert not (tmp_path / "r.html").exists()
 
 
-def test_names_that_cannot_be_written_are_refused(place, model, tmp_path, capsys):
+def test_names_that_cannot_be_written_are_refused_before_anything_is_imagined(
+    place, model, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("ciplearn.cli.audit.AuditCall.subject", lambda *_: pytest.fail("work began"))
     call = ["imagine", str(model), str(place / "people.csv"), *EFFORT]
-    assert run([*call, "--out", str(tmp_path / "w.zip")]) == 2
-    assert "must end in .csv" in capsys.readouterr().err
+    for name in ("w.zip", "w.xlsx", "w.parquet.gz", "w.csv.zst"):
+        assert run([*call, "--out", str(tmp_path / name)]) == 2
+        assert "must end in .csv" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert run([*call, "--out", str(tmp_path / "w.parquet")]) == 2
+    assert "Parquet files need pyarrow" in capsys.readouterr().err
     assert run(["imagine", str(place / "people.csv"), "--out", str(tmp_path / "w.csv")]) == 2
     assert "without MODEL_DIR pass --graph" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

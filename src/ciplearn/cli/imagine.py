@@ -11,6 +11,8 @@ from ciplearn._core.errors import InputError
 from ciplearn.cli import options
 from ciplearn.cli.audit import AuditCall
 from ciplearn.cli.output import printable, say, say_json
+from ciplearn.cli.predict import ANSWER, PROBABILITY
+from ciplearn.cli.table_writer import written_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
     from ciplearn.evaluation.any_model import Foreign
 
-# Names of columns: of the rows that are written, and of the predictions that come back.
-_ID, _ANSWER, _PROBABILITY = "id", "prediction", "probability["
+# The column by which a row is known again when predictions come back.
+_ID = "id"
 
 # More rows than people want in a file.
 _MOST_ROWS = 5_000_000
@@ -74,19 +76,18 @@ def imagine(
     """
     from dataclasses import replace
 
-    from ciplearn._core.files import whole_file
     from ciplearn.evaluation.any_model import Foreign
 
     asked = AuditCall.of(call.params)
     options.keep_inputs(out, *asked.files)
     noted = _Noted()
-    with asked.opened() as source, whole_file(out) as stream:
+    with asked.opened() as source, written_table(out) as written:
         subject = asked.subject(source, Foreign("The model", noted, inputs=asked.inputs))
         found = subject.report(asked.effort, seed, scm, run_code=run_code, compare=False)
         # Whatever the report asks about, so that nothing is missing when it is written.
         replace(found, individuals=asked.fixed_individuals(subject)).to_dict()
         rows = noted.rows()
-        _write(rows, out, stream)
+        written.write(rows)
     said = {"rows": len(rows), "columns": list(rows.columns), "file": printable(out)}
     if as_json:
         say_json(said)
@@ -132,13 +133,13 @@ def from_predictions(path: Path, inputs: Sequence[str] | None) -> Foreign:
     from ciplearn.sources.table_file import TableFile
 
     with TableFile(path).opened(labels=[_ID]) as opened:
-        probabilities = [name for name in opened.names if name.startswith(_PROBABILITY) and name.endswith("]")]
-        wanted = probabilities or [_ANSWER]
+        probabilities = [name for name in opened.names if name.startswith(PROBABILITY) and name.endswith("]")]
+        wanted = probabilities or [ANSWER]
         absent = [name for name in (_ID, *wanted) if name not in opened.names]
         if absent:
             raise InputError(
                 f"{path} lacks the column {absent[0]!r}; it needs {_ID} as ciplearn imagine has written it, and "
-                f"{_ANSWER} or {_PROBABILITY}LABEL]."
+                f"{ANSWER} or {PROBABILITY}LABEL]."
             )
         table = opened.read([_ID, *wanted])
     numbers = {}
@@ -155,7 +156,7 @@ def from_predictions(path: Path, inputs: Sequence[str] | None) -> Foreign:
     if known.index.has_duplicates:
         twice = known.index[known.index.duplicated()][0]
         raise InputError(f"{path} has several predictions for the row {twice}; keep one.")
-    classes = [name[len(_PROBABILITY) : -1] for name in probabilities] or None
+    classes = [name[len(PROBABILITY) : -1] for name in probabilities] or None
 
     def ask(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
         found = known.reindex([f"{code:016x}" for code in _codes(frame)])
@@ -189,15 +190,3 @@ def _codes(frame: pd.DataFrame) -> np.ndarray[Any, Any]:  # (n,)
         else:
             cells[name] = pd.Series(column.astype(str).to_numpy(dtype=object))
     return pd.util.hash_pandas_object(pd.DataFrame(cells), index=False).to_numpy()
-
-
-def _write(rows: pd.DataFrame, out: Path, stream: Any) -> None:
-    name = out.name.lower()
-    if name.endswith((".parquet", ".pq")):
-        rows.to_parquet(stream, index=False, write_page_checksum=True)
-    elif name.endswith((".csv", ".tsv", ".tab", ".csv.gz")):
-        packed: Any = {"method": "gzip", "mtime": 0} if name.endswith(".gz") else None
-        separator = "," if ".csv" in name else "\t"
-        rows.to_csv(stream, index=False, sep=separator, lineterminator="\n", compression=packed)
-    else:
-        raise InputError(f"{out} must end in .csv, .csv.gz, .tsv or .parquet; name it so.")

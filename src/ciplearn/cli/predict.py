@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import InputError
 from ciplearn.cli import options
 from ciplearn.cli.output import is_terminal, note, progress, say, say_json
+from ciplearn.cli.table_writer import check_ending, written_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
     from ciplearn.sources.table_file import TableFile
     from ciplearn.sources.table_files import FilePart
 
-_ANSWER = "prediction"
+# Names of the columns of predictions, which an audit reads back; the second one ends with a label and a bracket.
+ANSWER, PROBABILITY = "prediction", "probability["
 
 # Labels that training never saw are named up to this number.
 _NAMED = 5
@@ -79,10 +79,15 @@ def predict(
         raise InputError("--json writes a summary to standard output, where the predictions would go; pass --out too.")
     if out is not None:
         options.keep_inputs(out, table, model, config)
+        check_ending(out)
     folder = ModelFolder.read(model)
     source = folder.as_in_training(options.table_files(table, separator, columns, skip, na, only_na))
     work = options.engine(engine, workers, address, None)
-    answered = [_ANSWER, *(f"probability[{label}]" for label in getattr(folder.model, "classes_", ()))]
+    answered = [ANSWER, *(f"{PROBABILITY}{label}]" for label in getattr(folder.model, "classes_", ()))]
+    # From the model: a first chunk without a single prediction would not tell.
+    examples = {name: [0.0] for name in answered}
+    if hasattr(folder.model, "classes_"):
+        examples[ANSWER] = folder.model.classes_.tolist()
     if identity in answered:
         raise InputError(f"--id names {identity!r}, as a column of predictions is named; rename the column.")
     rows = empty = 0
@@ -92,11 +97,11 @@ def predict(
         first = next(chunks, None)
         if first is None:
             raise InputError(f"{table} has no rows; pass a table with at least one.")
-        with _sink(out, folder.model) as sink, progress("predicting", "row", shown=out is not None) as bar:
+        with written_table(out, examples) as written, progress("predicting", "row", shown=out is not None) as bar:
             for answers, new in chain([first], chunks):
                 unseen.update(new)
-                empty += int(answers[_ANSWER].isna().sum())
-                sink.write(answers)
+                empty += int(answers[ANSWER].isna().sum())
+                written.write(answers)
                 rows += len(answers)
                 bar.update(len(answers))
     if empty:
@@ -181,14 +186,14 @@ def _answers(model: CIPEstimator, inputs: pd.DataFrame) -> pd.DataFrame:
     known = inputs[complete]
     if hasattr(model, "predict_proba"):
         table = model.predict_proba(known) if len(known) else np.zeros((0, len(model.classes_)))
-        columns: dict[str, Any] = {_ANSWER: model.classes_[table.argmax(axis=1)]}
-        columns |= {f"probability[{label}]": table[:, place] for place, label in enumerate(model.classes_)}
+        columns: dict[str, Any] = {ANSWER: model.classes_[table.argmax(axis=1)]}
+        columns |= {f"{PROBABILITY}{label}]": table[:, place] for place, label in enumerate(model.classes_)}
     else:
-        columns = {_ANSWER: model.predict(known) if len(known) else np.zeros(0)}
+        columns = {ANSWER: model.predict(known) if len(known) else np.zeros(0)}
     answers = pd.DataFrame(columns, index=known.index)
     if not complete.all():
         # As objects: a missing answer must not turn the labels 0 and 1 into 0.0 and 1.0.
-        answers = answers.astype({_ANSWER: object}).reindex(inputs.index)
+        answers = answers.astype({ANSWER: object}).reindex(inputs.index)
     return answers
 
 
@@ -203,82 +208,3 @@ def _about_unseen(unseen: Counter[tuple[str, str]]) -> str:
     named = ", ".join(f"{label!r} in {column} ({rows})" for (column, label), rows in unseen.most_common(_NAMED))
     more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
     return f"training never saw these labels, which the model takes for none that it knows: {named}{more}."
-
-
-class _Sink(ABC):
-    """Where chunks of predictions go."""
-
-    @abstractmethod
-    def write(self, answers: pd.DataFrame) -> None:
-        """Append a chunk."""
-
-
-class _Text(_Sink):
-    def __init__(self, stream: Any, separator: str) -> None:
-        self.stream, self.separator, self.header = stream, separator, True
-
-    def write(self, answers: pd.DataFrame) -> None:
-        answers.to_csv(self.stream, sep=self.separator, index=False, header=self.header, lineterminator="\n")
-        self.header = False
-
-
-class _Parquet(_Sink):
-    def __init__(self, stream: IO[bytes], model: CIPEstimator) -> None:
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError as error:
-            raise MissingDependencyError(
-                "Parquet files need pyarrow, which is not installed; pip install 'ciplearn[parquet]', or write CSV."
-            ) from error
-        self.stream, self.arrow = stream, pyarrow
-        # From the model: a first chunk without a single prediction would not tell.
-        classes = getattr(model, "classes_", None)
-        self.answer = pyarrow.float64() if classes is None else pyarrow.array(classes.tolist()).type
-        self.writer: Any = None
-
-    def write(self, answers: pd.DataFrame) -> None:
-        schema = self.writer.schema if self.writer is not None else self._schema(answers)
-        table = self.arrow.Table.from_pandas(answers, schema=schema, preserve_index=False)
-        if self.writer is None:
-            self.writer = self.arrow.parquet.ParquetWriter(self.stream, schema, write_page_checksum=True)
-        self.writer.write_table(table)
-
-    def close(self) -> None:
-        if self.writer is not None:
-            self.writer.close()
-
-    def _schema(self, answers: pd.DataFrame) -> Any:
-        found = self.arrow.Schema.from_pandas(answers, preserve_index=False).remove_metadata()
-        place = found.get_field_index(_ANSWER)
-        found = found.set(place, self.arrow.field(_ANSWER, self.answer))
-        for name in found.names[place + 1 :]:
-            found = found.set(found.get_field_index(name), self.arrow.field(name, self.arrow.float64()))
-        return found
-
-
-@contextmanager
-def _sink(out: Path | None, model: CIPEstimator) -> Iterator[_Sink]:
-    """Open what is written to, in the notation that its name says."""
-    import gzip
-
-    from ciplearn._core.files import whole_file
-
-    if out is None:
-        yield _Text(sys.stdout.buffer, ",")
-        return
-    name = out.name.lower()
-    if name.endswith((".zip", ".bz2", ".xz", ".zst", ".tar")):
-        raise InputError(f"{out} would be written as plain text; name it .csv, .csv.gz, .tsv or .parquet.")
-    with whole_file(out) as stream:
-        separator = "\t" if name.removesuffix(".gz").endswith((".tsv", ".tab")) else ","
-        if name.endswith((".parquet", ".pq")):
-            parquet = _Parquet(stream, model)
-            yield parquet
-            parquet.close()
-        elif name.endswith(".gz"):
-            # Without name and time, so that the same predictions are the same bytes.
-            with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
-                yield _Text(packed, separator)
-        else:
-            yield _Text(stream, separator)
