@@ -1,4 +1,5 @@
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -136,6 +137,12 @@ def test_numbers_have_errors_and_bands(people):
     assert decided.table["positive_rate"].notna().all()
 
 
+def test_decimals_have_the_bands_of_their_floats(people):
+    rows = people.assign(y=people["score"], hours=people.index * 1.0, exact=[Decimal(place) for place in people.index])
+    by_floats, by_decimals = (group_scores(lambda f: f["score"], rows, "y", name) for name in ("hours", "exact"))
+    assert list(by_decimals.table["group"]) == list(by_floats.table["group"])
+
+
 def test_several_models_stand_in_one_table(people):
     found = group_scores({"one": Given(), "two": Given()}, people, "y", "sex")
     assert list(found.table["model"]) == ["one", "one", "two", "two"]
@@ -145,6 +152,7 @@ def test_several_models_stand_in_one_table(people):
     ("change", "message"),
     [
         ({"groups": "job"}, "groups names 'job', which is no column of the rows"),
+        ({"rows": pd.DataFrame({"sex": [], "y": []})}, "rows has no rows"),
         ({"groups": []}, "No column to group by"),
         ({"outcome": "z"}, "outcome names 'z'"),
         ({"model": lambda f: f[["score", "score"]]}, "about one number per row"),

@@ -113,6 +113,7 @@ def test_probabilities_decide_by_default_and_json_takes_it():
         ({"values": {"A": [1.0]}}, "a pair needs two"),
         ({"moved_by": -1.0}, "moved_by must not be negative"),
         ({"protected": "Q"}, "not in the graph"),
+        ({"rows": pd.DataFrame([[1.0, 2.0]] * 2, columns=["A", "A"])}, "rows has several columns named 'A'"),
         ({"rows": pd.DataFrame({"S": [1.0, 2.0]})}, "lacks the protected column 'A'"),
     ],
 )

@@ -303,6 +303,11 @@ def test_a_predictor_that_goes_wrong_is_refused(rows, model, message):
         ({"interventions": lambda n: n}, "which does not take these two"),
         ({"inputs": ["Q"]}, "reads 'Q'"),
         ({"inputs": ["A", "L"], "reference": pd.DataFrame({"A": [1.0]})}, "reference lacks the column 'L'"),
+        (
+            {"reference": pd.DataFrame({name: [1.0, np.nan] for name in "SAL"})},
+            "reference holds NaN or infinity in the",
+        ),
+        ({"reference": pd.DataFrame({name: [] for name in "SAL"})}, "reference has no rows"),
         ({"reference": [[1.0]]}, "reference must be a pandas DataFrame, got list"),
         ({"method": "decision_function"}, "method must be"),
         ({"method": "predict"}, "has no predict"),

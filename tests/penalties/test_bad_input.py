@@ -59,6 +59,7 @@ MISTAKES = {
     "negative ridge": (lambda: HSCIC(ridge=-0.1), "ridge must not be negative, got -0.1"),
     "unknown ridge": (lambda: CIRCE(ridge="auto"), "'loo'"),
     "ridge of another type": (lambda: HSCIC(ridge=None), "ridge must be a number"),
+    "ridge of several numbers": (lambda: HSCIC(ridge=np.zeros(0)), "ridge must be a number"),
     "NaN ridge": (lambda: HSCIC(ridge=float("nan")), "finite"),
     "negative length scale": (lambda: Gaussian(-1), "above zero, got -1"),
     "zero length scale": (lambda: Gaussian(0.0), "above zero"),

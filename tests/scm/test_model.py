@@ -345,7 +345,9 @@ def test_a_bad_seed_is_refused(seed):
         one().sample(3, random_state=seed)
 
 
-@pytest.mark.parametrize("kind", [lambda: Vector(0), lambda: Categories(["a"]), lambda: Categories("ab")])
+@pytest.mark.parametrize(
+    "kind", [lambda: Vector(0), lambda: Vector(10**19), lambda: Categories(["a"]), lambda: Categories("ab")]
+)
 def test_impossible_kinds_are_refused(kind):
     with pytest.raises(InputError):
         kind()
@@ -354,7 +356,7 @@ def test_impossible_kinds_are_refused(kind):
 @pytest.mark.parametrize("counts", [{"n_draws": 10**19}, {"n_candidates": 10**19}])
 def test_more_draws_than_memory_holds_are_refused(counts):
     rows = models.coins().sample(5, random_state=0)
-    with pytest.raises(InputError, match=r"n_draws and n_candidates must be at most .*; no memory holds so many rows"):
+    with pytest.raises(InputError, match=f"{next(iter(counts))} must be at most"):
         models.coins().counterfactual(rows, {"A": "no"}, **counts)
 
 

@@ -36,12 +36,14 @@ def share(value: Any, name: str) -> float:
     return number
 
 
-def whole(value: Any, name: str, minimum: int) -> int:
-    """Return ``value`` as an int if it is a whole number of at least ``minimum``."""
+def whole(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
+    """Return ``value`` as an int if it is a whole number of at least ``minimum`` and at most ``maximum``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InputTypeError(f"{name} must be a whole number, got {value!r}; pass an int of at least {minimum}.")
     if value < minimum:
         raise InputError(f"{name} must be at least {minimum}, got {value!r}; pass a larger number.")
+    if maximum is not None and int(value) > maximum:
+        raise InputError(f"{name} must be at most {maximum}, got {value!r}; pass a smaller number.")
     return int(value)
 
 

@@ -13,6 +13,7 @@ from numpy.random import Generator
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
+from ciplearn._core.tables import checked_table
 from ciplearn.causal.names import Names, as_names
 from ciplearn.evaluation.given_context import leaves_nothing_out, units_given
 from ciplearn.scm import StructuralCausalModel, Units
@@ -143,7 +144,8 @@ def table_of(scm: Any, rows: Any) -> tuple[pd.DataFrame, list[Any]]:
         raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
     if table.empty:
         raise InputError("rows has no rows; pass at least two.")
-    return known_columns(scm, table)
+    known, ignored = known_columns(scm, table)
+    return checked_table(known, "rows"), ignored
 
 
 def known_columns(scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Any]]:

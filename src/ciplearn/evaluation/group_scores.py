@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from ciplearn._core.choices import names_of
-from ciplearn._core.columns import holds_numbers, takes_few_values
+from ciplearn._core.columns import as_numbers, holds_numbers, takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
@@ -213,6 +213,7 @@ def grouped(column: pd.Series, most_levels: int | None = None) -> pd.Series:
     """
     many = column.nunique() > most_levels if most_levels is not None else not takes_few_values(column)
     if holds_numbers(column) and many:
+        column = as_numbers(column) if column.dtype == object else column
         bands = pd.qcut(column, _BANDS, duplicates="drop")
         ends = column.groupby(bands, observed=True).agg(["min", "max"])
         return bands.cat.rename_categories({band: _band(ends.loc[band]) for band in bands.cat.categories})
@@ -281,7 +282,8 @@ def _auc(scores: Array, positive: Array) -> Interval:
 
 
 def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
-    checked_table(rows, "rows")
+    if checked_table(rows, "rows").empty:
+        raise InputError("rows has no rows; pass at least one.")
     for role, name in [("outcome", outcome), *(("groups", name) for name in groups)]:
         if not isinstance(name, str) or name not in rows.columns:
             known = ", ".join(map(str, rows.columns))

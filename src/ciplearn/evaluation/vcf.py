@@ -12,9 +12,11 @@ from joblib import Parallel, delayed
 from numpy.random import Generator
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.columns import as_numbers, holds_numbers
+from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import processes, whole
 from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.tables import checked_table
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.decisions import Flips, Thresholds, thresholds_of
@@ -333,16 +335,17 @@ def _relative(value: float, influence: Array, factual: Array, points: Points) ->
 def _supports(
     predictors: Mapping[str, Predictor], table: pd.DataFrame, reference: Any
 ) -> dict[tuple[str, ...], Support]:
-    if not isinstance(reference, pd.DataFrame):
-        raise InputTypeError(
-            f"reference must be a pandas DataFrame, got {type(reference).__name__}; pass for example the training rows."
-        )
+    if checked_table(reference, "reference").empty:
+        raise InputError("reference has no rows; pass for example the training rows.")
     found = {}
     for predictor in predictors.values():
         read = predictor.inputs
         missing = [column for column in read if column not in reference.columns]
         if missing:
             raise InputError(f"reference lacks the column {missing[0]!r}, which the predictor reads; add it.")
+        for column in read:
+            if holds_numbers(reference[column]) and not np.isfinite(as_numbers(reference[column])).all():
+                raise InputError(f"reference holds NaN or infinity in the column {column!r}; drop those rows.")
         if read not in found:
             found[read] = Support.of(reference[list(read)])
     return found

@@ -67,10 +67,10 @@ class ConditionalPenalty(Penalty, ABC):
         check_kernels(kernel=self.kernel, right_kernel=self.right_kernel, given_kernel=self.given_kernel)
         check_approximation(self.exact_rows, self.features)
         whole(self.rank, "rank", minimum=1)
-        if self.ridge != "loo":
-            if isinstance(self.ridge, str):
-                raise InputError(f"ridge must be a number or 'loo', got {self.ridge!r}; pass one of these.")
+        if not isinstance(self.ridge, str):
             non_negative(self.ridge, "ridge")
+        elif self.ridge != "loo":
+            raise InputError(f"ridge must be a number or 'loo', got {self.ridge!r}; pass one of these.")
 
     def _takes_codes(self) -> tuple[bool, bool]:
         return self.right_kernel.takes_codes, self.given_kernel.takes_codes

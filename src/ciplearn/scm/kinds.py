@@ -22,6 +22,9 @@ from ciplearn.causal.names import nearest
 
 Array = np.ndarray[Any, Any]
 
+# Each of its numbers is a column with a name.
+_LONGEST_VECTOR = 10**6
+
 
 class Kind(ABC):
     """The shape and the domain of a node's values."""
@@ -104,7 +107,7 @@ class Vector(Kind):
     size: int
 
     def __post_init__(self) -> None:
-        whole(self.size, "size", minimum=1)
+        whole(self.size, "size", minimum=1, maximum=_LONGEST_VECTOR)
 
     def columns(self, node: str) -> tuple[str, ...]:
         """The node's name with a place in brackets."""

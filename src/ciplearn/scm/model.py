@@ -103,9 +103,7 @@ class StructuralCausalModel:
 
     def sample_units(self, n: int, random_state: RandomState = None) -> Units:
         """Draw n rows and keep their noise: counterfactuals of these are exact whatever the equations are."""
-        n = whole(n, "n", minimum=0)
-        if n > _MOST_ROWS:
-            raise InputError(f"n must be at most {_MOST_ROWS}, got {n}; no memory holds so many rows.")
+        n = whole(n, "n", minimum=0, maximum=_MOST_ROWS)
         generator = as_generator(random_state)
         # Every node's noise is drawn, in one order, so that a seed means the same units with and without an action.
         noise = {node: self.mechanisms[node].draw(n, generator) for node in self._order}
@@ -180,13 +178,8 @@ class StructuralCausalModel:
         InputError
             With the node's name, where noise can neither be recovered nor drawn.
         """
-        n_draws = whole(n_draws, "n_draws", minimum=1)
-        n_candidates = whole(n_candidates, "n_candidates", minimum=2)
-        if max(n_draws, n_candidates) > _MOST_ROWS:
-            raise InputError(
-                f"n_draws and n_candidates must be at most {_MOST_ROWS}, got {n_draws} and {n_candidates}; "
-                "no memory holds so many rows."
-            )
+        n_draws = whole(n_draws, "n_draws", minimum=1, maximum=_MOST_ROWS)
+        n_candidates = whole(n_candidates, "n_candidates", minimum=2, maximum=_MOST_ROWS)
         if isinstance(rows, Units):
             return rows if n_draws == 1 else rows.take(np.repeat(np.arange(len(rows.index)), n_draws))
         present = present_nodes(rows, self.graph, self.kinds, "rows")
