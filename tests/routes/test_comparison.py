@@ -10,6 +10,7 @@ from ciplearn import (
     CIPClassifier,
     CIPRegressor,
     StructuralCausalModel,
+    audit,
     datasets,
     variance_of_counterfactuals,
 )
@@ -85,6 +86,22 @@ def test_the_line_keeps_exactly_its_share_of_vcf(comparison, table):
     whole = found["unconstrained"].value
     shares = [found[name].value / whole for name in names]
     assert shares == pytest.approx([1.0, 0.2, 0.05, 0.0], abs=1e-6)
+
+
+def test_vcf_is_judged_given_the_context_as_in_an_audit():
+    # X = A Z: who knows the row sees Z, and what A does with it; given nothing, Z has mean zero and A does nothing.
+    rng = np.random.default_rng(0)
+    A, Z, noise = rng.choice([-1.0, 1.0], size=600), *rng.normal(size=(2, 600))
+    table = pd.DataFrame({"A": A, "Z": Z, "X": A * Z, "Y": A * Z + 0.3 * noise})
+    graph = CausalGraph.from_edges("A -> X, Z -> X, X -> Y")
+    model = CIPRegressor(graph=graph, outcome="Y", protected=["A"], inputs=["X"], context=[], epochs=20)
+    found = compare_routes(model, table[["A", "Z", "X"]], table["Y"], routes=["line"], shares=(0.5,), baselines=False)
+    free = found.models["unconstrained"]
+    vcf = audit(free, found.judge, table, n_points=200, n_interventions=20).vcf
+    assert vcf.context == ()
+    judged = found.table.set_index("name").loc["unconstrained", "vcf"]
+    assert judged == pytest.approx(vcf.value, abs=0.05)
+    assert variance_of_counterfactuals(free, found.judge, table, "A", 200, 20, inputs=["X"]).value > judged + 0.3
 
 
 def test_shares_below_a_percent_are_told_apart(table):

@@ -200,7 +200,7 @@ def fit(
         if as_json:
             say_json(rows.description())
         return
-    settings = _settings(call, rows, plan)
+    settings = _settings(call, rows)
     with listed_folder(out, overwrite=overwrite) as fresh:
         if stream is None:
             trained = train(model, rows, plan)
@@ -236,7 +236,7 @@ def _said(comparison: Comparison) -> dict[str, Any]:
     return fields_as_data(comparison, "table", "models", "scm", "judge", candidates=comparison.table)
 
 
-def _settings(call: typer.Context, rows: TrainingTable, plan: Plan) -> dict[str, Any]:
+def _settings(call: typer.Context, rows: TrainingTable) -> dict[str, Any]:
     """Return the options that repeat this training: as they were understood, and the others as they were given."""
     given = {str(option.name): call.params.get(str(option.name)) for option in call.command.params}
     roles = ("protected", "context", "inputs", "adjustment")
@@ -245,15 +245,8 @@ def _settings(call: typer.Context, rows: TrainingTable, plan: Plan) -> dict[str,
         **{role: join_names(getattr(rows.verdict, role)) for role in roles},
         "outcome": rows.outcome,
     }
-    # Before the others for whoever reads the file, and after them because they hold.
-    settings = {
-        **understood,
-        **given,
-        **understood,
-        "task": rows.task,
-        "epochs": plan.network["epochs"],
-        "categories": join_names(rows.request.categories),
-    }
+    understood |= {"task": rows.task, "categories": join_names(rows.request.categories)}
+    settings = understood | {name: value for name, value in given.items() if name not in understood}
     return {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value not in (None, "")}
 
 

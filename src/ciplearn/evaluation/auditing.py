@@ -215,7 +215,7 @@ def audit(
         n_points,
         n_interventions,
         generator,
-        context=_known_by(verdict, known, table),
+        context=known_by(verdict, known, table),
         interventions=interventions,
         inputs=shown,
         method=method,
@@ -250,7 +250,7 @@ def _model(scm: Any, table: pd.DataFrame, generator: np.random.Generator) -> Str
     return fit_scm(scm, sample_with_every_label(table, _MODEL_ROWS, generator), random_state=generator)
 
 
-def _known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
+def known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
     """The nodes that a point is known by: the context of the criterion, or more where the model cannot do with it."""
     observed = set(scm.graph.observed)
     present = {node for node in observed if table.columns.isin(scm.columns([node])).any()}

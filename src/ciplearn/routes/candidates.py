@@ -19,6 +19,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import Allowance, Judged
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE, Prepared
 from ciplearn.evaluation import variance_of_counterfactuals
+from ciplearn.evaluation.auditing import known_by
 from ciplearn.scm import EstimatedModel, fit_scm
 
 ROUTES = (INDEPENDENCE, COUNTERFACTUAL, LINE, LEFT_OUT)
@@ -140,7 +141,7 @@ class Candidates:
         return models
 
     def judged(self) -> OnOtherRows:
-        """Judge all by VCF, too; where data leave open which mechanism is right, the larger VCF counts."""
+        """Judge all by VCF, as an audit does; where data leave open which mechanism is right, the larger VCF counts."""
         spread = dict.fromkeys(self.models, (np.nan, np.nan))
         judge = self._model_of(self.judging, seed=self.asked.seed + 1, use="VCF is not judged")
         if judge is None:
@@ -155,6 +156,7 @@ class Candidates:
                 min(_POINTS, len(table)),
                 _INTERVENTIONS,
                 self.asked.seed,
+                context=known_by(self.verdict, model, table),
                 inputs=list(self.roles.inputs),
                 n_draws=_DRAWS,
             )

@@ -87,7 +87,7 @@ def estimate_latent(
     law, decoded = recipe.fit(latent, children, generator)
     estimates = {latent: NodeEstimate(law, None)}
     for child, sample in children.items():
-        own = recipe.score(latent, prior, trial[child], parts[child][1], generator)
+        own = recipe.score(latent, prior, trial[child], parts[child][1], parts[child][0].target, generator)
         made = {**sample.values, latent: law.draw(sample.n, generator)}
         distance = law_distance(
             sample.kind,

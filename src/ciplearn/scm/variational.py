@@ -90,17 +90,26 @@ class VariationalLatent:
         return encoder, mechanisms
 
     def score(
-        self, latent: str, prior: Mechanism, mechanism: Mechanism, held_out: NodeSample, generator: Generator
+        self,
+        latent: str,
+        prior: Mechanism,
+        mechanism: Mechanism,
+        held_out: NodeSample,
+        seen: Array,
+        generator: Generator,
     ) -> Score:
-        """Judge what the observed parents alone explain: the law over draws of the latent node from its prior."""
+        """Judge what the observed parents alone explain: the law over draws of the latent node from its prior.
+
+        ``seen`` are the child's values in the fit: their law, which ignores the parents, is what it is compared with.
+        """
         worlds = [{**held_out.values, latent: prior.draw(held_out.n, generator)} for _ in range(_SCORE_DRAWS)]
         if isinstance(held_out.kind, Categories):
             density = [mechanism.log_density(world, held_out.target) for world in worlds]
             mixed = logsumexp(np.stack([d for d in density if d is not None]), axis=0) - math.log(_SCORE_DRAWS)
-            return score(-mixed, marginal_losses(held_out, held_out.target), held_out.kind)
+            return score(-mixed, marginal_losses(held_out, seen), held_out.kind)
         made = [mechanism.evaluate(world, mechanism.draw(held_out.n, generator)) for world in worlds]
         losses = crps_of_draws(np.stack(made, axis=-1), held_out)
-        return score(losses, marginal_losses(held_out, held_out.target), held_out.kind)
+        return score(losses, marginal_losses(held_out, seen), held_out.kind)
 
     def _child(
         self, latent: str, sample: NodeSample, problem: _AutoencoderTraining, network: nn.Module, draws: Array
