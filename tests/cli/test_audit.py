@@ -222,3 +222,16 @@ def test_settings_on_the_page_repeat_the_audit(known, capsys, tmp_path):
     again = json.loads(capsys.readouterr().out)
     assert again["vcf"] == answer["vcf"]
     assert again["test"] == answer["test"]
+
+
+def test_model_that_leaves_the_protected_columns_out_is_audited_beside_one_that_does_not(tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    first_synthetic().sample(300, random_state=0).to_csv(table, index=False)
+    roles = ["--graph", first_synthetic().graph.to_dagitty(), "--outcome=Y", "--protected=A", "--tolerance=1000"]
+    arguments = ["fit", str(table), *roles, "--route=left-out", "--epochs=2", "--out", str(tmp_path / "m")]
+    assert run(arguments) == 0
+    assert json.loads((tmp_path / "m" / "model.json").read_text())["route"] == "left-out"
+    code, answer = audited(tmp_path, capsys)
+    assert code == 0
+    assert answer["vcf"]["value"] > 0
+    assert len({pair["model"] for pair in answer["effects"]["pairs"]}) == 2

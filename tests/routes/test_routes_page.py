@@ -13,8 +13,8 @@ def test_the_code_on_the_page_runs_and_says_what_it_claims(capsys):
     exec("\n".join(python_on("docs/routes.md")), names)
     printed = capsys.readouterr().out
     table = names["found"].table.set_index("name")
-    assert names["found"].chosen == "counterfactual, gamma 10"
-    assert "Taken: counterfactual, gamma 10." in printed
+    assert names["found"].chosen == "independence of the protected alone, gamma 10"
+    assert "Taken: independence of the protected alone, gamma 10." in printed
 
     # Where CF1 is a constant, the line only shrinks.
     free, line = table.loc["unconstrained"], table[table["kind"] == "line"]

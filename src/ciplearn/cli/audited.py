@@ -125,8 +125,8 @@ class Audited:
 
     @property
     def inputs(self) -> list[str]:
-        """The columns that are shown to the model, and to that of the folder beside it."""
-        ours = () if self.folder is None else self.folder.inputs
+        """The columns that are shown to the model, and to those of the folder beside it."""
+        ours = () if self.folder is None else self.folder.shown
         return list(dict.fromkeys([*self.verdict.inputs, *ours]))
 
     def asked(self, foreign: Foreign) -> Any:

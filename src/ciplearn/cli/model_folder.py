@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,12 @@ class ModelFolder:
     def inputs(self) -> tuple[str, ...]:
         """The columns that a prediction needs."""
         return self.model.roles_.inputs
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """The columns that the model or one of its trials looks at: a route may leave columns out."""
+        models = (self.model, *self.trials().values())
+        return tuple(dict.fromkeys(name for model in models for name in model.roles_.inputs))
 
     @property
     def labels(self) -> list[str]:

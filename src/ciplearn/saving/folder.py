@@ -165,7 +165,8 @@ def load_model(
         if isinstance(error, CiplearnError):
             raise
         raise InputError(
-            f"{Path(folder) / _DESCRIPTION} was changed and fits no model; save the model anew."
+            f"{Path(folder) / _DESCRIPTION} fits no model of this version: it was changed, or an earlier version wrote "
+            "it; save the model anew."
         ) from error
     return model
 
