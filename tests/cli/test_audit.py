@@ -2,6 +2,8 @@ import json
 import re
 import shlex
 from html import unescape
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from ciplearn.causal import CausalGraph
 from ciplearn.causal.conditions import Conditions
 from ciplearn.causal.criterion import judge
 from ciplearn.cli.app import run
+from ciplearn.cli.audit import _next_steps
 from ciplearn.datasets import first_synthetic
 from ciplearn.scm.report import Finding, FitReport
 from ciplearn.scm.scm_file import read_scm
@@ -130,6 +133,14 @@ def test_line_is_compared_with_the_predictor_at_its_end(place, tmp_path, capsys)
     effects = {pair["model"]: abs(pair["effect"]) for pair in pairs}
     assert effects["this model"] < effects["unconstrained"]
     assert "lies on the straight line" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize(("tolerance", "next_one"), [(0.0, "0.1"), (0.05, "0.1"), (0.3, "0.6")])
+def test_next_tolerance_is_a_larger_one(tolerance, next_one):
+    subject = SimpleNamespace(is_ours=True, verdict=SimpleNamespace(outcome="Y", protected=("A",)))
+    folder = SimpleNamespace(path=Path("m"), training={"tolerance": tolerance, "gamma": 1.0})
+    steps = _next_steps(subject, SimpleNamespace(folder=folder, table=Path("t.csv")))
+    assert steps["fails"] == f"ciplearn fit t.csv --config m/fit.json --tolerance {next_one} --out stricter"
 
 
 def test_commands_to_run_next_do_run(known, capsys, monkeypatch):

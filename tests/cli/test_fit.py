@@ -8,6 +8,7 @@ import pytest
 from ciplearn.cli.app import run
 from ciplearn.cli.fit import fit
 from ciplearn.cli.model_folder import ModelFolder
+from ciplearn.cli.output import progress
 from ciplearn.cli.training_table import held_out_rows
 from tests.cli.people import GRAPH, people
 
@@ -121,6 +122,26 @@ def test_penalty_is_known_by_name(penalty, tmp_path):
     )
     kept = type(ModelFolder.read(tmp_path / "m").model.penalty).__name__
     assert kept.lower() == penalty.removesuffix("-paper")
+
+
+@pytest.mark.parametrize(
+    ("more", "trainings"),
+    [(["--gamma=1"], 2), (["--gamma=0"], 1), (["--gamma=1", "--refit"], 3), (["--gamma=1", "--no-compare"], 1)],
+)
+def test_progress_at_a_fixed_gamma_ends_where_it_said(more, trainings, tmp_path, monkeypatch):
+    bars = []
+
+    def kept(*about):
+        bars.append(progress(*about))
+        return bars[-1]
+
+    monkeypatch.setattr("ciplearn.cli.training.progress", kept)
+    if "--no-compare" in more:
+        monkeypatch.setattr("ciplearn.cli.training.Prepared", None)
+    people(120).to_csv(tmp_path / "p.csv", index=False)
+    roles = ["--graph", "sex -> hours, race -> hours", "--outcome=hours", "--protected=sex", "--epochs=1"]
+    assert run(["fit", str(tmp_path / "p.csv"), *roles, *more, "--out", str(tmp_path / "m")]) == 0
+    assert [(bar.desc.strip(": "), bar.n, bar.total) for bar in bars] == [("training", trainings, trainings)]
 
 
 def test_held_out_rows_are_never_trained_on_and_known_again():

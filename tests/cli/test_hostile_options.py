@@ -14,6 +14,7 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
+from ciplearn.cli.training_table import held_out_rows
 from ciplearn.scm.scm_file import read_scm
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
@@ -107,6 +108,9 @@ def test_dry_run_refuses_what_the_fit_refuses(place, capsys):
     pd.concat([table] * 25).assign(L=[f"name {row}" for row in range(1500)]).to_csv("names.csv", index=False)
     (table * 1e200).to_csv("huge.csv", index=False)
     table.assign(Y=["rare", *["often", "also"] * 29, "often"]).to_csv("rare.csv", index=False)
+    labels = np.full(len(table), "often", dtype=object)
+    labels[held_out_rows(len(table), 0.2, 0)[0]] = "rare"
+    table.assign(Y=labels).to_csv("held.csv", index=False)
     (place / "taken").mkdir()
     (place / "taken" / "thesis.tex").write_text("years of work")
     violated = ["--graph", "S -> {A L Y}, A -> L -> Y, A -> Y", "--outcome=Y", "--protected=A", "--context=A"]
@@ -114,6 +118,7 @@ def test_dry_run_refuses_what_the_fit_refuses(place, capsys):
         (["fit", "names.csv", *ROLES, "--out=m"], "different texts"),
         (["fit", "huge.csv", *ROLES, "--out=m"], "too far for squared errors"),
         (["fit", "rare.csv", *ROLES, "--holdout=0", "--out=m"], "in a single training row"),
+        (["fit", "held.csv", *ROLES, "--out=m"], "The outcome 'Y' is 'often' in all 48 training rows"),
         (["fit", "t.csv", *ROLES, "--measure=beauty", "--out=m"], "--measure must be one of"),
         (["fit", "t.csv", *ROLES, "--out=taken"], "holds no model"),
         (["fit", "t.csv", *violated, "--adjustment=", "--gamma=1", "--out=m"], "pass --on-violation warn"),

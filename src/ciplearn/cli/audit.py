@@ -340,7 +340,9 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
     name, training = printable(Path(folder.path.name)), folder.training
     again = f"ciplearn fit {table} --config {shlex.quote(f'{name}/{OPTIONS}')}"
     tolerance = training["tolerance"]
-    stricter = f"--gamma {10 * training['gamma'] or 1:g}" if tolerance is None else f"--tolerance {2 * tolerance:g}"
+    stricter = (
+        f"--gamma {10 * training['gamma'] or 1:g}" if tolerance is None else f"--tolerance {2 * tolerance or 0.1:g}"
+    )
     return {
         "passes": f"ciplearn check {shlex.quote(f'{name}/{GRAPH}')} --data {table}",
         "fails": f"{again} {stricter} --out stricter",

@@ -45,7 +45,7 @@ _MOST_WEIGHTS = 100_000_000
 _PENALTIES: dict[str, Callable[..., Penalty]] = {
     "residual-hscic": ResidualHSCIC,
     "hscic": HSCIC,
-    "hscic-paper": HSCIC,
+    "hscic-paper": HSCIC.paper,
     "circe": CIRCE,
     "hsic": HSIC,
     "mmd": MMD,
@@ -71,9 +71,11 @@ class Plan:
     measure : str
         A key of `CRITERIA`.
     route : str
-        "independence", "counterfactual" or "line"; "auto" trains and judges all of them.
+        "independence", "counterfactual", "line" or "left-out"; "auto" trains and judges all of them.
     penalty : str, optional
         As it is called on the command line; by default the estimator chooses.
+    on_violation : str
+        Where the graph does not certify the independence: "raise", or "warn" to enforce it all the same.
     compare : bool
         With a fixed gamma, also train without a penalty, to see what it costs.
     refit : bool
@@ -165,8 +167,6 @@ def _penalty(name: str | None, *, conditional: bool) -> Penalty | None:
     """Return the penalty of a name, or None for the estimator's own choice."""
     if name is None or name == ("residual-hscic" if conditional else "hsic"):
         return None
-    if name == "hscic-paper":
-        return HSCIC.paper()
     return _PENALTIES[name]()
 
 
@@ -188,7 +188,12 @@ def refuse_before_training(rows: TrainingTable, plan: Plan) -> None:
             f"{_MOST_WEIGHTS:.0e}; pass narrower layers."
         )
     counts = y.value_counts()
-    if rows.task == "classification" and (len(counts) < 2 or counts.min() < 2):
+    if rows.task == "classification" and len(counts) < 2:
+        raise InputError(
+            f"The outcome {rows.outcome!r} is {counts.index[0]!r} in all {len(y)} training rows; pass more rows "
+            "of other labels."
+        )
+    if rows.task == "classification" and counts.min() < 2:
         raise InputError(
             f"The outcome {rows.outcome!r} is {counts.idxmin()!r} in a single training row; group rare labels, or pass "
             "more rows."
@@ -214,10 +219,7 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
     X, y = rows.training()
-    # A comparison of routes says itself how many trainings it takes.
-    planned = None if plan.route != INDEPENDENCE else plan.trials + 1 if plan.gamma is None else 2 * plan.compare
-    what = "choosing gamma" if plan.route == INDEPENDENCE else "comparing routes"
-    with warnings.catch_warnings(), progress(what, "training", planned) as bar:
+    with warnings.catch_warnings(), progress(*_planned(plan)) as bar:
         # Said before training, or after it, in one line each.
         warnings.filterwarnings("ignore", message="The graph does not certify|Even ")
         comparison = None
@@ -249,7 +251,7 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
             ).fit(X, y)
             model, models, trace, remark = search.best_estimator_, search.models_, search.frontier_, search.remark_
         else:
-            model, models, trace = _at_a_fixed_gamma(base, X, y, plan, rows.request.seed)
+            model, models, trace = _at_a_fixed_gamma(base, X, y, plan, rows.request.seed, bar)
             remark = ""
     return Trained(model, models, trace, remark, scored(model, rows), comparison)
 
@@ -275,19 +277,45 @@ def _trace(comparison: Comparison, models: Mapping[float, CIPEstimator]) -> Fron
     return Frontier(tuple(points))
 
 
+def _planned(plan: Plan) -> tuple[str, str, int | None]:
+    """What is done, in which unit, and how often; a comparison of routes says itself how many trainings it takes."""
+    if plan.route != INDEPENDENCE and plan.allowed is not None:
+        return "comparing routes", "training", None
+    if plan.gamma is None:
+        return "choosing gamma", "training", plan.trials + 1
+    return "training", "training", len(_compared(plan)) + _is_trained_on_all(plan)
+
+
+def _compared(plan: Plan) -> list[float]:
+    """The gammas that are judged beside each other where one was named."""
+    return sorted({0.0, float(plan.gamma or 0.0)}) if plan.compare else []
+
+
+def _is_trained_on_all(plan: Plan) -> bool:
+    """Whether the model of a named gamma also sees the rows that would judge it."""
+    return plan.refit or not plan.compare
+
+
 def _at_a_fixed_gamma(
-    base: CIPEstimator, X: Any, y: Any, plan: Plan, seed: int
+    base: CIPEstimator, X: Any, y: Any, plan: Plan, seed: int, bar: Any
 ) -> tuple[CIPEstimator, dict[float, CIPEstimator], Frontier]:
     """Train at the gamma that was named and, to compare, without a penalty."""
     gamma = float(plan.gamma or 0.0)
-    train_on, judge_on = split_rows(X, y, _JUDGES, seed, y if is_classifier(base) else None)
-    prepared = Prepared.of(base, X.iloc[train_on], y.iloc[train_on])
-    models = {other: prepared.trained(other) for other in (sorted({0.0, gamma}) if plan.compare else ())}
-    judging = X.iloc[judge_on], y.iloc[judge_on]
-    trace = Frontier(tuple(Point(other, 0, _measures(one, *judging)) for other, one in models.items()))
-    if plan.refit or gamma not in models:
-        return clone(base).set_params(gamma=gamma).fit(X, y), models, trace
-    return models[gamma], models, trace
+    models: dict[float, CIPEstimator] = {}
+    trace = Frontier(())
+    if plan.compare:
+        train_on, judge_on = split_rows(X, y, _JUDGES, seed, y if is_classifier(base) else None)
+        prepared = Prepared.of(base, X.iloc[train_on], y.iloc[train_on])
+        for other in _compared(plan):
+            models[other] = prepared.trained(other)
+            bar.update()
+        judging = X.iloc[judge_on], y.iloc[judge_on]
+        trace = Frontier(tuple(Point(other, 0, _measures(one, *judging)) for other, one in models.items()))
+    if not _is_trained_on_all(plan):
+        return models[gamma], models, trace
+    model = clone(base).set_params(gamma=gamma).fit(X, y)
+    bar.update()
+    return model, models, trace
 
 
 def _measures(model: CIPEstimator, X: Any, y: Any) -> dict[str, float]:
