@@ -32,7 +32,7 @@ class Recipe:
     ----------
     routes : tuple of str
     tolerance : float
-        What may be lost of R² or of the accuracy.
+        The share of what an unconstrained predictor explains that may be lost, as `Allowance` has it.
     preset : str
     anyway : bool
         Enforce a statement that the graph does not certify.

@@ -224,7 +224,8 @@ class Runs:
     def keep(self, name: Any, key: Any) -> Run:
         """Run the commands of a stop: a model folder and a report, as the command line makes them.
 
-        The command line has no counterfactual route: there, the model of the walk itself is kept and audited.
+        Of the counterfactual route the command line searches for a gamma and takes none: there, the model of the walk
+        itself is kept and audited.
         """
         run, stop = self._stop(name, key)
         with self._lock:
@@ -297,7 +298,9 @@ class Runs:
         if what == "script":
             return script(document, recipe, stop, run["epochs"], table, run["task"])
         if stop["route"] != "independence":
-            raise InputError("The command line has no counterfactual route; take the Python script.")
+            raise InputError(
+                "ciplearn fit --route counterfactual searches for its gamma, and takes none; take the Python script."
+            )
         fit = shown(self._words(run, stop, table))
         return f"{fit}\n{shown(audit_line(recipe, table))}\n"
 
@@ -327,21 +330,17 @@ def is_free(stop: Mapping[str, Any]) -> bool:
     return stop["gamma"] == 0 and stop["route"] not in (LINE, LEFT_OUT)
 
 
-def chosen(run: Run) -> str | None:
-    """The largest gamma of the first route whose score stays within the tolerance, on the rows that judge.
+def chosen(run: Run) -> str:
+    """The largest gamma of the first route that keeps to the tolerance, on the rows that judge.
 
     Of the models of a folder, the one that the folder holds.
     """
     held = next((stop for stop in run["stops"] if stop.get("held")), None)
     if held is not None:
         return str(held["key"])
-    tolerance = run["recipe"]["tolerance"]
-    stops = [stop for stop in run["stops"] if stop["route"] == run["stops"][0]["route"]]
-    free = next(filter(is_free, stops), None)
-    if free is None:
-        return stops[0]["key"] if stops else None
-    allowed = [stop for stop in stops if stop["score"]["value"] >= free["score"]["value"] - tolerance]
-    return str(max(allowed, key=lambda stop: stop["gamma"])["key"])
+    first = run["stops"][0]
+    allowed = [stop for stop in run["stops"] if stop["route"] == first["route"] and stop.get("allowed")]
+    return str(max(allowed or [first], key=lambda stop: stop["gamma"])["key"])
 
 
 def public(run: Run) -> Run:

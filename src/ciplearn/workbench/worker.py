@@ -28,6 +28,7 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn._core.files import write_file
 from ciplearn._core.wording import as_list
 from ciplearn.cli.training_table import held_out_rows
+from ciplearn.estimators.criteria import Allowance, Judged
 from ciplearn.estimators.preparation import NO_ROUTE
 from ciplearn.report import Report
 from ciplearn.saving import load_model, save_model
@@ -35,6 +36,7 @@ from ciplearn.scm import StructuralCausalModel
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.measures import Judge
 from ciplearn.workbench.recipes import Recipe
+from ciplearn.workbench.runs import is_free
 from ciplearn.workbench.store import read_json
 from ciplearn.workbench.tables import Table
 
@@ -85,13 +87,17 @@ class Walk:
             total=1 + steps + len(beside) + ("line" in self.recipe.routes),
         )
         judge = self._judge()
-        free = None
+        free = allowance = None
         for stop, model in self._stops(walks):
             found = judge.measured(model)
             save_model(model, self.folder / "stops" / stop["key"], {"score": found["score"]["value"]})
+            if not self.models:
+                judged = Judged.of(model, judge.inputs, judge.rows[self.outcome].to_numpy())
+                if allowance is None:
+                    free, allowance = model, Allowance("loss", self.recipe.tolerance, judged)
+                kept = is_free(stop) or (allowance.explains_something and allowance.allows(judged))
+                stop = {**stop, "allowed": kept}
             tell(stop={**stop, **found}, step=True)
-            if stop["gamma"] == 0 and free is None:
-                free = model
         trained = {}
         for route in beside:
             tell(phase=f"Training {_BASELINES[route]}")
@@ -210,7 +216,7 @@ def keep(request: dict[str, Any]) -> None:
 
 
 def keep_walked(request: dict[str, Any]) -> None:
-    """Keep the very model of the walk, for a route that the command line does not have, and audit it."""
+    """Keep the very model of the walk, where the command line takes no gamma, and audit it."""
     folder, walked = Path(request["folder"]), Path(request["stop"])
     tell(phase="Auditing it on rows that nobody has seen", done=0, total=2)
     walk = Walk(folder, request)

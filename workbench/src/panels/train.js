@@ -114,7 +114,7 @@ export class TrainPanel {
         el(
           "label.field",
           {},
-          "May lose of R² or accuracy",
+          "May lose, as a share of what is explained",
           el("input", {
             type: "number",
             min: 0,
