@@ -64,6 +64,19 @@ def test_the_bound_and_not_the_estimate_keeps_to_the_tolerance():
     assert Allowance("loss", 3 * lost / allowance.explained, free).allows(model)
 
 
+def test_the_tolerance_that_is_needed_is_the_first_that_allows():
+    generator = np.random.default_rng(1)
+    truth = generator.normal(size=200)
+    free = Judged(truth, truth + 0.3 * generator.normal(size=200), np.zeros(()))
+    for noise in (0.4, 0.5, 0.6):
+        model = Judged(truth, truth + noise * generator.normal(size=200), np.zeros(()))
+        allowed = [
+            hundredth / 100 for hundredth in range(101) if Allowance("loss", hundredth / 100, free).allows(model)
+        ]
+        assert Allowance("loss", 0.0, free).needed(model) == allowed[0]
+    assert Allowance("loss", 0.0, free).needed(Judged(truth, -truth, np.zeros(()))) is None
+
+
 def test_folds_that_differ_by_more_than_their_rows_explain_tell_how_much_training_is_chance():
     folds = []
     for shift in (0.0, 0.5, 1.0):

@@ -1,5 +1,7 @@
 """All routes on the same rows, and the recommendation among them."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,6 +104,17 @@ def test_vcf_is_judged_given_the_context_as_in_an_audit():
     judged = found.table.set_index("name").loc["unconstrained", "vcf"]
     assert judged == pytest.approx(vcf.value, abs=0.05)
     assert variance_of_counterfactuals(free, found.judge, table, "A", 200, 20, inputs=["X"]).value > judged + 0.3
+
+
+def test_what_is_just_beyond_the_tolerance_is_named_with_the_tolerance_that_it_needs(table):
+    X, y, model = table[["A", "L", "Z"]], table["Y"], CIPRegressor(**QUICK, random_state=0)
+    few = {"routes": ["line"], "shares": (0.5, 0.1), "baselines": False, "random_state": 0}
+    strict = compare_routes(model, X, y, tolerance=0.0, **few)
+    assert strict.chosen == "unconstrained"
+    (said,) = (note for note in strict.notes if "would leave" in note)
+    needed = float(re.search(r"a tolerance of ([0-9.]+)", said).group(1))
+    loose = compare_routes(model, X, y, tolerance=needed, **few)
+    assert loose.chosen in said
 
 
 def test_shares_below_a_percent_are_told_apart(table):

@@ -307,7 +307,8 @@ def _show_routes(comparison: Comparison) -> None:
     free = table.loc[table["name"] == "unconstrained", "vcf"].iloc[0]
     shown = table[(table["name"] == comparison.chosen) | ~table["kind"].isin((INDEPENDENCE, COUNTERFACTUAL, LINE))]
     best = table[table["allowed"]].sort_values("vcf").groupby("kind", sort=False).head(1)
-    rows = table[table["name"].isin([*shown["name"], *best["name"]])]
+    nearest = table[~table["kind"].isin(best["kind"])].sort_values("loss").groupby("kind", sort=False).head(1)
+    rows = table[table["name"].isin([*shown["name"], *best["name"], *nearest["name"]])]
     cells = [
         (
             f"{'> ' if row['name'] == comparison.chosen else '  '}{row['name']}",

@@ -7,6 +7,7 @@ a one-sided bound on it has to keep to the tolerance, not the estimate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -193,6 +194,16 @@ class Allowance:
     def allows(self, judged: Judged) -> bool:
         """Whether a model keeps to the tolerance, beyond chance."""
         return self.bound(judged) <= 0
+
+    def needed(self, judged: Judged) -> float | None:
+        """The smallest tolerance, in hundredths, that allows a model; None where one below 1 does not."""
+        low, high = math.floor(100 * self.tolerance), 100
+        if not replace(self, tolerance=1.0).allows(judged):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if replace(self, tolerance=middle / 100).allows(judged) else (middle, high)
+        return high / 100
 
     def _cost(self, judged: Judged) -> float:
         value = CRITERIA[self.criterion](judged)

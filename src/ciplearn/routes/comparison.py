@@ -28,7 +28,7 @@ from ciplearn.estimators.tables import judging_splits
 from ciplearn.routes.candidates import BASELINE, FREE, ROUTES, Asked, Candidates, OnOtherRows
 from ciplearn.scm import EstimatedModel
 
-GAMMAS = (0.1, 0.17, 0.3, 0.55, 1.0, 1.7, 3.0, 10.0, 30.0, 100.0)
+GAMMAS = (0.03, 0.1, 0.17, 0.3, 0.55, 1.0, 1.7, 3.0, 10.0, 30.0, 100.0)
 SHARES = (0.9, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
 
 # With few rows every row judges in its turn; a causal model of fewer than a third of them says little.
@@ -180,12 +180,20 @@ def compare_routes(
         candidates = Candidates(asked, rows_of(X, y, train), rows_of(X, y, judge))
         parts.append(candidates.judged())
         refused = candidates.refused | refused
-    table, explains = _judged_table(candidates, parts, criterion, tolerance)
-    chosen, reason = _recommendation(table, tolerance) if explains else (FREE, _NOTHING_TO_LOSE)
+    joined = _joined(candidates, parts)
+    routes_left = {candidates.about[name]["kind"] for name in joined} & set(ROUTES)
+    allowance = Allowance(criterion, tolerance, joined[FREE], max(1, len(routes_left)))
+    table = _judged_table(candidates, parts, joined, allowance)
+    chosen, reason = _recommendation(table, tolerance) if allowance.explains_something else (FREE, _NOTHING_TO_LOSE)
     models = {name: candidates.models[name] for name in table["name"]}
     if len(splits) > 1:
         models |= candidates.on_all_rows(chosen, X, y)
-    notes = (*refused.values(), *candidates.notes, *_better_baselines(table, chosen))
+    notes = (
+        *refused.values(),
+        *candidates.notes,
+        *_better_baselines(table, chosen),
+        *_just_beyond(table, chosen, allowance, joined),
+    )
     return Comparison(table, models, chosen, reason, notes, candidates.scm, parts[-1].judge)
 
 
@@ -195,28 +203,28 @@ def _trainings(routes: Iterable[str], gammas: Sequence[float], shares: Sequence[
     return 1 + len(gammas) * at_gammas + len(shares) * (LINE in routes) + (LEFT_OUT in routes) + 2 * baselines
 
 
-def _judged_table(
-    final: Candidates,
-    parts: Sequence[OnOtherRows],
-    criterion: str,
-    tolerance: float,
-) -> tuple[pd.DataFrame, bool]:
-    """One row per candidate that was trained on every part of the rows; and whether there is anything to lose."""
+def _joined(final: Candidates, parts: Sequence[OnOtherRows]) -> dict[str, Judged]:
+    """What each candidate that was trained on every part of the rows said of the others."""
     names = [name for name in final.models if all(name in part.answers for part in parts)]
-    joined = {name: reduce(Judged.joined, (part.answers[name] for part in parts)) for name in names}
-    routes = {final.about[name]["kind"] for name in names} & set(ROUTES)
-    allowance = Allowance(criterion, tolerance, joined[FREE], max(1, len(routes)))
+    return {name: reduce(Judged.joined, (part.answers[name] for part in parts)) for name in names}
+
+
+def _judged_table(
+    final: Candidates, parts: Sequence[OnOtherRows], joined: dict[str, Judged], allowance: Allowance
+) -> pd.DataFrame:
+    """One row per candidate."""
     rows = []
-    for name in names:
+    for name, answers in joined.items():
         spread = np.array([part.vcf[name] for part in parts])
         row = {**final.about[name], "settings": None, "vcf": spread[:, 0].mean(), "relative": spread[:, 1].mean()}
-        row |= {measure: CRITERIA[measure](joined[name]) for measure in dict.fromkeys(("loss", "score", criterion))}
-        row["allowed"] = row["kind"] == FREE or (allowance.explains_something and allowance.allows(joined[name]))
+        measures = dict.fromkeys(("loss", "score", allowance.criterion))
+        row |= {measure: CRITERIA[measure](answers) for measure in measures}
+        row["allowed"] = row["kind"] == FREE or (allowance.explains_something and allowance.allows(answers))
         rows.append(row)
     columns = ["name", "kind", "gamma", "share", "loss", "score", "vcf", "relative", "allowed", "rests_on"]
     table = pd.DataFrame(rows).drop(columns="settings")
     ordered = [*columns, *(name for name in table.columns if name not in columns)]
-    return table.reindex(columns=ordered), allowance.explains_something
+    return table.reindex(columns=ordered)
 
 
 def _recommendation(table: pd.DataFrame, tolerance: float) -> tuple[str, str]:
@@ -249,13 +257,34 @@ def _recommendation(table: pd.DataFrame, tolerance: float) -> tuple[str, str]:
 
 
 def _better_baselines(table: pd.DataFrame, chosen: str) -> list[str]:
-    """Baselines that are more accurate and vary less than what was taken, which people should know."""
+    """Baselines that vary less than what was taken and are more accurate, or accurate enough: people should know."""
     taken = table[table["name"] == chosen].iloc[0]
-    rows = table[(table["kind"] == BASELINE) & (table["loss"] < taken["loss"]) & (table["vcf"] < taken["vcf"])]
+    rows = table[(table["kind"] == BASELINE) & (table["vcf"] < taken["vcf"])]
     return [
-        f"{row['name']} does better in both: loss {row['loss']:.4g} and VCF {row['vcf']:.3g}, against "
-        f"{taken['loss']:.4g} and {taken['vcf']:.3g}."
+        f"{row['name']} {'does better in both' if row['loss'] < taken['loss'] else 'varies less, at a larger loss'}: "
+        f"loss {row['loss']:.4g} and VCF {row['vcf']:.3g}, against {taken['loss']:.4g} and {taken['vcf']:.3g}; a "
+        "baseline is shown, not taken."
         for _, row in rows.iterrows()
+        if row["allowed"] or row["loss"] < taken["loss"]
+    ]
+
+
+def _just_beyond(table: pd.DataFrame, chosen: str, allowance: Allowance, joined: dict[str, Judged]) -> list[str]:
+    """The candidate next to the tolerance that would clearly vary less, and the tolerance that would allow it."""
+    taken = table[table["name"] == chosen].iloc[0]
+    beyond = table[table["kind"].isin(ROUTES) & ~table["allowed"] & (table["vcf"] < _CLEARLY * taken["vcf"])]
+    if beyond.empty or not allowance.explains_something:
+        return []
+    nearest = min(beyond["name"], key=lambda name: allowance.bound(joined[name]))
+    needed = allowance.needed(joined[nearest])
+    if needed is None:
+        return []
+    row, free = beyond.set_index("name").loc[nearest], table[table["kind"] == FREE].iloc[0]
+    keeps = allowance.excess(joined[nearest]) <= 0
+    said = "keeps to the tolerance on these rows, though not beyond chance" if keeps else "is beyond the tolerance"
+    return [
+        f"{nearest} would leave {_percent(row['vcf'] / free['vcf'])} of VCF, but {said}; a tolerance of {needed:g}"
+        f"{', or more rows,' if keeps else ''} would allow it."
     ]
 
 
