@@ -196,10 +196,12 @@ def test_a_graph_that_is_refuted_and_one_that_is_not_are_told_apart(make_report)
     report = make_report()
     without = CausalGraph(nodes=("S", "A", "Y"), directed=[("S", "A"), ("A", "Y")])
     refuted = make_report(doubts={"rows": falsify(without, report.rows, n_permutations=0)}).how_wrong[0]
-    assert "contradict the drawn graph: of 1 statements that it makes about them, 1 is wrong (Y ⊥ {S} | {A})" in refuted
+    assert "contradict the drawn graph: of 1 statements that were tested, 1 is wrong (Y ⊥ {S} | {A})" in refuted
     fine = falsify(
         CausalGraph.from_edges("S -> A, S -> Z"), report.rows.assign(Z=report.rows["S"] + np.arange(200) % 7)
     )
+    few = dataclasses.replace(fine, tests=pd.concat([fine.tests, fine.tests.assign(p=np.nan)], ignore_index=True))
+    assert "1 of 2 statements that it makes about them was tested" in make_report(doubts={"rows": few}).how_wrong[0]
     said = make_report(doubts={"rows": fine}).how_wrong[0]
     assert "1 statement that it makes about them was tested, and it holds; a correlation of 0." in said
 

@@ -100,7 +100,7 @@ class Falsification:
                 return "The graph cannot be judged: none of its independencies can be tested on these rows."
             return "The graph cannot be judged: its independencies have tests that would miss even strong dependence."
         weakest = self.tests.loc[self.tests["p"].notna(), "detectable"].max()
-        power = f"up to {weakest:.2g}" if not math.isnan(weakest) else "of some size"
+        power = f"from {weakest:.2g} up" if not math.isnan(weakest) else "of some size"
         return (
             f"The graph is not refuted: none of {judged} independencies is rejected at the {self.level:.0%} level, "
             f"which is no proof; partial correlations {power} would each have been found with probability 0.8."

@@ -108,6 +108,11 @@ class Sensitivity:
         return float(self.table["vcf"].iloc[0])
 
     @property
+    def late(self) -> int:
+        """How many graphs were not reached in the time allowed."""
+        return int((self.table["note"] == _LATE).sum())
+
+    @property
     def flips(self) -> tuple[str, ...]:
         """Changes after which the verdict is another."""
         return tuple(self.table["change"][self.table["holds"] != self.table["holds"].iloc[0]])
@@ -121,7 +126,7 @@ class Sensitivity:
 
     def __str__(self) -> str:
         base, (low, high) = self.unchanged, self.interval
-        others, late = len(self.table) - 1, int((self.table["note"] == _LATE).sum())
+        others, late = len(self.table) - 1, self.late
         counted = int((self.kept["note"].iloc[1:] != _LATE).sum())
         said = [
             f"VCF is {base:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "

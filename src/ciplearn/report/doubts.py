@@ -58,22 +58,23 @@ def doubts(report: Report) -> list[Doubt]:
 
 def in_short(report: Report) -> list[str]:
     """Say how wrong it may be in at most three sentences with numbers: rows, arrows, and what was not measured."""
-    found: dict[int, str] = {}
-    for answer in report.doubts.values():
-        if isinstance(answer, Falsification):
-            found.setdefault(0, _of_rows(answer))
-        elif isinstance(answer, Sensitivity):
-            found.setdefault(1, _of_arrows(answer, report))
-        elif isinstance(answer, HiddenConfounding):
-            found.setdefault(2, _of_hidden_causes(answer, report))
-    return [found[place] for place in sorted(found)]
+    answers = report.doubts.values()
+    said = [_of_rows(answer) for answer in answers if isinstance(answer, Falsification)][:1]
+    said += [_of_arrows(answer, report) for answer in answers if isinstance(answer, Sensitivity)][:1]
+    hidden = [answer for answer in answers if isinstance(answer, HiddenConfounding)]
+    # Of several protected variables the worst speaks.
+    return said + [_of_hidden_causes(one, report) for one in sorted(hidden, key=_worst, reverse=True)[:1]]
+
+
+def _worst(answer: HiddenConfounding) -> float:
+    return float(answer.table["vcf"].max())
 
 
 def _of_rows(answer: Falsification) -> str:
     tested = answer.tests.dropna(subset="p")
     if answer.refuted:
         return (
-            f"The rows contradict the drawn graph: of {len(tested)} statements that it makes about them, "
+            f"The rows contradict the drawn graph: of {len(tested)} statements that were tested, "
             f"{len(answer.violated)} {'is' if len(answer.violated) == 1 else 'are'} wrong "
             f"({as_list(map(str, answer.violated[:3]))}), so draw it anew before you rely on this page."
         )
@@ -81,10 +82,11 @@ def _of_rows(answer: Falsification) -> str:
         return "The rows cannot say whether the drawn graph is right: none of its statements can be tested well enough."
     weakest = tested["detectable"].max()
     power = "" if math.isnan(weakest) else f"; a correlation of {weakest:.2f} would have been noticed in 4 cases of 5"
-    one = len(tested) == 1
+    one, several = len(tested) == 1, len(answer.tests) > 1
+    of_all = f" of {len(answer.tests)}" if len(tested) < len(answer.tests) else ""
     return (
-        f"The rows do not contradict the drawn graph: {len(tested)} statement{'' if one else 's'} that it makes about "
-        f"them {'was' if one else 'were'} tested, and {'it holds' if one else 'none fails'}{power}."
+        f"The rows do not contradict the drawn graph: {len(tested)}{of_all} statement{'s' if several else ''} that it "
+        f"makes about them {'was' if one else 'were'} tested, and {'it holds' if one else 'none fails'}{power}."
     )
 
 
@@ -99,9 +101,11 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
         )
     matters = "" if answer.largest is None else f"; what matters most is: {answer.largest}"
     others = "1 other graph" if counted == 1 else f"{counted} other graphs"
+    late = answer.late
+    unknown = f"; {late} more {'was' if late == 1 else 'were'} not reached in the time" if late else ""
     return (
         f"If one arrow of the graph is wrong, the typical difference may lie anywhere between {amount(low)} and "
-        f"{amount(high)} instead of at {amount(base)}, over {others} {answer.others}{matters}."
+        f"{amount(high)} instead of at {amount(base)}, over {others} {answer.others}{unknown}{matters}."
     )
 
 
