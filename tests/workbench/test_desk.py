@@ -1,12 +1,15 @@
 """Messages and answers."""
 
 import random
+import subprocess
+import sys
 
 import pytest
 
 from ciplearn import CausalGraph
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
+from ciplearn.workbench.recipes import WITHOUT_GAMMA
 from ciplearn.workbench.store import Store
 from tests.workbench.graphs import twenty
 
@@ -132,3 +135,21 @@ def test_verdict_at_fifty_nodes_has_all_its_parts(desk):
     answer = desk.answer({"do": "judge", "document": {"graph": graph}})
     assert answer["state"] == "judged"
     assert len(answer["routes"]) == 5
+
+
+def test_page_is_greeted_without_loading_what_trains(tmp_path):
+    """Torch takes seconds, and the page waits for the first answer."""
+    code = (
+        "import sys; from pathlib import Path; from ciplearn.workbench.desk import Desk; "
+        "from ciplearn.workbench.store import Store; desk = Desk(Store(Path(sys.argv[1]))); "
+        "desk.answer({'do': 'table', 'name': 't.csv', 'content': b'A,Y\\n1,2\\n3,4\\n'}); "
+        "said = desk.answer({'do': 'hello'}); print('runs' in said, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
+
+
+def test_routes_without_a_gamma_have_the_names_of_the_estimators():
+    from ciplearn.estimators.preparation import LEFT_OUT, LINE
+
+    assert (LINE, LEFT_OUT) == WITHOUT_GAMMA

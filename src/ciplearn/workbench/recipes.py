@@ -21,6 +21,9 @@ PRESETS: dict[str, tuple[int, int, tuple[float, ...]]] = {
 }
 _BATCH = 256
 
+# Routes of models that have no gamma, by the names of the estimators, which are not loaded for two words.
+WITHOUT_GAMMA = ("line", "left-out")
+
 ROUTES = ("independence", "counterfactual", "line", "cf1", "cf2")
 
 

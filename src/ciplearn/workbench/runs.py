@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn.estimators.preparation import LEFT_OUT, LINE
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.jobs import Job
-from ciplearn.workbench.recipes import Recipe, audit_line, command_line, script, shown
+from ciplearn.workbench.recipes import WITHOUT_GAMMA, Recipe, audit_line, command_line, script, shown
 from ciplearn.workbench.store import Store, new_name, read_json, write_json
 from ciplearn.workbench.tables import Table
 
@@ -327,7 +326,7 @@ def _advance(progress: dict[str, Any], said: Mapping[str, Any]) -> None:
 
 def is_free(stop: Mapping[str, Any]) -> bool:
     """Tell whether a stop was trained for accuracy alone; a line and columns left out have no gamma either."""
-    return stop["gamma"] == 0 and stop["route"] not in (LINE, LEFT_OUT)
+    return stop["gamma"] == 0 and stop["route"] not in WITHOUT_GAMMA
 
 
 def chosen(run: Run) -> str:
