@@ -24,6 +24,9 @@ NUMBER, CATEGORY = "number", "category"
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
+# A protected or other column of so few whole numbers may hold codes.
+_FEW_CODES = 10
+
 # In the words of pandas.
 _NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
 _TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
@@ -100,6 +103,14 @@ def form_groups(table: pd.DataFrame, names: Sequence[str]) -> bool:
 def task_of(outcome: pd.Series) -> str:
     """Return what an outcome asks for: classification of labels and of exactly two values, else regression."""
     return REGRESSION if holds_numbers(outcome) and outcome.nunique() != 2 else CLASSIFICATION
+
+
+def looks_like_codes(column: pd.Series) -> bool:
+    """Whether a column holds whole numbers 0, 1, 2, ... or 1, 2, 3, ... without a gap, and few of them."""
+    values = sorted(column.dropna().unique())
+    few = 2 <= len(values) <= _FEW_CODES and values[0] in (0, 1)
+    # 0 and 1 are two groups, whether they are taken for amounts or for codes.
+    return few and values != [0, 1] and values == list(range(int(values[0]), int(values[0]) + len(values)))
 
 
 def as_numbers(column: pd.Series) -> pd.Series:

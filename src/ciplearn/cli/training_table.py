@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, CLASSIFICATION, NUMBER, REGRESSION, holds_numbers, task_of, text_as_numbers
+from ciplearn._core.columns import (
+    CATEGORY,
+    CLASSIFICATION,
+    NUMBER,
+    REGRESSION,
+    holds_numbers,
+    looks_like_codes,
+    task_of,
+    text_as_numbers,
+)
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
@@ -26,9 +35,6 @@ _LEAST_ROWS = 10
 
 # Beyond, a double does not tell one whole number from the next.
 _LARGEST_WHOLE = 2**53
-
-# A protected or other column of so few whole numbers may hold codes.
-_FEW_CODES = 10
 
 # Thousands, units and blanks, as people and spreadsheets write them.
 _SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
@@ -208,7 +214,7 @@ class TrainingTable:
     def perhaps_codes(self) -> list[str]:
         """Return columns of a few whole numbers that nobody has called categories: they may be codes, not amounts."""
         used = [name for name in self.roles.used if self.kinds[name] == NUMBER]
-        return [name for name in used if _looks_like_codes(self.table[name])]
+        return [name for name in used if looks_like_codes(self.table[name])]
 
     def _rows(self, picked: np.ndarray[Any, Any]) -> tuple[pd.DataFrame, pd.Series]:
         rows = self.table[picked]
@@ -350,14 +356,6 @@ def _task(outcome: pd.Series, asked: str | None) -> str:
     if asked == REGRESSION and not holds_numbers(outcome):
         raise InputError(f"--task regression needs numbers, but {outcome.name!r} holds text; use classification.")
     return asked or task_of(outcome)
-
-
-def _looks_like_codes(column: pd.Series) -> bool:
-    """Whether a column holds whole numbers 0, 1, 2, ... or 1, 2, 3, ... without a gap, and few of them."""
-    values = sorted(column.dropna().unique())
-    few = 2 <= len(values) <= _FEW_CODES and values[0] in (0, 1)
-    # 0 and 1 are two groups, whether they are taken for amounts or for codes.
-    return few and values != [0, 1] and values == list(range(int(values[0]), int(values[0]) + len(values)))
 
 
 def _values(column: pd.Series) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ciplearn._core.columns import holds_numbers, task_of
+from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.saving import load_model
@@ -20,7 +20,7 @@ from ciplearn.workbench.document import Document
 from ciplearn.workbench.measures import Array, answers
 from ciplearn.workbench.recipes import Recipe
 from ciplearn.workbench.tables import Table
-from ciplearn.workbench.worker import labels, split
+from ciplearn.workbench.walked_rows import WalkedRows
 
 # Rows to choose from, the most affected first.
 _SHOWN_ROWS = 40
@@ -60,10 +60,7 @@ class Imagination:
         document, recipe = Document.read(run["document"]), Recipe.read(run["recipe"])
         verdict = document.verdict()
         table = Table(Path(run["table"]["path"]), run["table"]["name"])
-        rows = table.typed(document)
-        if task_of(rows[verdict.outcome]) == "classification":
-            rows = rows.assign(**{verdict.outcome: labels(rows[verdict.outcome]).astype("category")})
-        _, judging, _ = split(rows, len(table.text), recipe.seed)
+        judging = WalkedRows.of(table, document, recipe.seed).judging
         model = load_model(kept)
         return cls(
             judging.drop(columns=verdict.outcome),

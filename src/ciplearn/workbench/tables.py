@@ -10,13 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
+from ciplearn._core.columns import CATEGORY, NUMBER, looks_like_codes, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn.sources.table_file import TableFile
 from ciplearn.workbench.document import Document
-
-# A column of so few different numbers may be one of codes; the page points it out.
-_FEW_VALUES = 10
 
 # Fewer complete rows cannot be split into those that train, judge and are kept.
 _LEAST_ROWS = 60
@@ -77,7 +74,7 @@ class Table:
             "name": name,
             "kind": kind,
             "can_be_number": name in self._numbers,
-            "few_values": name in self._numbers and distinct <= _FEW_VALUES,
+            "perhaps_codes": name in self._numbers and looks_like_codes(self._numbers[name]),
             "values": values,
             "missing": int(cells.isna().sum()),
         }

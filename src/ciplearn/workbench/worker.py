@@ -19,15 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 from ciplearn import CIPClassifier, CIPRegressor, audit, baselines, fit_scm
-from ciplearn._core.columns import task_of
 from ciplearn._core.errors import CiplearnError
 from ciplearn._core.files import write_file
 from ciplearn._core.wording import as_list
-from ciplearn.cli.training_table import held_out_rows
 from ciplearn.estimators.criteria import Allowance, Judged
 from ciplearn.estimators.preparation import NO_ROUTE
 from ciplearn.report import Report
@@ -39,9 +36,7 @@ from ciplearn.workbench.recipes import Recipe
 from ciplearn.workbench.runs import is_free
 from ciplearn.workbench.store import read_json
 from ciplearn.workbench.tables import Table
-
-# The share of rows that ``ciplearn fit`` keeps from training, by default.
-HELD_OUT = 0.2
+from ciplearn.workbench.walked_rows import WalkedRows
 
 _BASELINES = {"cf1": "CF1", "cf2": "CF2"}
 
@@ -62,14 +57,11 @@ class Walk:
         self.verdict = self.document.verdict()
         self.models = request.get("models", [])
         table = Table(Path(request["table"]), request["shown"])
-        rows = table.typed(self.document)
-        self.outcome = self.verdict.outcome
-        self.task = task_of(rows[self.outcome])
-        if self.task == "classification":
-            rows = rows.assign(**{self.outcome: labels(rows[self.outcome]).astype("category")})
-        self.training, self.judging, self.held = split(rows, len(table.text), self.recipe.seed)
+        rows = WalkedRows.of(table, self.document, self.recipe.seed)
+        self.outcome, self.task = self.verdict.outcome, rows.task
+        self.training, self.judging, self.held = rows.training, rows.judging, rows.held
         if self.models:
-            self.training = self.judging = rows
+            self.training = self.judging = rows.every
         self.epochs = self.recipe.epochs(len(self.training))
 
     def run(self) -> None:
@@ -165,17 +157,13 @@ class Walk:
 
     def _judge(self) -> Judge:
         classes = np.unique(self.training[self.outcome].to_numpy()) if self.task == "classification" else None
-        judging = self.judging
-        if classes is not None:
-            # No probability was learnt for a label that training has not seen.
-            judging = judging[judging[self.outcome].isin(list(classes))]
         scm: StructuralCausalModel | None = None
         try:
-            scm = fit_scm(self.document.graph, judging, random_state=self.recipe.seed + 1)
+            scm = fit_scm(self.document.graph, self.judging, random_state=self.recipe.seed + 1)
         except CiplearnError as problem:
             tell(note=f"There are no counterfactuals here: {problem}")
         tell(step=True)
-        return Judge(judging, self.outcome, self.verdict.protected, scm, classes, self.recipe.seed)
+        return Judge(self.judging, self.outcome, self.verdict.protected, scm, classes, self.recipe.seed)
 
 
 @contextlib.contextmanager
@@ -185,22 +173,6 @@ def told_apart(what: str) -> Iterator[None]:
         yield
     except CiplearnError as problem:
         tell(note=f"{what} was left out: {problem}")
-
-
-def split(rows: pd.DataFrame, n_rows: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Three fifths train and a fifth judges; the fifth that ``ciplearn fit`` keeps for its audit is seen by neither."""
-    kept = rows.index.isin(held_out_rows(n_rows, HELD_OUT, seed))
-    seen = rows[~kept]
-    order = np.random.default_rng(seed).permutation(len(seen))
-    first = int(0.75 * len(seen))
-    return seen.iloc[np.sort(order[:first])], seen.iloc[np.sort(order[first:])], rows[kept]
-
-
-def labels(column: pd.Series) -> pd.Series:
-    """Return labels as the command line has them: whole numbers where they are, text where not."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.astype(str)
-    return column.astype("int64") if (column == column.round()).all() else column.astype(str)
 
 
 def keep(request: dict[str, Any]) -> None:

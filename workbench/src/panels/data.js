@@ -149,7 +149,7 @@ export class DataPanel {
           "th",
           { scope: "row" },
           column.name,
-          column.few_values && column.kind === "number" ? el("small", {}, "few values: codes?") : null,
+          column.perhaps_codes && column.kind === "number" ? el("small", {}, "few values: codes?") : null,
         ),
         el("td", {}, kind(column)),
         el("td", {}, column.values, column.missing ? el("small", {}, `${column.missing} missing`) : null),
