@@ -200,7 +200,8 @@ def test_a_graph_that_is_refuted_and_one_that_is_not_are_told_apart(make_report)
     fine = falsify(
         CausalGraph.from_edges("S -> A, S -> Z"), report.rows.assign(Z=report.rows["S"] + np.arange(200) % 7)
     )
-    few = dataclasses.replace(fine, tests=pd.concat([fine.tests, fine.tests.assign(p=np.nan)], ignore_index=True))
+    tests = pd.concat([fine.tests, fine.tests.assign(p=np.nan, p_adjusted=np.nan)], ignore_index=True)
+    few = dataclasses.replace(fine, tests=tests, statements=2 * fine.statements)
     assert "1 of 2 statements that it makes about them was tested" in make_report(doubts={"rows": few}).how_wrong[0]
     said = make_report(doubts={"rows": fine}).how_wrong[0]
     assert "1 statement that it makes about them was tested, and it holds; a correlation of 0." in said
