@@ -246,3 +246,18 @@ def test_model_that_leaves_the_protected_columns_out_is_audited_beside_one_that_
     assert code == 0
     assert answer["vcf"]["value"] > 0
     assert len({pair["model"] for pair in answer["effects"]["pairs"]}) == 2
+
+
+def test_limit_in_points_is_told_how_to_write_it(tmp_path, capsys):
+    people(200).to_csv(tmp_path / "t.csv", index=False)
+    roles = ["--graph", "sex -> income, hours -> income", "--outcome=income", "--protected=sex"]
+    assert run(["fit", str(tmp_path / "t.csv"), *roles, "--gamma=1", "--epochs=1", "--out", str(tmp_path / "m")]) == 0
+    arguments = ["audit", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--out", str(tmp_path / "r.html")]
+    assert run([*arguments, "--max-effect=5"]) == 2
+    assert "pass 0.05 for 5 points" in capsys.readouterr().err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_blank_after_a_comma_is_named(capsys):
+    assert run(["fit", "t.csv", "--graph", "A -> Y", "--outcome", "Y", "--protected", "A,", "B", "--out", "m"]) == 2
+    assert "no blank after a comma" in capsys.readouterr().err

@@ -230,7 +230,11 @@ def audit(
     ] = None,
     max_effect: Annotated[
         float | None,
-        typer.Option(help="Exit with code 1 where a paired effect may be above this.", min=0),
+        typer.Option(
+            help="Exit with code 1 where a paired effect may be above this, in the outcome's unit; of a probability, 5 "
+            "points are 0.05.",
+            min=0,
+        ),
     ] = None,
     max_vcf: Annotated[
         float | None, typer.Option(help="Exit with code 1 where the interval of VCF ends above this.", min=0)
@@ -270,6 +274,7 @@ def audit(
 
       ciplearn audit model people.csv --onnx trees.onnx
     """
+    from ciplearn._core.columns import CLASSIFICATION
     from ciplearn._core.files import whole_file
 
     options.choice("--profile", profile, ("decision", "bias-audit", "model-card"))
@@ -281,6 +286,10 @@ def audit(
         whole_file(out) as stream,
     ):
         subject = asked.subject(source, _foreign(asked, predictor, onnx, predictions))
+        if max_effect is not None and max_effect > 1 and subject.task == CLASSIFICATION:
+            raise InputError(
+                f"--max-effect is of a probability here, which cannot move by {max_effect:g}; pass 0.05 for 5 points."
+            )
         # Predictions that were written down cannot be asked about rows of other graphs.
         effort = asked.effort if predictions is None else replace(asked.effort, doubt=0)
         found = subject.report(effort, seed, scm, run_code=run_code, groups=split_names(groups))

@@ -141,6 +141,8 @@ def fit(
     from ciplearn.cli.training_table import FitRequest, TrainingTable
     from ciplearn.sources.table_file import TableFile
 
+    if tolerance is not None and tolerance > 1:
+        note(f"A tolerance of {tolerance:g} allows to lose more than all that is explained; a tenth of it is 0.1.")
     if gamma is not None and tolerance is not None:
         raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
     options.choice("--preset", preset, _PRESETS)
