@@ -116,7 +116,9 @@ def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) ->
     if not listed:
         raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
     if not overwrite:
-        raise InputError(f"{target} holds files of an earlier run already; pass another folder, or --overwrite.")
+        raise InputError(
+            f"{target} holds files of an earlier run already; pass another folder, or --overwrite (overwrite=True)."
+        )
     changed = [name for name, known in listed.items() if (place / name).is_file() and checksum(place / name) != known]
     foreign = [name for name in new if name not in listed and (place / name).exists()]
     if changed or foreign:

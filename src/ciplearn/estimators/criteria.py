@@ -43,7 +43,9 @@ class Judged:
     answers : array, shape (n,) or (n, k)
         Predictions, or probabilities of the classes.
     constant : array, shape (k,)
-        What a constant predictor answers: the mean of the training rows, or the shares of the classes.
+        What a constant predictor answers: the mean of these rows, or the shares of the classes.
+    classes : int
+        How many there are; 0 where the outcome holds numbers.
     ends : tuple of int
         Where the rows of a fold end, where each fold is answered by a training of its own.
     """

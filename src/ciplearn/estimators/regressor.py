@@ -33,8 +33,8 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     protected, context, inputs, adjustment : column names or positions, optional
         The roles of `CausalGraph.criterion`. Without a graph, ``protected`` and ``adjustment`` are taken as the
         independence Ŷ ⊥ protected | adjustment. The network sees ``inputs``.
-    independence : Independence, optional
-        The statement to enforce, for people who bring their own.
+    independence : Independence or list of them, optional
+        The statement to enforce, for people who bring their own; of several the one that is kept least counts.
     counterfactuals : causal model or list of them, optional
         The counterfactual route: predictions are penalised for varying between rows that this model imagines. It has a
         method ``counterfactual(rows, {name: values})``, as a model of `fit_scm` does; of several the worst counts.

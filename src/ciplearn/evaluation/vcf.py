@@ -147,7 +147,7 @@ def variance_of_counterfactuals(
     question = _Question(
         predictors,
         thresholds_of(predictors, factual, threshold, rate),
-        _supports(predictors, table, table if reference is None else reference),
+        _supports(predictors, table if reference is None else reference),
         law,
         n_interventions,
         int(np.clip(_SUPPORT_ROWS // (points.n * points.units.draws), 2, law.size(n_interventions))),
@@ -332,9 +332,7 @@ def _relative(value: float, influence: Array, factual: Array, points: Points) ->
     return ratio, (influence - ratio * of_variance) / variance
 
 
-def _supports(
-    predictors: Mapping[str, Predictor], table: pd.DataFrame, reference: Any
-) -> dict[tuple[str, ...], Support]:
+def _supports(predictors: Mapping[str, Predictor], reference: Any) -> dict[tuple[str, ...], Support]:
     if checked_table(reference, "reference").empty:
         raise InputError("reference has no rows; pass for example the training rows.")
     found = {}

@@ -276,7 +276,7 @@ class Report:
                 for row in rows
             ]
             listed += [
-                {"name": name, "kind": _kind(name), "loss": loss, "vcf": vcf, "gamma": math.nan, "chosen": False}
+                {"name": name, "kind": "baseline", "loss": loss, "vcf": vcf, "gamma": math.nan, "chosen": False}
                 for name, (vcf, loss) in self.baselines.items()
             ]
             found = pd.DataFrame(listed, columns=["name", "kind", "loss", "vcf", "gamma", "chosen"])
@@ -388,7 +388,3 @@ class Report:
 
 
 _CANDIDATE = ("name", "kind", "loss", "vcf", "gamma", "rests_on", "allowed")
-
-
-def _kind(name: str) -> str:
-    return "line" if name.startswith("straight line") else "baseline"

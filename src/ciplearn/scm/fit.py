@@ -100,7 +100,7 @@ def fit_scm(
     plan = plan_latents(graph, asked)
     kinds = _kinds(table, plan.graph)
     read = _Table.read(table, plan, kinds)
-    recipes = _Recipes.of(plan, kinds, asked)
+    recipes = _Recipes.of(plan, asked)
     memory: Memory = {} if like is None else like.memory
     estimates = _estimate(plan, read, recipes, as_seed(random_state), memory)
     for latent, recipe in recipes.latent.items():
@@ -281,7 +281,7 @@ class _Recipes:
     latent: dict[str, VariationalLatent]
 
     @classmethod
-    def of(cls, plan: LatentPlan, kinds: Mapping[str, Kind], asked: Mapping[str, Any]) -> _Recipes:
+    def of(cls, plan: LatentPlan, asked: Mapping[str, Any]) -> _Recipes:
         plan.graph.known([node for node in asked if node not in plan.absorbed], "mechanisms")
         decoded = {child: latent for latent, children in plan.learned.items() for child in children}
         latent = {node: _latent_recipe(node, asked.get(node)) for node in plan.learned}
