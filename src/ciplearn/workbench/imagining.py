@@ -14,6 +14,7 @@ import torch
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn.evaluation import variance_of_counterfactuals
+from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
 from ciplearn.saving import load_model
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.workbench.document import Document
@@ -36,7 +37,7 @@ class Imagination:
     Attributes
     ----------
     rows : DataFrame
-        Outcome left out.
+        Without the outcome, unless it acts on another column.
     outcomes : Series
     scm : StructuralCausalModel
     kept, free : predictors
@@ -62,10 +63,11 @@ class Imagination:
         table = Table(Path(run["table"]["path"]), run["table"]["name"])
         judging = WalkedRows.of(table, document, recipe.seed).judging
         model = load_model(kept)
+        scm = fit_scm(document.graph, judging, random_state=recipe.seed + 1)
         return cls(
-            judging.drop(columns=verdict.outcome),
+            as_known_beforehand(scm, judging, verdict.outcome),
             judging[verdict.outcome],
-            fit_scm(document.graph, judging, random_state=recipe.seed + 1),
+            scm,
             model,
             None if free is None else load_model(free),
             verdict.protected,
@@ -78,7 +80,7 @@ class Imagination:
         """Return rows to pick from, the most affected first, and what the protected nodes can be."""
         judged = self.free if self.free is not None else self.kept
         found = variance_of_counterfactuals(
-            judged, self.scm, self.rows, list(self.protected), 300, 40, 0, inputs=list(self.rows.columns), n_draws=5
+            judged, self.scm, self.rows, list(self.protected), 300, 40, 0, inputs=self._inputs, n_draws=5
         ).per_row
         top = found.sort_values("vcf", ascending=False, kind="stable").head(_SHOWN_ROWS)
         return {
@@ -90,6 +92,10 @@ class Imagination:
             "protected": [self._range(name) for name in self.protected],
             "output": self.output,
         }
+
+    @property
+    def _inputs(self) -> list[str]:
+        return [str(name) for name in self.rows.columns if name != self.outcomes.name]
 
     @property
     def output(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn.evaluation import VarianceOfCounterfactuals, variance_of_counterfactuals
+from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
 from ciplearn.evaluation.group_scores import grouped
 from ciplearn.scm import StructuralCausalModel
 
@@ -91,7 +92,7 @@ class Judge:
         return variance_of_counterfactuals(
             model,
             self.scm,
-            self.inputs,
+            as_known_beforehand(self.scm, self.rows, self.outcome),
             list(self.protected),
             _POINTS,
             _INTERVENTIONS,
