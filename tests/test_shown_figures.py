@@ -65,6 +65,7 @@ def test_figures_of_the_start_page_are_those_of_its_commands(tmp_path, monkeypat
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Column .* holds levels that training never saw")
 @pytest.mark.skipif(FULL is None, reason="the Adult files are not in the folder of CIPLEARN_DATA")
 def test_figures_of_the_page_on_adult_are_those_of_its_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -96,8 +96,8 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
     counted = int(answer.kept["vcf"].iloc[1:].notna().sum())
     if not counted:
         return (
-            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs {answer.others} "
-            "was measured in the time."
+            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs was measured in "
+            "the time; allow more with --doubt."
         )
     matters = "" if answer.largest is None else f"; what matters most is: {answer.largest}"
     others = "1 other graph" if counted == 1 else f"{counted} other graphs"
