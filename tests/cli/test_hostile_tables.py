@@ -261,7 +261,8 @@ def test_compressed_output_is_compressed_and_the_same_each_time(place, table, mo
         assert run(["predict", str(model), "t.csv", "--out", name]) == 0
         assert gzip.decompress((place / name).read_bytes()) == (place / "p.csv").read_bytes()
     assert (place / "p.csv.gz").read_bytes() == (place / "q.csv.gz").read_bytes()
-    assert "plain text" in refusal(capsys, run(["predict", str(model), "t.csv", "--out=p.csv.zip"]))
+    assert "must end in .csv, .csv.gz" in refusal(capsys, run(["predict", str(model), "t.csv", "--out=p.csv.zip"]))
+    assert not (place / "p.csv.zip").exists()
 
 
 def test_labels_that_training_never_saw_are_counted_and_named(place, table, model, capsys):
