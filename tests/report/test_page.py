@@ -234,6 +234,27 @@ def test_a_page_about_rows_in_which_the_protected_never_varies(make_report):
         paired_effects(report.model, report.audit.scm, same.rows, ["A"])
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows.drop(columns="A"), "lacks the column 'A'"),
+        (lambda rows: rows.head(10), "lacks some of the rows"),
+        (lambda rows: rows.assign(Y="x"), "labels of Y, which was a number"),
+        (lambda rows: rows.assign(A=[[1]] * len(rows)), "lists"),
+        (lambda rows: pd.concat([rows, rows["A"]], axis=1), "several columns named 'A'"),
+    ],
+)
+def test_rows_that_are_not_the_audited_ones_are_refused(make_report, change, said):
+    report = make_report()
+    with pytest.raises(InputError, match=said):
+        dataclasses.replace(report, rows=change(report.rows))
+
+
+def test_individuals_that_are_no_rows_are_refused(make_report):
+    with pytest.raises(InputError, match="is not among the"):
+        make_report(individuals=[[1, 2]])
+
+
 def test_page_without_trials_says_that_there_is_nothing_to_compare(make_report):
     page = make_report(frontier=None, chosen=None, baselines={}).to_html()
     assert "nothing to compare it with" in page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,9 +13,11 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from ciplearn._core.choices import of_kind, one_of, several
+from ciplearn._core.columns import as_numbers, check_cells, holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import as_data
+from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects, paired_effects
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
@@ -128,26 +130,34 @@ class Report:
                 finite(getattr(self, name), name)
         if self.frontier is not None:
             of_kind(self.frontier, Frontier, "frontier", "pass what frontier(...) returns")
-        absent = [
-            name
-            for name in several(() if self.groups is None else self.groups, "groups")
-            if name not in self.rows.columns
-        ]
+        groups = several(() if self.groups is None else self.groups, "groups")
+        absent = [name for name in groups if name not in self.rows.columns]
         if absent:
             raise InputError(
                 f"Groups were asked for by {absent[0]!r}, which is no column of the rows; name one of "
                 f"{', '.join(map(str, self.rows.columns))}."
             )
-        strangers = [
-            place
-            for place in several([] if self.individuals is None else self.individuals, "individuals")
-            if place not in self.rows.index
-        ]
+        places = several(() if self.individuals is None else self.individuals, "individuals")
+        strangers = [place for place in places if not isinstance(place, Hashable) or place not in self.rows.index]
         if strangers:
             raise InputError(
                 f"Row {strangers[0]!r} is not among the {len(self.rows)} audited rows; name one of these, such as "
                 f"{self.rows.index[0]!r}."
             )
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Refuse rows that cannot be those of the audit."""
+        rows, outcome = checked_table(self.rows, "rows"), self.audit.verdict.outcome
+        needed = [outcome, *self.audit.scm.columns(self.audit.vcf.protected), *self.audit.inputs]
+        absent = [name for name in needed if name not in rows.columns]
+        if absent or not self.audit.vcf.per_row.index.isin(rows.index).all():
+            lacks = f"the column {absent[0]!r}" if absent else "some of the rows"
+            raise InputError(f"rows lacks {lacks} that the audit asked about; pass the rows that were audited.")
+        for name in dict.fromkeys(needed):
+            check_cells(rows[name])
+        if not self.is_classifier and not holds_numbers(rows[outcome]):
+            raise InputError(f"rows holds labels of {outcome}, which was a number; pass the rows that were audited.")
 
     def to_html(self, profile: str = "decision") -> str:
         """Return the whole page; it needs nothing from a network.
@@ -205,7 +215,7 @@ class Report:
 
     @cached_property
     def _deviation(self) -> float:
-        return float(self.rows[self.audit.verdict.outcome].to_numpy(dtype=np.float64).std())
+        return float(as_numbers(self.rows[self.audit.verdict.outcome]).to_numpy(dtype=np.float64).std())
 
     @property
     def limit(self) -> float:
