@@ -4,11 +4,12 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
-from ciplearn.estimators.criteria import Allowance, Judged, auc, balanced_accuracy, loss, score
+from ciplearn.estimators.criteria import Allowance, Judged, auc, balanced_accuracy, loss, rows_of, score
 
 DRAW = np.random.default_rng(0)
 
@@ -75,6 +76,12 @@ def test_the_tolerance_that_is_needed_is_the_first_that_allows():
         ]
         assert Allowance("loss", 0.0, free).needed(model) == allowed[0]
     assert Allowance("loss", 0.0, free).needed(Judged(truth, -truth, np.zeros(()))) is None
+
+
+@pytest.mark.parametrize("kind", ["string", "Int64", "category"])
+def test_rows_of_an_outcome_that_is_an_array_of_pandas(kind):
+    y = pd.array(["1", "2", "3"], dtype=kind) if kind == "string" else pd.array([1, 2, 3], dtype=kind)
+    assert [str(one) for one in rows_of(np.zeros((3, 1)), y, np.array([2, 0]))[1]] == ["3", "1"]
 
 
 def test_folds_that_differ_by_more_than_their_rows_explain_tell_how_much_training_is_chance():

@@ -112,7 +112,7 @@ def run(arguments: list[str]) -> int:
         return _MISTAKE
     except _ClickException as problem:
         message = getattr(problem, "format_message", problem.__str__)()
-        if any(argument.endswith(",") for argument in arguments):
+        if "extra argument" in message and any(argument.endswith(",") for argument in arguments):
             message = f"{message.rstrip('.')}: a list of names has no blank after a comma, or quotes around it"
         complain(f"ciplearn: {message.rstrip('.')}; see ciplearn --help.")
         return _MISTAKE

@@ -303,10 +303,11 @@ def _result(rows: TrainingTable, plan: Plan, trained: Trained, out: Path) -> dic
 def _show_routes(comparison: Comparison) -> None:
     """Each route where it does best within the tolerance, or nearest to it, beside the baselines."""
     from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
+    from ciplearn.routes.candidates import FREE
 
     titles = ("route", "loss", "score", "VCF left", "within tolerance", "rests on")
     table = comparison.table
-    free = table.loc[table["name"] == "unconstrained", "vcf"].iloc[0]
+    free = table.loc[table["kind"] == FREE, "vcf"].iloc[0]
     shown = table[(table["name"] == comparison.chosen) | ~table["kind"].isin((INDEPENDENCE, COUNTERFACTUAL, LINE))]
     best = table[table["allowed"]].sort_values("vcf").groupby("kind", sort=False).head(1)
     nearest = table[~table["kind"].isin(best["kind"])].sort_values("loss").groupby("kind", sort=False).head(1)

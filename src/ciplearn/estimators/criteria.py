@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from pandas.api.extensions import ExtensionArray
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing as take
 
@@ -238,4 +239,5 @@ class Allowance:
 
 def rows_of(X: Any, y: Any, rows: Array) -> tuple[Any, Any]:
     """Return some rows of a table and its outcome."""
-    return take(X, rows), take(y, rows)
+    # Not every array of pandas takes the indices of numpy.
+    return take(X, rows), y.take(rows) if isinstance(y, ExtensionArray) else take(y, rows)
