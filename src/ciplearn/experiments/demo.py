@@ -27,7 +27,7 @@ from ciplearn.scm import StructuralCausalModel, fit_scm
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0, 10.0)
 SEEDS = (0, 1)
 
-# How much of R² may be lost. A share of the error would not do: without a penalty there is next to none.
+# Which share of R² may be lost. One of the error would not do: without a penalty there is next to none.
 TOLERANCE = 0.3
 
 # The other route, on rows imagined by a model that is estimated from the training rows, and its gamma.
@@ -77,8 +77,8 @@ class Demo:
             f"same person moves with A: VCF {free['vcf']:.1e}.",
             f"From gamma 0 to {table.index[-1]:g} the VCF falls to {table['vcf'].iloc[-1]:.1e}, and so does the "
             f"penalty, which needs no counterfactuals to be computed.",
-            f"Gamma = {self.chosen:g} is the largest tried that loses at most {TOLERANCE:g} of R²: it explains "
-            f"{chosen['score']:.0%}, with a VCF of {chosen['vcf']:.1e}, {chosen['vcf'] / free['vcf']:.0%} of that "
+            f"Gamma = {self.chosen:g} is the largest tried that loses at most {TOLERANCE:g} of what is explained: it "
+            f"explains {chosen['score']:.0%}, with a VCF of {chosen['vcf']:.1e}, {chosen['vcf'] / free['vcf']:.0%} of that "
             f"without a penalty.",
             f"CF1, which never looks at A or its effects, has VCF {cf1[0]:.1e} and error {cf1[1]:.1e}; CF2, on "
             f"residuals, VCF {cf2[0]:.1e} and error {cf2[1]:.1e}; at the chosen gamma the error is "
@@ -151,7 +151,7 @@ def run_demo(
         chosen=chosen,
         baselines=baselines,
         rule=f"Training adds gamma times ResidualHSCIC, a measure of the contrary, to the loss; here gamma = "
-        f"{chosen:g}. It is the largest tried that loses at most {TOLERANCE:g} of R² on validation rows.",
+        f"{chosen:g}. It is the largest tried that loses at most {TOLERANCE:g} of what is explained.",
         penalty="ResidualHSCIC",
         about_rows=f"Audited on: {len(case.test)} test rows, drawn from the known model; columns are scaled to [0, 1].",
         settings={"ciplearn demo": {"rows": rows, "epochs": epochs, "gammas": GAMMAS, "seeds": SEEDS}},
@@ -197,9 +197,9 @@ class _Case:
 
 
 def _chosen(measured: Frontier) -> float:
-    """The rule of `GammaSearch` on the gammas of the frontier: the largest that is allowed."""
+    """The largest gamma that loses at most the tolerance, a share of R² without a penalty; the bound is left out."""
     table = measured.summary().set_index("gamma")["score"]
-    return float(max(table.index[table >= table.loc[0.0] - TOLERANCE]))
+    return float(max(table.index[table >= (1 - TOLERANCE) * table.loc[0.0]]))
 
 
 def _written(
