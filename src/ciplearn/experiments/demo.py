@@ -78,8 +78,8 @@ class Demo:
             f"From gamma 0 to {table.index[-1]:g} the VCF falls to {table['vcf'].iloc[-1]:.1e}, and so does the "
             f"penalty, which needs no counterfactuals to be computed.",
             f"Gamma = {self.chosen:g} is the largest tried that loses at most {TOLERANCE:g} of what is explained: it "
-            f"explains {chosen['score']:.0%}, with a VCF of {chosen['vcf']:.1e}, {chosen['vcf'] / free['vcf']:.0%} of that "
-            f"without a penalty.",
+            f"explains {chosen['score']:.0%}, with a VCF of {chosen['vcf']:.1e}, {chosen['vcf'] / free['vcf']:.0%} of "
+            f"that without a penalty.",
             f"CF1, which never looks at A or its effects, has VCF {cf1[0]:.1e} and error {cf1[1]:.1e}; CF2, on "
             f"residuals, VCF {cf2[0]:.1e} and error {cf2[1]:.1e}; at the chosen gamma the error is "
             f"{chosen['loss']:.1e}.",
