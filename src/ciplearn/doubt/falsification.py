@@ -26,7 +26,8 @@ from ciplearn.causal.implications import local_independencies
 from ciplearn.causal.vector_columns import columns_of
 from ciplearn.doubt.permuted_names import RankCorrelations, share_that_fits_as_well
 from ciplearn.evaluation.encoding import Variable
-from ciplearn.evaluation.independence import MAX_ROWS, MIN_ROWS, N_BOOTSTRAP, Conditioning, PreparedTest
+from ciplearn.evaluation.independence import MAX_ROWS, MIN_ROWS, N_BOOTSTRAP, PreparedTest
+from ciplearn.evaluation.residuals import Conditioning
 
 # Resamples per statement, so that Holm's smallest level is well above the smallest p that they can give.
 _RESAMPLES = 40

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -16,12 +15,8 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.encoding import Sides, Variable
-from ciplearn.evaluation.regression import Menu, Regression, features_on, landmarks_for
-
-# Directions of a feature space that carry less than this share of its variance are left out.
-_NEGLIGIBLE = 2e-3
-_DIRECTIONS = 10
-_WEIGHTS = 6
+from ciplearn.evaluation.regression import Regression
+from ciplearn.evaluation.residuals import Conditioning, Residuals, directions
 
 N_BOOTSTRAP = 999
 MAX_ROWS = 20_000
@@ -167,43 +162,6 @@ def run_test(
     return PreparedTest(sides.left, sides.right, given).run(generator, n_bootstrap)
 
 
-class Conditioning:
-    """S, prepared once for many tests: the kernels that compete on it, and the directions s that weigh products."""
-
-    def __init__(self, given: Variable, generator: np.random.Generator) -> None:
-        self.given, self._generator = given, generator
-        self._residuals: dict[str, Residuals] = {}
-
-    @cached_property
-    def _menu(self) -> Menu:
-        return Menu(self.given, self._generator)
-
-    @cached_property
-    def weights(self) -> Tensor:  # (n, m)
-        """Leading directions of S."""
-        return _directions(self.given, self._generator, _WEIGHTS, centred=False)
-
-    def residuals(self, side: Variable, name: str = "") -> Residuals:
-        """Regress one side on S; a side with a name is regressed once."""
-        if name and name in self._residuals:
-            return self._residuals[name]
-        plain = _numbers_and_indicators(side)
-        menu = self._menu.weighted_for(plain)
-        raw = Regression.of(plain, menu)
-        made = Residuals(raw, Regression.of(_directions(_without_trend(side, raw), self._generator), menu))
-        if name:
-            self._residuals[name] = made
-        return made
-
-
-@dataclass(frozen=True)
-class Residuals:
-    """What S leaves of one side: of its numbers and labels, and of features of that."""
-
-    raw: Regression
-    features: Regression
-
-
 @dataclass(frozen=True)
 class PreparedTest:
     """One test, for callers that share S between many.
@@ -240,18 +198,18 @@ class PreparedTest:
             return IndependenceTest(
                 found.p_value, found.statistic, conditional, n, n_bootstrap, found.detectable(self.level)
             )
-        sides = [
+        left, right = (
             self.given.residuals(side, name) for side, name in zip((self.left, self.right), self.names, strict=True)
-        ]
-        found = _by_signs(sides[0].features, sides[1].features, self.given.weights, n_bootstrap, generator)
+        )
+        found = _by_signs(left, right, self.given.weights, n_bootstrap, generator)
         answer = IndependenceTest(found.p_value, found.statistic, True, n, n_bootstrap, found.detectable(self.level))
-        if answer.rejects and _may_be_bias(sides[0].raw, sides[1].raw, generator):
+        if answer.rejects and _may_be_bias(left.raw, right.raw, generator):
             return replace(answer, p_value=math.nan, obstacle=_BIAS)
         return answer
 
     def _by_permutation(self, n_bootstrap: int, generator: np.random.Generator) -> _Resampled:
         """‖Σ_i f_π(i) ⊗ g_i‖² / n² for the order of the data and for random ones: HSIC of the leading directions."""
-        f, g = (_directions(side, generator) for side in (self.left, self.right))
+        f, g = (directions(side, generator) for side in (self.left, self.right))
         # One order at a time: all together they would fill the memory.
         orders = (
             generator.permutation(self.left.n) if place else np.arange(self.left.n) for place in range(1 + n_bootstrap)
@@ -309,9 +267,9 @@ class _Resampled:
 
 
 def _by_signs(
-    one: Regression, other: Regression, weights: Tensor, n_bootstrap: int, generator: np.random.Generator
+    one: Residuals, other: Residuals, weights: Tensor, n_bootstrap: int, generator: np.random.Generator
 ) -> _Resampled:
-    f, g = one.residuals, other.residuals
+    f, g = one.features.residuals, other.features.residuals
     shrunk = one.shrinkage(other).sqrt()[:, :, None].expand(-1, -1, weights.shape[1]).flatten()
     products = torch.einsum("nk,nl,nm->nklm", f, g, weights).flatten(1)
     resampled = []
@@ -359,39 +317,3 @@ def _may_be_bias(one: Regression, other: Regression, generator: np.random.Genera
     share = float((bias * covariance).sum() / covariance.square().sum())
     error = (one.variances.outer(other.variances).sum() / n).sqrt()
     return share > _BIASED_SHARE and float(bias.square().sum().sqrt() / error) > _BIASED_ERRORS
-
-
-def _numbers_and_indicators(variable: Variable) -> Tensor:  # (n, q)
-    """Numbers as they are and an indicator per label, centred."""
-    indicators = [
-        (variable.rows[:, place, None] == variable.rows[:, place].unique()).double() for place in variable.labels
-    ]
-    return _centred(torch.cat([variable.rows[:, list(variable.numbers)], *indicators], dim=1))
-
-
-def _without_trend(variable: Variable, regression: Regression) -> Variable:
-    """The variable with its numbers replaced by their residuals, at unit spread."""
-    residuals = regression.residuals[:, : len(variable.numbers)]
-    rows = variable.rows.clone()
-    rows[:, list(variable.numbers)] = residuals / residuals.square().mean(dim=0).sqrt().clamp_min(1e-12)
-    return replace(variable, rows=rows)
-
-
-def _directions(
-    variable: Variable, generator: np.random.Generator, most: int = _DIRECTIONS, centred: bool = True
-) -> Tensor:  # (n, q)
-    """Leading directions of the kernel's feature space, which a sample of the rows spans."""
-    size = landmarks_for(variable.n)
-    landmarks = variable.rows[torch.as_tensor(np.sort(generator.choice(variable.n, size, replace=False)))]
-    kernel = variable.kernel.resolve(variable.rows)
-    values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
-    kept = values > 1e-10 * values[-1]
-    features = features_on(landmarks, kernel, variable.rows, vectors[:, kept] / values[kept].sqrt())
-    features = _centred(features) if centred else features
-    values, vectors = torch.linalg.eigh(features.T @ features)
-    count = max(1, min(most, int((values > _NEGLIGIBLE * values.sum()).sum())))
-    return features @ vectors[:, -count:]
-
-
-def _centred(columns: Tensor) -> Tensor:  # (n, q)
-    return columns - columns.mean(dim=0)

@@ -52,8 +52,14 @@ def landmarks_for(n: int) -> int:
     return min(n, max(300, 3 * int(n**0.5)))
 
 
-def features_on(landmarks: Tensor, kernel: Kernel, rows: Tensor, projection: Tensor) -> Tensor:  # (n, q)
-    """k(rows, landmarks) times a projection, some rows at a time: a whole matrix would be held several times over."""
+def features_of(kernel: Kernel, rows: Tensor, generator: np.random.Generator) -> Tensor:  # (n, d) -> (n, m)
+    """Features Φ with ΦΦᵀ the Gram matrix, projected on what a uniform sample of the rows spans."""
+    n = rows.shape[0]
+    landmarks = rows[torch.as_tensor(np.sort(generator.choice(n, landmarks_for(n), replace=False)))]
+    values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
+    kept = values > 1e-10 * values[-1]
+    projection = vectors[:, kept] / values[kept].sqrt()
+    # Some rows at a time: a whole matrix would be held several times over.
     return torch.cat([kernel.gram(part, landmarks) @ projection for part in rows.split(_ROWS_AT_ONCE)])
 
 
@@ -67,16 +73,11 @@ class Basis:
     @classmethod
     def of(cls, kernel: Kernel, rows: Tensor, generator: np.random.Generator) -> Self:  # (n, d)
         """Decompose; more rows than landmarks are projected on a uniform sample of them."""
-        n = rows.shape[0]
-        size = landmarks_for(n)
-        if size == n:
+        if landmarks_for(len(rows)) == len(rows):
             values, vectors = torch.linalg.eigh(kernel.gram(rows, rows))
             kept = values > 1e-12 * values[-1]
             return cls(vectors[:, kept], values[kept])
-        landmarks = rows[torch.as_tensor(np.sort(generator.choice(n, size, replace=False)))]
-        values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
-        kept = values > 1e-10 * values[-1]
-        features = features_on(landmarks, kernel, rows, vectors[:, kept] / values[kept].sqrt())
+        features = features_of(kernel, rows, generator)
         values, vectors = torch.linalg.eigh(features.T @ features)
         kept = values > 1e-12 * values[-1]
         return cls(features @ (vectors[:, kept] / values[kept].sqrt()), values[kept])
