@@ -47,6 +47,16 @@ def test_full_standard_output_is_one_line_and_code_2():
     assert done.stderr == b"ciplearn: standard output: No space left on device; check the place.\n"
 
 
+def test_an_error_of_the_system_without_a_text_has_its_name(monkeypatch, capsys):
+    def fails(*_, **__):
+        raise ConnectionError
+
+    monkeypatch.setattr(command_line, "app", fails)
+    monkeypatch.setattr(command_line, "_forget_output", lambda: None)
+    assert run(CHECK) == 2
+    assert capsys.readouterr().err == "ciplearn: standard output: ConnectionError; check the place.\n"
+
+
 @pytest.mark.parametrize("code_page", ["ascii", "cp1252", "cp437"])
 def test_code_page_that_lacks_our_signs(code_page):
     environment = {**os.environ, "PYTHONIOENCODING": code_page, "PYTHONUTF8": "0"}

@@ -126,7 +126,8 @@ def run(arguments: list[str]) -> int:
     except OSError as problem:
         _forget_output()
         place = problem.filename or "standard output"
-        complain(f"ciplearn: {place}: {problem.strerror or problem}; check the place.")
+        what = problem.strerror or str(problem) or type(problem).__name__
+        complain(f"ciplearn: {place}: {what}; check the place.")
         return _MISTAKE
     except MemoryError:
         complain("ciplearn: there is not enough memory for this; pass fewer rows or columns, or a smaller network.")
