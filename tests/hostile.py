@@ -10,40 +10,43 @@ from hypothesis import strategies as st
 
 NAMES = ["S", "A", "L", "Y", "", " ", "a,b", "Ŷ", "p['A']", "\x1b[31m", "<script>", "A\nB", "u", "None", "x" * 300]
 
-numbers = st.sampled_from([-1, 0, 1, 2, 3, -1.5, 0.3, 1e-320, 1e300, 10**19, float("nan"), float("inf"), True, 2j])
+NUMBERS = [-1, 0, 1, 2, 3, -1.5, 0.3, 1e-320, 1e300, 10**19, 10**400, float("nan"), float("inf"), True, 2j]
+OBJECTS = [
+    None,
+    [],
+    (),
+    {},
+    set(),
+    b"bytes",
+    ["A"],
+    ["A", "A"],
+    ["A", "L"],
+    [["A"]],
+    [1, 2],
+    [None],
+    {"A": 1},
+    {"A": "x"},
+    {"Y": 0, "A": 1},
+    {1: 2},
+    {"A": [1, 2]},
+    np.zeros(0),
+    np.zeros((3, 2)),
+    torch.ones(3),
+    pd.Series([1, 2]),
+    datetime.date(2020, 1, 1),
+    decimal.Decimal("0.1"),
+    object(),
+    object,
+    len,
+    np.float32(0.5),
+    np.int64(1),
+    np.array(3.0),
+    np.array("A"),
+    np.array(["A", "L"]),
+    pd.NA,
+]
+numbers, objects = st.sampled_from(NUMBERS), st.sampled_from(OBJECTS)
 words = st.one_of(st.sampled_from(NAMES), st.text(max_size=5))
-objects = st.sampled_from(
-    [
-        None,
-        [],
-        (),
-        {},
-        set(),
-        b"bytes",
-        ["A"],
-        ["A", "A"],
-        ["A", "L"],
-        [["A"]],
-        [1, 2],
-        [None],
-        {"A": 1},
-        {"A": "x"},
-        {"Y": 0, "A": 1},
-        {1: 2},
-        {"A": [1, 2]},
-        np.zeros(0),
-        np.zeros((3, 2)),
-        torch.ones(3),
-        pd.Series([1, 2]),
-        datetime.date(2020, 1, 1),
-        decimal.Decimal("0.1"),
-        object(),
-        object,
-        len,
-        np.float32(0.5),
-        np.int64(1),
-    ]
-)
 anything = st.one_of(numbers, words, objects)
 
 # What a column may be replaced by, as functions of its length.
@@ -120,3 +123,25 @@ def tables(draw, good):
             if table.columns.is_unique:
                 table = table.assign(**{name: table[name] * factor for name in kinds})
     return table
+
+
+def spoilt(good):
+    """Iterate over tables like a good one with one thing wrong, and over what is wrong."""
+    columns = [good.iloc[:, place] for place in range(good.shape[1])]
+
+    def instead(place, *others):
+        return pd.concat([*columns[:place], *others, *columns[place + 1 :]], axis=1)
+
+    for place, column in enumerate(columns):
+        for what, fill in COLUMNS.items():
+            yield f"{what} in {place}", instead(place, pd.Series(fill(len(good)), index=good.index, name=column.name))
+        yield f"without {place}", instead(place)
+        yield f"{place} twice", instead(place, column, column)
+        for name in ("", "A\nB", 0, None, ("A", "B"), 1.5, "Y"):
+            names = [name if other == place else known for other, known in enumerate(good.columns)]
+            yield f"{place} named {name!r}", good.set_axis(pd.Index(names, tupleize_cols=False), axis=1)
+    for count in (0, 1, 2, 3, 10):
+        yield f"{count} rows", good.head(count)
+    for factor in (0, -1, 1e-200, 1e30, 1e160):
+        yield f"times {factor}", good.assign(**{name: good[name] * factor for name in good.select_dtypes("number")})
+    yield "one index", good.set_axis(["i"] * len(good))

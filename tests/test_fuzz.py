@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 import ciplearn
 from ciplearn import scm
 from ciplearn._core.errors import CiplearnError
-from tests.hostile import anything, columns, tables
+from tests.hostile import COLUMNS, NAMES, NUMBERS, OBJECTS, anything, columns, spoilt, tables
 from tests.public_calls import (
     AS_COLUMNS,
     AS_TABLES,
@@ -60,15 +60,22 @@ def good():
     return {"scm": estimated, "fitted": fitted, "frontier": points, "audit": audited, "units": estimated.abduct(TABLE)}
 
 
+def changeable(name):
+    """The places of a call's arguments that may hold something else."""
+    return sorted(set(CALLS[name][1]) - ({"scm", "graph"} if name in METHODS else set()))
+
+
+def as_table(value, place):
+    return value if isinstance(value, pd.DataFrame) else AS_TABLES[place]
+
+
 @st.composite
 def arguments(draw, name):
     """Hostile arguments in the place of one, two or three of a call's."""
     works = CALLS[name][1]
-    places = sorted(set(works) - ({"scm", "graph"} if name in METHODS else set()))
-    for place in draw(st.lists(st.sampled_from(places), min_size=1, max_size=3, unique=True)):
+    for place in draw(st.lists(st.sampled_from(changeable(name)), min_size=1, max_size=3, unique=True)):
         if place in AS_TABLES:
-            base = works[place] if isinstance(works[place], pd.DataFrame) else AS_TABLES[place]
-            value = draw(tables(base))
+            value = draw(tables(as_table(works[place], place)))
         elif place in AS_COLUMNS and draw(st.booleans()):
             value = draw(columns(draw(st.sampled_from([N, 10, 3, 0]))))
         else:
@@ -128,6 +135,33 @@ def refusal_of(name, given, good):
             if not is_own(error):
                 raise
     return ""
+
+
+def in_places(name):
+    """Iterate over a call's places with everything that does not belong there, and over what that is."""
+    works = CALLS[name][1]
+    for place in changeable(name):
+        for value in (*NUMBERS, *OBJECTS, *NAMES):
+            yield place, repr(value), value
+        if place in AS_TABLES:
+            for what, table in spoilt(as_table(works[place], place)):
+                yield place, what, table
+        elif place in AS_COLUMNS:
+            for what, fill in COLUMNS.items():
+                yield place, what, fill(N)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_argument_of_a_call_by_everything_that_does_not_belong_there(name, good):
+    wrong = []
+    for place, what, value in in_places(name):
+        try:
+            said = refusal_of(name, {**CALLS[name][1], place: value}, good)
+        except Exception as error:  # noqa: BLE001
+            said = f"{type(error).__name__}\n"
+        if "\n" in said:
+            wrong.append(f"{place}={what:.60}: {said!r:.200}")
+    assert not wrong
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in READING])

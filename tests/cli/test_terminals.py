@@ -8,11 +8,13 @@ import signal
 import subprocess
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import typer
+from tqdm import tqdm
 
 import ciplearn as library
 from ciplearn.cli import app as command_line
@@ -55,6 +57,44 @@ def test_an_error_of_the_system_without_a_text_has_its_name(monkeypatch, capsys)
     monkeypatch.setattr(command_line, "_forget_output", lambda: None)
     assert run(CHECK) == 2
     assert capsys.readouterr().err == "ciplearn: standard output: ConnectionError; check the place.\n"
+
+
+class Going:
+    whole = False
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+        Going.whole = True
+
+
+class HalfMade(tqdm):
+    """A bar that is interrupted before it knows whether it is shown."""
+
+    whole = False
+
+    def __new__(cls, *arguments, **settings):
+        bar = super().__new__(cls, *arguments, **settings)
+        signal.raise_signal(signal.SIGINT)
+        cls.whole = True
+        return bar
+
+
+# Where Python looks for the name of the file in which a bar is made.
+HalfMade.__new__.__code__ = HalfMade.__new__.__code__.replace(co_filename="tqdm/std.py")
+
+
+@pytest.mark.parametrize("make", [Going, HalfMade], ids=["an object that goes", "a bar that is made"])
+def test_an_interrupt_is_not_swallowed_but_comes_later(make):
+    before = signal.signal(signal.SIGINT, partial(command_line._end, []))
+    try:
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            make()
+            deadline = time.monotonic() + 10
+            while time.monotonic() < deadline:
+                time.sleep(0.01)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert make.whole
 
 
 @pytest.mark.parametrize("code_page", ["ascii", "cp1252", "cp437"])

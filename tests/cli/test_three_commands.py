@@ -85,7 +85,9 @@ def test_interrupt_leaves_nothing_half_written(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 
-def test_completion_and_help_with_examples():
+def test_completion_and_help_with_examples(monkeypatch):
+    # Else the shell is guessed, which is sh where make runs the tests.
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     shown = ciplearn("--show-completion", "bash")
     assert "ciplearn" in shown.stdout
     for name in ("demo", "check", "fit", "predict", "audit"):

@@ -242,6 +242,10 @@ def test_only_nodes_whose_parents_changed_are_fitted_again(rows, fitted, monkeyp
     calls.clear()
     fit_scm(models.CHAIN, rows, like=second)
     assert calls == []
+    drawn = fit_scm(models.CHAIN, rows, random_state=3)
+    calls.clear()
+    fit_scm(models.CHAIN, rows, random_state=None, like=drawn)
+    assert calls == []
     fit_scm(models.CHAIN, rows, {"Y": AdditiveNoise()}, like=second)
     fit_scm(models.CHAIN, rows, random_state=1, like=second)
     fit_scm(models.CHAIN, rows.assign(Y=rows["Y"] + 1), like=second)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ciplearn._core.errors import InputError, InputTypeError
 
 T = TypeVar("T")
@@ -16,6 +18,14 @@ def one_of(value: Any, name: str, known: Collection[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}; pass one of these.")
     return str(value)
+
+
+def check_flags(holder: Any, *names: str) -> None:
+    """Refuse settings that are neither on nor off; an array says neither."""
+    for name in names:
+        value = getattr(holder, name)
+        if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
+            raise InputTypeError(f"{name} must be True or False, got {value!r}; pass one of these.")
 
 
 def several(value: Any, name: str) -> list[Any]:

@@ -12,20 +12,20 @@ from ciplearn._core.errors import InputError, InputTypeError
 _MOST_PROCESSES = 1024
 
 
-def positive(value: Any, name: str) -> float:
-    """Return ``value`` as a float if it is a finite number above zero."""
+def positive(value: Any, name: str, maximum: float = math.inf) -> float:
+    """Return ``value`` as a float if it is a finite number above zero and at most ``maximum``."""
     number = finite(value, name)
     if not number > 0:
         raise InputError(f"{name} must be above zero, got {value!r}; pass a positive number.")
-    return number
+    return _at_most(number, name, maximum)
 
 
-def non_negative(value: Any, name: str) -> float:
-    """Return ``value`` as a float if it is a finite number of at least zero."""
+def non_negative(value: Any, name: str, maximum: float = math.inf) -> float:
+    """Return ``value`` as a float if it is a finite number of at least zero and at most ``maximum``."""
     number = finite(value, name)
     if number < 0:
         raise InputError(f"{name} must not be negative, got {value!r}; pass zero or a positive number.")
-    return number
+    return _at_most(number, name, maximum)
 
 
 def share(value: Any, name: str) -> float:
@@ -62,7 +62,16 @@ def finite(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}; pass a float.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise InputError(f"{name} must be finite, got {value!r}; pass an ordinary number.")
+    return number
+
+
+def _at_most(number: float, name: str, maximum: float) -> float:
+    if number > maximum:
+        raise InputError(f"{name} must be at most {maximum:g}, got {number:g}; pass a smaller number.")
     return number

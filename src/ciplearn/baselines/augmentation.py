@@ -27,6 +27,8 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import network_of
 from ciplearn.learning.settings import chosen_device
 
+_MOST_COPIES = 10_000
+
 
 class Change(ABC):
     """What becomes of encoded rows when A is drawn anew."""
@@ -145,7 +147,7 @@ class _Augmentation(Baseline):
         return columns.of(columns.inputs)
 
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
-        copies = whole(self.copies, "copies", minimum=1)
+        copies = whole(self.copies, "copies", minimum=1, maximum=_MOST_COPIES)
         known = pd.concat([table, outcome_columns(y, self.task_).set_index(table.index)], axis=1)
         encoding = TableEncoding.of(known, self._taking_part(known.columns, columns))
         rows = torch.from_numpy(encoding.features(known)).to(chosen_device(self.device))

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.choices import check_flags, one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, check_cells, task_of
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_seed
@@ -116,6 +116,7 @@ validation_fraction, patience, device, verbose, random_state
         """
         table = read_table(self, X, reset=True)
         same_rows(table, y)
+        check_flags(self, "early_stopping", "verbose")
         y = y if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
         columns = settle_columns(
             tuple(table.columns),

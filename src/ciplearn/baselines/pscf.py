@@ -27,6 +27,9 @@ from ciplearn.penalties import HSIC, MMD, Penalty
 # Latents are near N(0, I), and squared distances are averaged over columns.
 _LATENT_KERNEL = Gaussian(1.0)
 
+# Draws, latent variables and units of a network, each at most: more end in hours or beyond memory.
+_MOST = 10_000
+
 
 @dataclass(eq=False, repr=False)
 class PSCF(Baseline):
@@ -85,7 +88,7 @@ class PSCF(Baseline):
 
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
         for name in ("n_draws", "n_latents", "latent_hidden"):
-            whole(getattr(self, name), name, minimum=1)
+            whole(getattr(self, name), name, minimum=1, maximum=_MOST)
         non_negative(self.divergence_weight, "divergence_weight")
         unfair = UnfairEdges.of(self.unfair_edges, columns)
         self.seen_ = self.encoding_.places(columns.of(columns.inputs))

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CLASSIFICATION, form_groups
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative
@@ -115,12 +116,8 @@ class Veitch(Baseline):
         return HSIC(_KERNEL, _KERNEL) if self.direction_ == CAUSAL else HSCIC.paper()
 
     def _settled_direction(self, columns: NodeColumns) -> str:
-        if self.direction in (CAUSAL, ANTICAUSAL):
+        if one_of(self.direction, "direction", ("auto", CAUSAL, ANTICAUSAL)) != "auto":
             return self.direction
-        if self.direction != "auto":
-            raise InputError(
-                f"direction must be 'auto', 'causal' or 'anticausal', got {self.direction!r}; pass one of these."
-            )
         if columns.graph is None or columns.outcome is None:
             raise InputError("direction='auto' is read off a graph, got graph=None; pass a graph, or the direction.")
         others = set(columns.inputs) - set(columns.protected)

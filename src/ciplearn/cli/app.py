@@ -10,10 +10,12 @@ import os
 import re
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from types import FrameType
 
 import typer
 
@@ -95,11 +97,24 @@ def main() -> None:
     sys.exit(code)
 
 
-def _end(ended: list[int], received: int, _: object) -> None:
+def _end(ended: list[int], received: int, frame: FrameType | None) -> None:
+    if _would_be_lost(frame):
+        threading.Timer(0.05, signal.raise_signal, [received]).start()
+        return
     ended.append(received)
     if received == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + received)
+
+
+def _would_be_lost(frame: FrameType | None) -> bool:
+    """Whether what is raised now is swallowed with an object that goes, or leaves a bar half made, which complains."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__del__" or (code.co_name in ("__new__", "__init__") and "tqdm" in code.co_filename):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def run(arguments: list[str]) -> int:

@@ -151,7 +151,9 @@ def _read(place: Path) -> dict[str, str]:
                 f"{place} holds no {' and '.join(CHECKSUMS)}; pass the folder with both files, or UCI's adult.zip."
             )
         return {name: (place / name).read_text(encoding="utf-8") for name in CHECKSUMS}
-    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError) as error:
+    except MissingDataError:
+        raise
+    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, OSError) as error:
         raise InputError(
             f"{place} does not hold the Adult data; pass the folder with {' and '.join(CHECKSUMS)}, or UCI's adult.zip."
         ) from error

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import check_cells
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal.names import nearest
 
@@ -90,6 +91,8 @@ def _rows(rows: pd.DataFrame, nodes: Sequence[str]) -> tuple[pd.DataFrame, np.nd
     kept = rows[list(nodes)]
     if not len(kept):
         raise InputError("probabilities has no rows; pass at least one.")
+    for name in nodes:
+        check_cells(kept[name])
     missing = kept.columns[kept.isna().any()]
     if len(missing):
         count = int(kept[missing[0]].isna().sum())

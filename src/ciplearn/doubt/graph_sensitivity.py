@@ -298,7 +298,7 @@ class _Question:
         rows = self.table
         if variant.hidden and len(rows) > _ROWS_WITH_HIDDEN_CAUSES:
             rows = rows.sample(_ROWS_WITH_HIDDEN_CAUSES, random_state=self.seed)
-        return fit_scm(variant.graph, rows, random_state=self.seed, like=like)
+        return fit_scm(variant.graph, rows, random_state=self.seed if like is None else None, like=like)
 
     def answer(self, variant: Variant, like: EstimatedModel | None) -> dict[str, Any]:
         verdict = variant.graph.criterion(**self.roles)

@@ -209,7 +209,7 @@ def hidden_confounding(
     table_columns(graph, table)
     chosen = _nodes(graph, table, protected, nodes)
     generator, seed = as_generator(random_state), as_seed(random_state)
-    base = fit_scm(graph, table, random_state=seed, like=like)
+    base = fit_scm(graph, table, random_state=seed if like is None else None, like=like)
     own = _left_of(_as_numbers(table[protected], protected), table, graph.parents(protected), generator)
     rows: list[dict[str, Any]] = []
     asked: list[str] = []
@@ -315,7 +315,7 @@ def _if_hidden(
     )
     noise = base.abduct(table).noise[node]
     # What the covariate does to the node joins its noise.
-    joined = np.asarray(noise, dtype=float).reshape(len(table), -1)[:, 0] + table[node].to_numpy() - average
+    joined = np.asarray(noise, dtype=float).reshape(len(table), -1)[:, 0] + _as_numbers(table[node], node) - average
     return float(np.corrcoef(mine, joined)[0, 1])
 
 

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from ciplearn._core.choices import check_flags
 from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.engine import Engine, OneProcess
@@ -142,6 +143,9 @@ class CIPEstimator(BaseEstimator, ABC):
             raise InputError("The default network takes the table alone, got tensors; pass a module that takes them.")
         if self.counterfactuals is not None and self.gamma is not None and non_negative(self.gamma, "gamma") == 0:
             raise InputError("counterfactuals were passed with gamma=0, which ignores them; raise gamma or drop them.")
+        check_flags(self, "early_stopping", "warm_start", "prepare_once", "mixed_precision", "verbose")
+        if self.invariant_path is not None:
+            check_flags(self, "invariant_path")
         penalised = self.gamma is None or non_negative(self.gamma, "gamma") > 0
         source = as_source(X)
         if source is not None:

@@ -34,7 +34,9 @@ _NOTHING = 1e-4
 def is_relative(estimator: Any) -> bool:
     """Whether gamma is counted in a unit of the table: by default for all but a penalty that was passed."""
     scale = estimator.gamma_scale
-    if isinstance(scale, str) and scale not in (OUTCOME, AUTO):
+    if not isinstance(scale, str):
+        return False
+    if scale not in (OUTCOME, AUTO):
         raise InputError(f"gamma_scale must be 'auto', 'outcome' or a number, got {scale!r}; pass one of these.")
     own = estimator.penalty is not None and estimator.counterfactuals is None
     return scale == OUTCOME or (scale == AUTO and not own)
@@ -42,7 +44,7 @@ def is_relative(estimator: Any) -> bool:
 
 def fixed_scale(scale: Any) -> float:
     """The number that was passed, or 1 where gamma is the penalty's plain weight."""
-    return 1.0 if scale == AUTO else positive(scale, "gamma_scale")
+    return 1.0 if isinstance(scale, str) else positive(scale, "gamma_scale")
 
 
 def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tensor, constant_loss: float) -> float:

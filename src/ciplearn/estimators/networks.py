@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -122,9 +122,13 @@ class Perceptron(nn.Module):
         super().__init__()
         self.n_inputs = n_inputs
         self.ramps = ramps if ramps is not None and len(ramps) else None
-        if not isinstance(hidden, Iterable):
-            raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
-        self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in hidden)
+        try:
+            widths = list(hidden)
+        except TypeError:
+            raise InputTypeError(
+                f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64)."
+            ) from None
+        self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in widths)
         self.n_outputs = n_outputs
         self.register_buffer("centre", torch.zeros(n_outputs) if centre is None else torch.tensor(list(centre)).float())
         self.register_buffer("spread", torch.ones(n_outputs) if spread is None else torch.tensor(list(spread)).float())

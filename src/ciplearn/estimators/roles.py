@@ -235,7 +235,7 @@ def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] |
     """Return column names for names or positions."""
     if columns is None:
         return None
-    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable) or getattr(columns, "ndim", 1) == 0:
         columns = [columns]
     found = []
     for column in columns:

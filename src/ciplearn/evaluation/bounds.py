@@ -31,7 +31,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.columns import TableEncoding, check_cells
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
 from ciplearn._core.plain_data import fields_as_data
@@ -201,6 +201,8 @@ def vcf_bounds(
             raise InputError(f"{role} names {missing[0]!r}, which is no column of the table; name columns.")
     if not right or set(right) & set(s):
         raise InputError(f"protected and given must be disjoint and protected not empty, got {right} and {s}.")
+    for name in (*right, *s):
+        check_cells(table[name])
     generator = as_generator(random_state)
     max_rows = whole(max_rows, "max_rows", minimum=FEWEST_ROWS)
     if len(table) > max_rows:

@@ -214,9 +214,13 @@ def grouped(column: pd.Series, most_levels: int | None = None) -> pd.Series:
     many = column.nunique() > most_levels if most_levels is not None else not takes_few_values(column)
     if holds_numbers(column) and many:
         column = as_numbers(column) if column.dtype == object else column
-        bands = pd.qcut(column, _BANDS, duplicates="drop")
+        # By ranks: edges between numbers that are next to nothing, or far off, fall together.
+        bands = pd.qcut(column.rank(), _BANDS, duplicates="drop")
         ends = column.groupby(bands, observed=True).agg(["min", "max"])
-        return bands.cat.rename_categories({band: _band(ends.loc[band]) for band in bands.cat.categories})
+        names = [_band(ends.loc[band]) for band in bands.cat.categories]
+        if len(set(names)) < len(names):
+            names = [f"{place + 1} of {len(names)}: {name}" for place, name in enumerate(names)]
+        return bands.cat.rename_categories(names)
     counts = column.astype(object).value_counts()
     kept = list(counts.index[:most_levels])
     labels = column.astype(object).where(column.isin(kept) | column.isna(), "all others").map(_text, na_action="ignore")

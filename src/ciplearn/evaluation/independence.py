@@ -19,6 +19,7 @@ from ciplearn.evaluation.regression import Regression
 from ciplearn.evaluation.residuals import Conditioning, Residuals, directions
 
 N_BOOTSTRAP = 999
+_MOST_RESAMPLES = 1_000_000
 MAX_ROWS = 20_000
 MIN_ROWS = 20
 
@@ -148,7 +149,7 @@ def independence_test(
     >>> independence_test(people["hours"], people[["sex"]], people[["age"]]).p_value < 0.05
     True
     """
-    n_bootstrap = whole(n_bootstrap, "n_bootstrap", minimum=19)
+    n_bootstrap = whole(n_bootstrap, "n_bootstrap", minimum=19, maximum=_MOST_RESAMPLES)
     max_rows = whole(max_rows, "max_rows", minimum=MIN_ROWS)
     return run_test(Sides.of(y_hat, right, given), as_generator(random_state), n_bootstrap, max_rows)
 

@@ -56,7 +56,8 @@ def bootstrap_interval(
         statistics.append(off[good] / own[good])
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(statistics), [tail, 1 - tail])
-    squares = np.square(values - mean)
+    # In units of the error: fourth powers of large numbers are beyond any number.
+    squares = np.square(centred / error)
     wider = error * np.sqrt(1 + (np.square(squares).mean() / squares.mean() ** 2 - 1) / n)
     return max(bounds[0], float(centre - high * wider)), min(bounds[1], float(centre - low * wider))
 

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import one_of, several
+from ciplearn._core.choices import names_of, one_of
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.scm.kinds import Array
 
 METHODS = ("predict_proba", "predict")
+
+# The variance of variances is a fourth power.
+_LARGEST = 1e75
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,9 @@ class Predictor:
         if names is None:
             names = list(columns)
         else:
-            names = [names] if isinstance(names, str) else several(names, "inputs")
+            names = list(dict.fromkeys(names_of(names, "inputs")))
+            if inputs is not None and not names:
+                raise InputError("inputs must name columns, got none; name at least one that the predictor reads.")
             missing = [name for name in names if name not in columns]
             if missing:
                 raise InputError(
@@ -67,6 +72,8 @@ class Predictor:
             method = next((name for name in METHODS if callable(getattr(model, name, None))), None)
         elif not callable(getattr(model, method, None)):
             raise InputTypeError(f"The model has no {method}, got {type(model).__name__}; pass another method.")
+        if isinstance(model, type):
+            raise InputTypeError(f"The model is the class {model.__name__}; pass a fitted model, or a function.")
         if method is None and not callable(model):
             raise InputTypeError(
                 f"The model must have predict or predict_proba, or be a function of a frame, got "
@@ -134,6 +141,11 @@ class Predictor:
             raise InputError(
                 f"The predictor returned NaN or infinity in {bad} of {len(array)} rows; it must be finite on every "
                 "counterfactual row."
+            )
+        if array.size and np.abs(array).max() > _LARGEST:
+            raise InputError(
+                f"The predictor returned numbers up to {np.abs(array).max():.3g}, which have no variance that a "
+                "computer holds; count them in a larger unit."
             )
         if array.ndim == 1:
             return array[:, None]

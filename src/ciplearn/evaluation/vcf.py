@@ -147,7 +147,7 @@ def variance_of_counterfactuals(
     question = _Question(
         predictors,
         thresholds_of(predictors, factual, threshold, rate),
-        _supports(predictors, table if reference is None else reference),
+        _supports(predictors, table if reference is None else reference, table),
         law,
         n_interventions,
         int(np.clip(_SUPPORT_ROWS // (points.n * points.units.draws), 2, law.size(n_interventions))),
@@ -332,7 +332,9 @@ def _relative(value: float, influence: Array, factual: Array, points: Points) ->
     return ratio, (influence - ratio * of_variance) / variance
 
 
-def _supports(predictors: Mapping[str, Predictor], reference: Any) -> dict[tuple[str, ...], Support]:
+def _supports(
+    predictors: Mapping[str, Predictor], reference: Any, rows: pd.DataFrame
+) -> dict[tuple[str, ...], Support]:
     if checked_table(reference, "reference").empty:
         raise InputError("reference has no rows; pass for example the training rows.")
     found = {}
@@ -342,6 +344,11 @@ def _supports(predictors: Mapping[str, Predictor], reference: Any) -> dict[tuple
         if missing:
             raise InputError(f"reference lacks the column {missing[0]!r}, which the predictor reads; add it.")
         for column in read:
+            if holds_numbers(reference[column]) != holds_numbers(rows[column]):
+                held = "numbers" if holds_numbers(reference[column]) else "labels"
+                raise InputError(
+                    f"reference holds {held} in the column {column!r}, the rows do not; convert one of them."
+                )
             if holds_numbers(reference[column]) and not np.isfinite(as_numbers(reference[column])).all():
                 raise InputError(f"reference holds NaN or infinity in the column {column!r}; drop those rows.")
         if read not in found:

@@ -41,8 +41,11 @@ class Checkpoint:
 
     def load(self) -> dict[str, Any] | None:
         """Return the saved state, or None if there is no file."""
-        if not self.path.exists():
-            return None
+        try:
+            if not self.path.exists():
+                return None
+        except OSError as error:
+            raise InputError(f"{self.path} cannot name a checkpoint: {error.strerror}; pass another path.") from error
         damaged = InputError(
             f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
         )

@@ -16,6 +16,10 @@ from ciplearn._core.numbers import non_negative, positive, whole
 
 SCHEDULES = ("cosine", "constant")
 
+# Beyond these no training ends, or no number in single precision is left.
+_MOST_EPOCHS = 10_000_000
+_LARGEST_RATE = 1e30
+
 
 @dataclass(frozen=True)
 class TrainingSettings:
@@ -61,10 +65,10 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         non_negative(self.gamma, "gamma")
         positive(self.gamma_scale, "gamma_scale")
-        whole(self.epochs, "epochs", minimum=1)
+        whole(self.epochs, "epochs", minimum=1, maximum=_MOST_EPOCHS)
         whole(self.batch_size, "batch_size", minimum=2)
-        positive(self.learning_rate, "learning_rate")
-        non_negative(self.weight_decay, "weight_decay")
+        positive(self.learning_rate, "learning_rate", maximum=_LARGEST_RATE)
+        non_negative(self.weight_decay, "weight_decay", maximum=_LARGEST_RATE)
         one_of(self.schedule, "schedule", SCHEDULES)
         if self.patience is not None:
             whole(self.patience, "patience", minimum=1)

@@ -38,6 +38,8 @@ class EstimatedModel(StructuralCausalModel):
         The mechanisms that were tried for each node, fitted to four fifths of the rows, with their held-out losses.
     memory : dict
         What was fitted, for ``fit_scm(..., like=this)``.
+    seed : int
+        Of the fit.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class EstimatedModel(StructuralCausalModel):
         choices: Mapping[str, Choice] | None = None,
         joint_noise: tuple[JointNoise, ...] = (),
         memory: Memory | None = None,
+        seed: int = 0,
     ) -> None:
         super().__init__(graph, mechanisms, kinds=kinds)
         self.report = report
@@ -69,6 +72,7 @@ class EstimatedModel(StructuralCausalModel):
         self.choices = dict(choices or {})
         self.joint_noise = joint_noise
         self.memory: Memory = {} if memory is None else memory
+        self.seed = seed
 
     def variants(self, node: str) -> dict[str, Self]:
         """Return this model with each other mechanism of a node that predicts held-out rows about as well.

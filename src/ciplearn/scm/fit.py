@@ -67,7 +67,8 @@ def fit_scm(
         labels; for numbers additive noise, location-scale noise (both also on a log or logit scale where the values
         allow it) and simultaneous quantiles.
     random_state : int, Generator, RandomState or None
-        The draws of a node depend on it, on the node and on its parents, and on no other node.
+        The draws of a node depend on it, on the node and on its parents, and on no other node. None takes that of
+        ``like``, where there is one.
     like : EstimatedModel, optional
         A model fitted before: a node whose column, parents, recipe and random state are the same is not fitted again,
         and the model is what it would have been without ``like``. Give a model of one variant of a graph to the fit of
@@ -102,7 +103,8 @@ def fit_scm(
     read = _Table.read(table, plan, kinds)
     recipes = _Recipes.of(plan, asked)
     memory: Memory = {} if like is None else like.memory
-    estimates = _estimate(plan, read, recipes, as_seed(random_state), memory)
+    seed = like.seed if like is not None and random_state is None else as_seed(random_state)
+    estimates = _estimate(plan, read, recipes, seed, memory)
     for latent, recipe in recipes.latent.items():
         kinds[latent] = recipe.kind
     fits = tuple(fit for node in plan.graph.observed if (fit := estimates[node].fit) is not None)
@@ -115,6 +117,7 @@ def fit_scm(
         choices={node: estimate.choice for node, estimate in estimates.items() if estimate.choice is not None},
         joint_noise=tuple(read.together(nodes) for nodes in plan.together),
         memory=memory,
+        seed=seed,
     )
 
 

@@ -174,7 +174,10 @@ class Categories(Kind):
         # Text stays objects: pandas would copy it into a kind of its own, only to take it out again to compare.
         kind = object if all(isinstance(level, str) for level in self.levels) else None
         labels = pd.Index(np.asarray(values, dtype=object), dtype=kind, copy=False)
-        codes = pd.Index(self.levels, dtype=object).get_indexer(labels)
+        try:
+            codes = pd.Index(self.levels, dtype=object).get_indexer(labels)
+        except TypeError:
+            raise InputTypeError(f"{node} must be a label per row, got {values!r}; pass one of its levels.") from None
         if (codes < 0).any():
             bad = np.asarray(values, dtype=object)[codes < 0][0]
             shown = ", ".join(map(repr, self.levels[:8])) + (", ..." if len(self.levels) > 8 else "")

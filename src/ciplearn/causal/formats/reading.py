@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from ciplearn._core.errors import GraphError
 from ciplearn.causal.formats.dot import read_dot
@@ -72,12 +73,10 @@ def edge_parts(
     """Collect edges; text among the directed ones may draw any edge, elsewhere edges of that kind only."""
     parts = GraphParts()
     for kind, edges in (("directed", directed), ("bidirected", bidirected), ("undirected", undirected)):
-        if isinstance(edges, Mapping) or not isinstance(edges, Iterable):
-            raise GraphError(f"{kind} must be text or pairs of names, but {type(edges).__name__} was received.")
         if isinstance(edges, str):
             parts.extend(_edge_text(edges, kind))
             continue
-        for edge in edges:
+        for edge in _listed(edges, kind):
             if not isinstance(edge, str):
                 getattr(parts, kind).append(edge)
                 continue
@@ -87,6 +86,15 @@ def edge_parts(
                 raise GraphError(f"{edge!r} in {kind} draws no edge; write pairs [('A', 'B')] or text 'A -> B'.")
             parts.extend(read)
     return parts
+
+
+def _listed(edges: Any, kind: str) -> list[Any]:
+    try:
+        if not isinstance(edges, Mapping):
+            return list(edges)
+    except TypeError:
+        pass
+    raise GraphError(f"{kind} must be text or pairs of names, but {type(edges).__name__} was received.")
 
 
 def _edge_text(text: str, kind: str) -> GraphParts:
