@@ -21,7 +21,7 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn.evaluation.decisions import PROBABILITY_THRESHOLD
 from ciplearn.evaluation.intervals import NORMAL_ERRORS, bootstrap_interval, share_interval
-from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.predictors import LARGEST, Predictor
 from ciplearn.scm.kinds import Array
 
 # Groups that a number with many values is cut into.
@@ -297,6 +297,11 @@ def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
     if rows[outcome].isna().any():
         bad = int(rows[outcome].isna().sum())
         raise InputError(f"The outcome {outcome!r} is missing in {bad} of {len(rows)} rows; drop those rows.")
+    if holds_numbers(rows[outcome]) and (largest := np.abs(as_numbers(rows[outcome])).max()) > LARGEST:
+        raise InputError(
+            f"The outcome {outcome!r} is as large as {largest:.3g}, and errors have no variance that a computer holds; "
+            "drop such rows, or count in a larger unit."
+        )
 
 
 def _band(ends: pd.Series) -> str:

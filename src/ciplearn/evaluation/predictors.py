@@ -16,8 +16,8 @@ from ciplearn.scm.kinds import Array
 
 METHODS = ("predict_proba", "predict")
 
-# The variance of variances is a fourth power.
-_LARGEST = 1e75
+# The variance of variances is a fourth power, which must be a number still.
+LARGEST = 1e75
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Predictor:
                 f"The predictor returned NaN or infinity in {bad} of {len(array)} rows; it must be finite on every "
                 "counterfactual row."
             )
-        if array.size and np.abs(array).max() > _LARGEST:
+        if array.size and np.abs(array).max() > LARGEST:
             raise InputError(
                 f"The predictor returned numbers up to {np.abs(array).max():.3g}, which have no variance that a "
                 "computer holds; count them in a larger unit."
