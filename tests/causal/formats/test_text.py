@@ -185,3 +185,10 @@ def test_groups_and_quoted_names_of_an_edge_list_may_stand_side_by_side():
 
 def test_words_of_a_framed_model_are_nodes_as_dagitty_has_it():
     assert set(CausalGraph.from_dagitty("dag { X Y Z X -> Y }").nodes) == {"X", "Y", "Z"}
+
+
+@pytest.mark.parametrize("read", [CausalGraph.from_edges, CausalGraph.from_text])
+def test_the_name_of_a_file_is_not_a_node(read):
+    with pytest.raises(GraphError, match=r"from_file"):
+        read("folder/graph.txt")
+    assert read("a.txt -> b.txt").nodes == ("a.txt", "b.txt")

@@ -11,11 +11,14 @@ error with its place; the only things read and not kept are drawing hints withou
 
 from __future__ import annotations
 
+import re
+
 from ciplearn._core.errors import GraphError, GraphSyntaxError
 from ciplearn.causal.formats.lexer import Token, quoted, syntax_error, tokens
 from ciplearn.causal.formats.parts import GraphParts
 from ciplearn.causal.names import checked_name, nearest
 
+_FILE = re.compile(r"\S+\.(?:txt|dot|gv|gml|json|dagitty|dag)", re.IGNORECASE)
 _KINDS = ("dag", "pdag", "mag", "pag", "graph", "digraph")
 _ROLES = {
     **dict.fromkeys(("latent", "l", "unobserved", "u"), "latent"),
@@ -32,6 +35,9 @@ def read_dagitty(text: str) -> GraphParts:
 
 def read_edge_text(text: str) -> GraphParts:
     """Read an edge list such as ``"S -> A, A -> Y"``."""
+    if _FILE.fullmatch(text.strip()):
+        # Else a path becomes a graph with one node, without a word.
+        raise GraphError(f"{text.strip()!r} is the name of a file; read it with CausalGraph.from_file.")
     return _Reader(text).bare()
 
 
