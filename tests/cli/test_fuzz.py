@@ -36,13 +36,12 @@ cells = st.one_of(
 texts = st.text(max_size=30)
 graphs = st.one_of(st.just("S -> {A Y}, A -> Y"), st.text(alphabet='SAYL->{}[];,\n <dag"latent', max_size=40))
 values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), texts, st.lists(texts, max_size=3))
-hostile = st.one_of(
-    st.sampled_from(
-        ["", "-1", "0", "1", "2.5", "nan", "inf", "1e400", "A", "Y", "S,A", "B", '"', "x" * 300, "\x1b[31m"]
-    ),
-    st.sampled_from(["t.csv", "m", "m/model.json", ".", "..", "/dev/null", "nothing/at/all", "known.json", "a:b", "*"]),
-    st.text(max_size=8),
-)
+HOSTILE = [
+    *("", "-1", "0", "1", "2.5", "nan", "inf", "1e400", "10000000000000000000", "yes", "[1,2]", "é"),
+    *("A", "Y", "S,A", "B", "A -> Y", '"', "x" * 300, "\x1b[31m"),
+    *("t.csv", "m", "m/model.json", ".", "..", "/dev/null", "nothing/at/all", "known.json", "a:b", "*"),
+]
+hostile = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=8))
 ROLES = ["--graph=S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A"]
 TRAINING = ["--gamma=1", "--epochs=1", "--no-compare"]
 EFFORT = ["--preset=quick", "--points=4", "--interventions=2", "--draws=1", "--scm-rows=40"]
@@ -108,16 +107,31 @@ def test_tables(place, rows, only):
     assert ends_well(["check", *ROLES[1:], "--data=fuzz.csv", "--budget=0.1", *more])
 
 
+def options_of(command):
+    """The options of a command that are tried, and those among them that take no value."""
+    known = typer.main.get_command(app).commands[command].params
+    flags = [each.opts[0] for each in known if each.opts[0].startswith("--") and each.opts[0] not in UNTRIED[command]]
+    return sorted(flags), {each.opts[0] for each in known if getattr(each, "is_flag", False)}
+
+
 @MANY
 @given(st.sampled_from(sorted(WORKING)), st.data())
 def test_options(place, command, data):
     """One or two options of a call that works are given something else."""
-    known = typer.main.get_command(app).commands[command].params
-    flags = [each.opts[0] for each in known if each.opts[0].startswith("--") and each.opts[0] not in UNTRIED[command]]
-    switches = {each.opts[0] for each in known if getattr(each, "is_flag", False)}
-    chosen = data.draw(st.lists(st.sampled_from(sorted(flags)), min_size=1, max_size=2, unique=True))
+    flags, switches = options_of(command)
+    chosen = data.draw(st.lists(st.sampled_from(flags), min_size=1, max_size=2, unique=True))
     more = [flag if flag in switches else f"{flag}={data.draw(hostile)}" for flag in chosen]
     assert ends_well([*WORKING[command], *more])
+
+
+@pytest.mark.parametrize("command", WORKING)
+def test_every_option_by_everything_that_does_not_belong_there(place, command):
+    flags, switches = options_of(command)
+    tried = [flag if flag in switches else f"{flag}={value}" for flag in flags for value in HOSTILE]
+    wrong = [option for option in dict.fromkeys(tried) if not ends_well([*WORKING[command], option])]
+    assert not wrong
+    assert (place / "t.csv").exists()
+    assert (place / "m" / "model.json").exists()
 
 
 @MANY
