@@ -42,6 +42,7 @@ FOUND = [
     ("vcf_bounds", {"table": filled(TABLE, "A", "dictionaries")}, "holds lists or the like"),
     ("vcf_bounds", {"table": filled(TABLE, "L", "huge")}, "no variance that a computer holds"),
     ("variance_of_counterfactuals", {"rows": filled(TABLE, "L", "huge")}, "no variance that a computer holds"),
+    ("group_scores", {"rows": TABLE.rename(columns={"S": 0}), "inputs": "S"}, "not among the columns 0, A, L"),
     ("group_scores", {"rows": filled(TABLE, "Y", "infinite")}, "The outcome 'Y' is as large as inf"),
     ("variance_of_counterfactuals", {"model": object}, "is the class object"),
     ("variance_of_counterfactuals", {"inputs": []}, "inputs must name columns"),

@@ -62,7 +62,7 @@ class Foreign:
         except Exception as error:
             said = " ".join(str(error).split())[:300]
             raise InputError(
-                f"{self.name} failed on {len(frame)} rows with the columns {', '.join(frame.columns)}: "
+                f"{self.name} failed on {len(frame)} rows with the columns {', '.join(map(str, frame.columns))}: "
                 f"{type(error).__name__}: {said}; correct it, or name the columns that it reads with --inputs."
             ) from error
         if found.ndim not in (1, 2) or len(found) != len(frame):

@@ -65,7 +65,7 @@ class Predictor:
             missing = [name for name in names if name not in columns]
             if missing:
                 raise InputError(
-                    f"The predictor reads {missing[0]!r}, which is not among the columns {', '.join(columns)}; pass "
+                    f"The predictor reads {missing[0]!r}, which is not among the columns {', '.join(map(str, columns))}; pass "
                     "rows with that column, or other inputs."
                 )
         if method is None:
@@ -107,7 +107,7 @@ class Predictor:
                 raise
             raise InputError(
                 f"The predictor failed for want of {error}, which is not among the columns it is shown, "
-                f"{', '.join(self.inputs)}; pass rows with that column, or other inputs."
+                f"{', '.join(map(str, self.inputs))}; pass rows with that column, or other inputs."
             ) from error
         array = _as_array(answer)
         if array.ndim not in (1, 2) or array.shape[0] != len(frame):
