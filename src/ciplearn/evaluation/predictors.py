@@ -65,8 +65,8 @@ class Predictor:
             missing = [name for name in names if name not in columns]
             if missing:
                 raise InputError(
-                    f"The predictor reads {missing[0]!r}, which is not among the columns {', '.join(map(str, columns))}; pass "
-                    "rows with that column, or other inputs."
+                    f"The predictor reads {missing[0]!r}, which is not among the columns "
+                    f"{', '.join(map(str, columns))}; pass rows with that column, or other inputs."
                 )
         if method is None:
             method = next((name for name in METHODS if callable(getattr(model, name, None))), None)
