@@ -85,7 +85,7 @@ def test_residuals_can_be_left_out_as_in_the_paper(X, y, roles):
 
 
 def test_residuals_are_kept_or_not(X, y, roles):
-    with pytest.raises(InputError, match="keep_residuals must be a bool, got Series; pass True or False"):
+    with pytest.raises(InputError, match="keep_residuals must be True or False"):
         baselines.CausallyAugmented(**roles, epochs=1, copies=1, keep_residuals=pd.Series([1, 2])).fit(X, y)
 
 

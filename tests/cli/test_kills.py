@@ -7,12 +7,14 @@ import re
 import shutil
 import signal
 import sys
+import threading
 import time
 from functools import partial
 
 import pandas as pd
 import pytest
 import torch
+from tqdm import tqdm
 
 from ciplearn.cli.app import run
 from ciplearn.experiments import demo
@@ -60,6 +62,8 @@ def started(arguments):
     try:
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         sys.path.insert(0, os.getcwd())
+        # The one of tqdm is shared with all that were forked, and one that was killed may never give it back.
+        tqdm.set_lock(threading.RLock())
         if arguments[0] in ("demo", "reproduce"):
             smaller()
         os._exit(run(arguments))

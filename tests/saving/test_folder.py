@@ -114,6 +114,8 @@ def test_saving_replaces_a_model_but_nothing_else(saved, tmp_path):
     assert (folder / "thesis.txt").read_text() == "years of work"
     with pytest.raises(InputError, match="--overwrite"):
         save_model(model, folder, overwrite=False)
+    with pytest.raises(InputError, match="overwrite must be True or False"):
+        save_model(model, folder, overwrite="no")
     (folder / "README.md").write_text("my own words")
     with pytest.raises(InputError, match=r"README.md is not what ciplearn has written"):
         save_model(model, folder)

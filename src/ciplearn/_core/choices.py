@@ -20,12 +20,17 @@ def one_of(value: Any, name: str, known: Collection[str]) -> str:
     return str(value)
 
 
+def flag(value: Any, name: str) -> bool:
+    """Return ``value`` if it is on or off; an array says neither."""
+    if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
+        raise InputTypeError(f"{name} must be True or False, got {value!r}; pass one of these.")
+    return bool(value)
+
+
 def check_flags(holder: Any, *names: str) -> None:
-    """Refuse settings that are neither on nor off; an array says neither."""
+    """Refuse settings that are neither on nor off."""
     for name in names:
-        value = getattr(holder, name)
-        if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
-            raise InputTypeError(f"{name} must be True or False, got {value!r}; pass one of these.")
+        flag(getattr(holder, name), name)
 
 
 def several(value: Any, name: str) -> list[Any]:

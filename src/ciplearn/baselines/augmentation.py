@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing as take
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from ciplearn._core.choices import of_kind
+from ciplearn._core.choices import flag
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
@@ -259,7 +259,7 @@ class CausallyAugmented(_Augmentation):
 
     def _change(self, rows: Tensor, encoding: TableEncoding, columns: NodeColumns) -> tuple[Change, Tensor]:
         seed = self._seed()
-        keep_residuals = of_kind(self.keep_residuals, bool, "keep_residuals", "pass True or False")
+        keep_residuals = flag(self.keep_residuals, "keep_residuals")
         equations: list[Equation] = []
         noise = torch.zeros_like(rows)
         for node in columns.responding():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.choices import flag, one_of
 from ciplearn._core.errors import InputError, InputTypeError, MissingDataError
 from ciplearn.datasets.adult_download import CHECKSUMS, SOURCES, download, from_zip
 from ciplearn.datasets.adult_raw import COLUMNS, NUMBERS, read_raw
@@ -94,6 +94,8 @@ def load_adult(
     ((30162, 10), (15060, 10))
     """
     one_of(missing, "missing", _MISSING)
+    flag(all_columns, "all_columns")
+    flag(allow_download, "allow_download")
     if path is not None and not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"path must be a file or folder, got {path!r}; pass its name.")
     texts, source = _texts(path, allow_download)

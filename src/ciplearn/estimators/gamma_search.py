@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn._core.random import as_seed
@@ -127,6 +128,7 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
             raise InputTypeError(f"The search is over a CIPRegressor or CIPClassifier, got {kind}; {advice}.")
         measure = checked_criterion(self.measure, classifier=is_classifier(self.estimator), further=("penalty",))
         whole(self.max_trials, "max_trials", minimum=2)
+        check_flags(self, "refit")
         own = hasattr(self.verbose, "update")
         bar = self.verbose if own else tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="gamma")
         try:

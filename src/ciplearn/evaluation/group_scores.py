@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from ciplearn._core.choices import names_of
+from ciplearn._core.choices import flag, names_of
 from ciplearn._core.columns import as_numbers, holds_numbers, takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import finite
@@ -120,7 +120,7 @@ def group_scores(
     generator = as_generator(random_state)
     labels = {name: grouped(rows[name]) for name in names}
     families: list[tuple[str, ...]] = [(name,) for name in names]
-    families += list(combinations(names, 2)) if crossings else []
+    families += list(combinations(names, 2)) if flag(crossings, "crossings") else []
     found, positive = [], None
     for name, predictor in predictors.items():
         scores = predictor.numbers(predictor.in_blocks(rows))

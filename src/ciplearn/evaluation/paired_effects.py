@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import mapping_of, several
+from ciplearn._core.choices import flag, mapping_of, several
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
@@ -160,7 +160,7 @@ def paired_effects(
     if all(len(found) < 2 for found in levels.values()):
         raise InputError(f"{as_list(names)} takes one value in these rows, and a pair needs two; pass values=.")
     families: list[tuple[str, ...]] = [(name,) for name in names]
-    families += list(combinations(names, 2)) if crossings else []
+    families += list(combinations(names, 2)) if flag(crossings, "crossings") else []
     read = {column for predictor in predictors.values() for column in predictor.inputs}
     seed = as_seed(random_state)
     found: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from ciplearn._core.choices import several
+from ciplearn._core.choices import check_flags, several
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import positive
 from ciplearn._core.tensors import as_rows
@@ -118,6 +118,7 @@ class StationaryKernel(Kernel, ABC):
                 )
         else:
             object.__setattr__(self, "lengthscale", positive(self.lengthscale, "lengthscale"))
+        check_flags(self, "average")
         object.__setattr__(self, "columns", checked_columns(self.columns))
 
     @property

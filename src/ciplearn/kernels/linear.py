@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from ciplearn._core.choices import check_flags
 from ciplearn.kernels.base import ScalelessKernel, checked_columns
 
 
@@ -37,6 +38,7 @@ class Linear(ScalelessKernel):
     columns: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
+        check_flags(self, "average")
         object.__setattr__(self, "columns", checked_columns(self.columns))
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels import FeatureMap, Kernel
@@ -66,6 +67,7 @@ class ConditionalPenalty(Penalty, ABC):
     def __post_init__(self) -> None:
         check_kernels(kernel=self.kernel, right_kernel=self.right_kernel, given_kernel=self.given_kernel)
         check_approximation(self.exact_rows, self.features)
+        check_flags(self, "centre")
         whole(self.rank, "rank", minimum=1)
         if not isinstance(self.ridge, str):
             non_negative(self.ridge, "ridge")

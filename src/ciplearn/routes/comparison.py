@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.base import is_classifier
 from tqdm import tqdm
 
-from ciplearn._core.choices import of_kind, one_of, several
+from ciplearn._core.choices import flag, one_of, several
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, share
 from ciplearn._core.random import as_seed
@@ -162,7 +162,7 @@ def compare_routes(
     if not routes:
         raise InputError(f"routes must be of {as_list(ROUTES)}, got none; name some of these.")
     gammas = [non_negative(gamma, "gamma") for gamma in several(gammas, "gammas")]
-    of_kind(baselines, bool, "baselines", "pass True or False")
+    flag(baselines, "baselines")
     shares = [share(each, "Each of shares") for each in several(shares, "shares")]
     if not isinstance(estimator, CIPEstimator) or estimator.graph is None:
         raise InputError("Routes are compared for a CIPRegressor or CIPClassifier with a graph; pass one with graph=.")

@@ -24,7 +24,7 @@ from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
-from ciplearn._core.choices import mapping_of
+from ciplearn._core.choices import flag, mapping_of
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import checksum, finish_folder, listed_folder, read_listed
 from ciplearn.causal import CausalGraph
@@ -110,6 +110,8 @@ def save_model(
         elif isinstance(model, MetaEstimatorMixin):
             advice = "pass its best_estimator_, once it is fitted"
         raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got a {kind}; {advice}.")
+    flag(overwrite, "overwrite")
+    flag(counterfactuals, "counterfactuals")
     target = _as_path(folder)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     described = _described(model, weights, mapping_of(scores, "scores"))
