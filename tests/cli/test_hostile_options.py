@@ -48,12 +48,15 @@ FILES = {
     "deep mappings.yaml": ("".join(" " * place + "a:\n" for place in range(300)), "too deep"),
     "deep.json": ('{"gamma": ' + "[" * DEEP + "]" * DEEP + "}", "too deep"),
     "deep.toml": ("gamma = " + "[" * DEEP + "]" * DEEP, "too deep"),
+    "dotted.toml": ("a" + ".a" * 5 * DEEP + " = 1", "too deep"),
+    "dotted table.toml": ("[a" + ".'a'" * DEEP + "]", "too deep"),
+    "dotted inside.toml": ("b = {a" + " . a" * DEEP + " = 1}", "too deep"),
     "nested.json": ('{"gamma": [[1]]}', "values within values"),
     "mapping.toml": ("gamma = {a = 1}", "values within values"),
     "yes.yaml": ("gamma: yes\n", "to yes or no"),
     "yes.json": ('{"epochs": true}', "to yes or no"),
     "text.yaml": ("gamma: much\n", "--gamma"),
-    "digits.json": ('{"gamma": ' + "9" * 5000 + "}", "not valid JSON"),
+    "digits.json": ('{"gamma": ' + "9" * 5000 + "}", "thousands of digits"),
     "large.json": ('{"graph": "' + "x" * (1 << 20) + '"}', "more than 1 MiB"),
     "bytes.json": (b"\xff\xfe\x00", "not UTF-8"),
     "python.yaml": ("gamma: !!python/object/apply:os.system ['true']\n", "not valid YAML"),
@@ -155,7 +158,7 @@ def test_equation_of_a_file_that_cannot_be_computed(text, place):
     noise = {"A": "normal(0, 1)", "Y": "normal(0, 1)"}
     (place / "k.json").write_text(json.dumps({"equations": {"A": "u", "Y": text}, "noise": noise}))
     with pytest.raises(CiplearnError, match=EQUATIONS[text]):
-        read_scm(place / "k.json", graph, run_code=False).sample(10, random_state=0)
+        read_scm(place / "k.json", graph, run_code=False)
 
 
 @pytest.mark.parametrize("levels", [5, "ab", [["a"], ["b"]], [None, "a"], {"a": 1}])
@@ -207,6 +210,18 @@ def test_training_record_that_was_changed_is_refused_or_still_serves(change, fol
             found = ModelFolder.read(folder)
             assert found.labels == []
             assert len(found.trace.points) == len(found.trials())
+
+
+def test_trials_with_other_measures_are_refused(folder):
+    record = folder / "training.json"
+    whole = json.loads(record.read_text())
+    trials = [
+        {"gamma": gamma, "measures": {"loss": 1.0, "score": 0.0, **more}, "folder": "."}
+        for gamma, more in ((0.0, {"penalty": 1.0}), (1.0, {}))
+    ]
+    record.write_text(json.dumps({**whole, "trials": trials}))
+    with pytest.raises(CiplearnError, match="damaged"):
+        ModelFolder.read(folder)
 
 
 def test_training_record_names_no_folder_outside(folder, capsys):

@@ -14,6 +14,7 @@ MISTAKES = {
     "width that is negative": ({"hidden": (-1,)}, "width in hidden must be at least 1"),
     "width zero": ({"hidden": (0,)}, "width in hidden must be at least 1"),
     "width as text": ({"hidden": "ab"}, "width in hidden must be a whole number"),
+    "more weights than a machine holds": ({"hidden": (10**6, 10**6)}, "makes a network of 1.0e"),
     "widths as a number": ({"hidden": 5}, "sequence of widths"),
     "no device": ({"device": None}, "device must be"),
     "device without numbers": ({"device": "meta"}, "device must be"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ciplearn._core.files import read_bounded
 
 # Such a file has a few lines, and hardly anything within anything.
 _LARGEST_MIB, _DEEPEST = 1, 20
+_DEEP_KEY = re.compile(r"""(?:["']?[\w-]{0,64}["']?\s{0,2}\.\s{0,2}){100}""")
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -33,6 +35,9 @@ def _parsed(path: Path, text: str) -> Any:
         if kind == ".toml":
             import tomllib
 
+            # Its time grows with the square of a key's depth.
+            if _DEEP_KEY.search(text):
+                raise RecursionError
             return tomllib.loads(text)
         if kind in (".yaml", ".yml"):
             return _yaml(text)
@@ -41,6 +46,8 @@ def _parsed(path: Path, text: str) -> Any:
             f"{path} has lists or mappings within each other, too deep to be read; write it flat."
         ) from None
     except ValueError as error:
+        if "set_int_max_str_digits" in str(error):
+            raise InputError(f"{path} holds a number of thousands of digits; write it as 1e5000 is written.") from error
         raise InputError(f"{path} is not valid {kind[1:].upper()}: {error}; correct that place.") from error
     raise InputError(
         f"{path} ends in {kind or 'nothing'!r}; name it .yaml, .toml or .json, so that its notation is known."

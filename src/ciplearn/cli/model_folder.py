@@ -289,6 +289,7 @@ def _check(training: Mapping[str, Any], model: CIPEstimator) -> None:
         all(trial["folder"] == _ITSELF or re.fullmatch(r"trials/\d+", trial["folder"]) for trial in trials),
         all(_is_number(trial["gamma"]) and all(map(_is_number, trial["measures"].values())) for trial in trials),
         all({"loss", "score"} <= set(trial["measures"]) for trial in trials),
+        len({tuple(sorted(trial["measures"])) for trial in trials}) <= 1,
         "comparison" not in training or _is_comparison(training["comparison"]),
     ]
     if not all(right):

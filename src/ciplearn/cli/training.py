@@ -6,7 +6,6 @@ import shlex
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +20,7 @@ from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.gamma_search import GammaSearch
+from ciplearn.estimators.networks import check_size
 from ciplearn.estimators.preparation import INDEPENDENCE, Prepared
 from ciplearn.estimators.tables import split_rows
 from ciplearn.learning import Frontier
@@ -38,9 +38,6 @@ _LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
 _TOLERANCE = 0.10
 
 AUTO = "auto"
-
-# Networks with more weights would fill the memory.
-_MOST_WEIGHTS = 100_000_000
 
 _PENALTIES: dict[str, Callable[..., Penalty]] = {
     "residual-hscic": ResidualHSCIC,
@@ -181,12 +178,7 @@ def refuse_before_training(rows: TrainingTable, plan: Plan) -> None:
     )
     encoding = TableEncoding.of(X, rows.roles.used)
     widths = (encoding.width, *plan.network["hidden"], y.nunique() if rows.task == "classification" else 1)
-    weights = sum(before * after for before, after in pairwise(widths))
-    if weights > _MOST_WEIGHTS:
-        raise InputError(
-            f"--hidden {join_names(plan.network['hidden'])} makes a network of {weights:.1e} weights, more than "
-            f"{_MOST_WEIGHTS:.0e}; pass narrower layers."
-        )
+    check_size(widths, f"--hidden {join_names(plan.network['hidden'])}")
     counts = y.value_counts()
     if rows.task == "classification" and len(counts) < 2:
         raise InputError(

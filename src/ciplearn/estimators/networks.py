@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ciplearn._core.columns import TableEncoding
-from ciplearn._core.errors import CiplearnError, InputTypeError
+from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.estimators.tables import FurtherInputs
@@ -21,6 +22,9 @@ from ciplearn.estimators.tables import FurtherInputs
 # Rows per piece of an input, rows per ramp of all inputs together, most pieces of an input, and rows that their ends
 # are read off.
 _ROWS_PER_PIECE, _ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 200, 20, 32, 50_000
+
+# Networks with more weights would fill the memory.
+_MOST_WEIGHTS = 100_000_000
 
 # Rows predicted at a time: the ramps of a row are hundreds of numbers.
 _ROWS_AT_ONCE = 512
@@ -81,6 +85,15 @@ class Ramps(nn.Module):
         return torch.cat([inputs, ((inputs[:, self.source] - self.start) / self.length).clamp(0, 1)], dim=1)
 
 
+def check_size(widths: Sequence[int], what: str) -> None:
+    """Refuse a network of so many weights that training them fills a machine; ``widths`` are of inputs to outputs."""
+    weights = sum(before * after for before, after in pairwise(widths))
+    if weights > _MOST_WEIGHTS:
+        raise InputError(
+            f"{what} makes a network of {weights:.1e} weights, more than {_MOST_WEIGHTS:.0e}; pass narrower layers."
+        )
+
+
 class Perceptron(nn.Module):
     """Fully connected layers with hyperbolic tangents between them.
 
@@ -130,6 +143,7 @@ class Perceptron(nn.Module):
             ) from None
         self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in widths)
         self.n_outputs = n_outputs
+        check_size((n_inputs, *self.hidden, n_outputs), f"hidden={self.hidden}")
         self.register_buffer("centre", torch.zeros(n_outputs) if centre is None else torch.tensor(list(centre)).float())
         self.register_buffer("spread", torch.ones(n_outputs) if spread is None else torch.tensor(list(spread)).float())
         layers: list[nn.Module] = []

@@ -19,6 +19,7 @@ from ciplearn.scm.formulas import Formula, read_law
 from ciplearn.scm.kinds import Categories
 from ciplearn.scm.model import StructuralCausalModel
 
+_TRIED_ROWS = 100
 _SECTIONS = ("equations", "noise", "categories", "inverses")
 
 
@@ -35,7 +36,8 @@ def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCau
         Whether a Python file may be run.
     """
     if not path.is_file():
-        raise InputError(f"There is no file {str(path)!r}; check the path.")
+        missing = f"{str(path)!r} is a folder or a device" if path.exists() else f"There is no file {str(path)!r}"
+        raise InputError(f"{missing}; check the path.")
     if path.suffix.lower() != ".py":
         return _from_formulas(path, graph)
     if not run_code:
@@ -56,13 +58,16 @@ def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
     absent = [node for node in graph.nodes if node not in equations]
     if absent:
         raise InputError(f"{path} has no equation for {absent[0]!r}; write one for every node, latent ones too.")
-    return StructuralCausalModel(
+    model = StructuralCausalModel(
         graph,
         equations=equations,
         noise={node: read_law(text, f"The noise of {node} in {path}") for node, text in parts["noise"].items()},
         inverses={node: _inverse(path, graph, node, text) for node, text in parts["inverses"].items()},
         kinds={node: Categories(_labels(path, node, levels)) for node, levels in parts["categories"].items()},
     )
+    # A node that nobody asks for is computed here or never: what it cannot say must not pass unseen.
+    model.sample(_TRIED_ROWS, random_state=0)
+    return model
 
 
 def _labels(path: Path, node: str, levels: Any) -> list[Any]:
