@@ -126,3 +126,11 @@ def test_protected_column_that_never_varies_is_refused(place, table, capsys):
 def test_three_rows_are_too_few(place, table, capsys):
     table.head(3).to_csv("three.csv", index=False)
     assert "The table has 3 rows, and fitting needs 10" in refusal(capsys, fit("three.csv", "--out=other"))
+
+
+@pytest.mark.parametrize("separator", [";", "·"])
+def test_separators_of_one_byte_and_of_several(place, table, separator):
+    table.to_csv("other.csv", sep=separator, index=False)
+    assert run(["predict", "model", "good.csv", "--out=one.csv"]) == 0
+    assert run(["predict", "model", "other.csv", f"--separator={separator}", "--out=other predictions.csv"]) == 0
+    assert (place / "one.csv").read_bytes() == (place / "other predictions.csv").read_bytes()

@@ -247,10 +247,13 @@ class _TextTable(OpenTable):
     def __init__(self, file: TableFile, content: Any, labels: Collection[str], copied: str | None) -> None:
         name = file.path.name.lower()
         tabs = name.removesuffix(".gz").endswith((".tsv", ".tab"))
+        separator = file.separator or ("\t" if tabs else ",")
         # Every cell as the text it is: kinds and missing values are settled by one rule, not chunk by chunk.
         self._reader = pd.read_csv(
             content,
-            sep=file.separator or ("\t" if tabs else ","),
+            sep=separator,
+            # The quick reader knows separators of one byte.
+            engine="c" if separator.isascii() else "python",
             header=None,
             dtype=str,
             na_filter=False,
