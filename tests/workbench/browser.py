@@ -58,10 +58,10 @@ class Page:
     def find(self, selector):
         return self.driver.find_elements("css selector", selector)
 
-    def wait(self, selector, seconds=20):
+    def wait(self, selector, seconds=60):
         self.until(lambda: any(one.is_displayed() for one in self.find(selector)), seconds, selector)
 
-    def until(self, true, seconds=20, what=""):
+    def until(self, true, seconds=60, what=""):
         from selenium.common.exceptions import StaleElementReferenceException
 
         end = time.monotonic() + seconds
@@ -74,7 +74,7 @@ class Page:
             time.sleep(0.03)
         raise AssertionError(f"waited {seconds} s in vain for {what or true}")
 
-    def click(self, selector, seconds=20):
+    def click(self, selector, seconds=60):
         """Click what is there once it can be clicked."""
         from selenium.common.exceptions import WebDriverException
 
