@@ -39,7 +39,7 @@ FOUND = [
     ("Augmented", {"copies": 10**19}, "copies must be at most"),
     ("PSCF", {"n_draws": 10**19}, "n_draws must be at most"),
     ("PSCF", {"n_latents": 10**19}, "n_latents must be at most"),
-    ("InvariantDirections", {"tolerance": 1e300}, "tolerance must lie between"),
+    ("InvariantDirections", {"tolerance": 1e300}, "tolerance must be at most 1"),
     ("independence_test", {"n_bootstrap": 10**19}, "n_bootstrap must be at most"),
     ("criterion", {"protected": np.array("A")}, "protected must be a name or a list"),
     ("from_edges", {"directed": np.array("A")}, "directed must be text or pairs"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,15 +33,21 @@ def check_flags(holder: Any, *names: str) -> None:
         flag(getattr(holder, name), name)
 
 
-def several(value: Any, name: str) -> list[Any]:
-    """Return ``value`` as a list if it holds several values; text is one."""
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise InputTypeError(f"{name} must be several values, got {value!r}; pass a list.")
+def entries(value: Any) -> list[Any] | None:
+    """Return what ``value`` holds, or None where it holds nothing."""
+    # Tried, not asked: an array of a single number says that it can be gone through, and cannot.
     try:
         return list(value)
     except TypeError:
-        # An array of a single number has no entries to go through, though it says that it has.
-        raise InputTypeError(f"{name} must be several values, got {value!r}; pass a list.") from None
+        return None
+
+
+def several(value: Any, name: str) -> list[Any]:
+    """Return ``value`` as a list if it holds several values; text is one."""
+    found = None if isinstance(value, str | bytes) else entries(value)
+    if found is None:
+        raise InputTypeError(f"{name} must be several values, got {value!r}; pass a list.")
+    return found
 
 
 def names_of(value: Any, name: str) -> list[str]:

@@ -47,7 +47,7 @@ def _parsed(path: Path, text: str) -> Any:
         ) from None
     except ValueError as error:
         if "set_int_max_str_digits" in str(error):
-            raise InputError(f"{path} holds a number of thousands of digits; write it as 1e5000 is written.") from error
+            raise InputError(f"{path} holds a number of thousands of digits; write it with fewer.") from error
         raise InputError(f"{path} is not valid {kind[1:].upper()}: {error}; correct that place.") from error
     raise InputError(
         f"{path} ends in {kind or 'nothing'!r}; name it .yaml, .toml or .json, so that its notation is known."

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import positive, share
+from ciplearn._core.numbers import positive
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
@@ -137,7 +137,7 @@ class InvariantDirections(Baseline):
                 "InvariantDirections asks causal models what A moves, got counterfactuals=None; pass for example "
                 "counterfactuals=fit_scm(graph, table)."
             )
-        tolerance = positive(share(self.tolerance, "tolerance"), "tolerance")
+        tolerance = positive(self.tolerance, "tolerance", maximum=1)
         complete = table.notna().all(axis=1).to_numpy()
         if not complete.any():
             raise InputError("No row is complete, so that no model can say what A moves; impute some columns first.")

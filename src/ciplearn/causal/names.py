@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from ciplearn._core.choices import entries
 from ciplearn._core.errors import GraphError
 
 Names = str | Iterable[str]
@@ -46,12 +47,9 @@ def as_names(value: Names, role: str) -> tuple[str, ...]:
     """Read one name or several; a plain string is one name, repeats count once, the order is kept."""
     if isinstance(value, str):
         return (checked_name(value),)
-    try:
-        names = list(value)
-    except TypeError:
-        raise GraphError(
-            f"{role} must be a name or a list of names, but {value!r} was received; pass node names."
-        ) from None
+    names = entries(value)
+    if names is None:
+        raise GraphError(f"{role} must be a name or a list of names, but {value!r} was received; pass node names.")
     if isinstance(value, set | frozenset):
         # A set has no order of its own: without this, results would change with the hash seed.
         names.sort(key=lambda name: natural_key(str(name)))
@@ -74,11 +72,8 @@ def checked_edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple
     """Return distinct pairs of names in natural order; the ends too where the edge is symmetric."""
     pairs = []
     for edge in edges:
-        try:
-            ends = () if isinstance(edge, str) else tuple(edge)
-        except TypeError:
-            ends = ()
-        if len(ends) != 2:
+        ends = None if isinstance(edge, str) else entries(edge)
+        if ends is None or len(ends) != 2:
             raise GraphError(f"A {kind} edge must be a pair of names, but {edge!r} was received; write ('A', 'B').")
         a, b = (checked_name(name) for name in ends)
         if a == b:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ciplearn._core.choices import entries
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.numbers import whole
@@ -135,12 +136,9 @@ class Perceptron(nn.Module):
         super().__init__()
         self.n_inputs = n_inputs
         self.ramps = ramps if ramps is not None and len(ramps) else None
-        try:
-            widths = list(hidden)
-        except TypeError:
-            raise InputTypeError(
-                f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64)."
-            ) from None
+        widths = entries(hidden)
+        if widths is None:
+            raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
         self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in widths)
         self.n_outputs = n_outputs
         check_size((n_inputs, *self.hidden, n_outputs), f"hidden={self.hidden}")

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import of_kind
+from ciplearn._core.choices import entries, of_kind
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence, Verdict
@@ -235,10 +235,9 @@ def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] |
     """Return column names for names or positions."""
     if columns is None:
         return None
-    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable) or getattr(columns, "ndim", 1) == 0:
-        columns = [columns]
+    listed = None if isinstance(columns, str | bytes) else entries(columns)
     found = []
-    for column in columns:
+    for column in [columns] if listed is None else listed:
         if isinstance(column, int | np.integer) and not isinstance(column, bool):
             if not 0 <= column < len(names):
                 raise InputError(

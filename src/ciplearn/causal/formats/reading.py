@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
+from ciplearn._core.choices import entries
 from ciplearn._core.errors import GraphError
 from ciplearn.causal.formats.dot import read_dot
 from ciplearn.causal.formats.gml import read_gml
@@ -76,7 +76,10 @@ def edge_parts(
         if isinstance(edges, str):
             parts.extend(_edge_text(edges, kind))
             continue
-        for edge in _listed(edges, kind):
+        listed = None if isinstance(edges, Mapping) else entries(edges)
+        if listed is None:
+            raise GraphError(f"{kind} must be text or pairs of names, but {type(edges).__name__} was received.")
+        for edge in listed:
             if not isinstance(edge, str):
                 getattr(parts, kind).append(edge)
                 continue
@@ -86,15 +89,6 @@ def edge_parts(
                 raise GraphError(f"{edge!r} in {kind} draws no edge; write pairs [('A', 'B')] or text 'A -> B'.")
             parts.extend(read)
     return parts
-
-
-def _listed(edges: Any, kind: str) -> list[Any]:
-    try:
-        if not isinstance(edges, Mapping):
-            return list(edges)
-    except TypeError:
-        pass
-    raise GraphError(f"{kind} must be text or pairs of names, but {type(edges).__name__} was received.")
 
 
 def _edge_text(text: str, kind: str) -> GraphParts:
