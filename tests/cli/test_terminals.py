@@ -1,14 +1,14 @@
 """Terminals and pipes as they come: closed, with another code page, with names that would steer them."""
 
 import ast
+import importlib
 import os
 import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
-import warnings
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -63,7 +63,7 @@ class Going:
     whole = False
 
     def __del__(self):
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(Going.number)
         Going.whole = True
 
 
@@ -74,7 +74,7 @@ class HalfMade(tqdm):
 
     def __new__(cls, *arguments, **settings):
         bar = super().__new__(cls, *arguments, **settings)
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(cls.number)
         cls.whole = True
         return bar
 
@@ -83,17 +83,33 @@ class HalfMade(tqdm):
 HalfMade.__new__.__code__ = HalfMade.__new__.__code__.replace(co_filename="tqdm/std.py")
 
 
-@pytest.mark.parametrize("make", [Going, HalfMade], ids=["an object that goes", "a bar that is made"])
-def test_an_interrupt_is_not_swallowed_but_comes_later(make):
-    before = signal.signal(signal.SIGINT, partial(command_line._end, []))
+class Imported:
+    """A module that comes without a part if it is interrupted, as large libraries do."""
+
+    whole = False
+
+    def __init__(self):
+        importlib.import_module("a_large_library")
+        Imported.whole = True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("make", [Going, HalfMade, Imported], ids=["an object that goes", "a bar", "an import"])
+def test_a_signal_is_not_swallowed_but_comes_later(make, number, tmp_path, monkeypatch):
+    (tmp_path / "a_large_library.py").write_text(f"import signal\nsignal.raise_signal({int(number)})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a_large_library", raising=False)
+    monkeypatch.setattr(make, "whole", False)
+    monkeypatch.setattr(make, "number", number, raising=False)
+    before = signal.signal(number, command_line._end)
     try:
-        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        with pytest.raises((KeyboardInterrupt, SystemExit)):  # noqa: PT012
             make()
             deadline = time.monotonic() + 10
             while time.monotonic() < deadline:
                 time.sleep(0.01)
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
     assert make.whole
 
 
@@ -183,28 +199,6 @@ def test_signal_leaves_nothing_behind(number, code, tmp_path):
     assert running.returncode == code, complaint
     assert b"Traceback" not in complaint
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signal_in_the_middle_of_an_import_ends_as_signals_do(number, monkeypatch):
-    def importing(arguments):
-        try:
-            signal.raise_signal(number)
-        except (SystemExit, KeyboardInterrupt):
-            raise ImportError("initialization failed") from None
-
-    monkeypatch.setattr(command_line, "run", importing)
-    monkeypatch.setattr(command_line, "prepare_streams", lambda: None)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
-    signal.signal(number, signal.SIG_DFL)
-    try:
-        with pytest.raises(SystemExit) as ending:
-            command_line.main()
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-    assert ending.value.code == 128 + number
 
 
 def test_progress_off_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):

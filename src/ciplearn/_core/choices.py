@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ciplearn._core.errors import InputError, InputTypeError
 
 T = TypeVar("T")
@@ -18,19 +16,6 @@ def one_of(value: Any, name: str, known: Collection[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}; pass one of these.")
     return str(value)
-
-
-def flag(value: Any, name: str) -> bool:
-    """Return ``value`` if it is on or off; an array says neither."""
-    if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
-        raise InputTypeError(f"{name} must be True or False, got {value!r}; pass one of these.")
-    return bool(value)
-
-
-def check_flags(holder: Any, *names: str) -> None:
-    """Refuse settings that are neither on nor off."""
-    for name in names:
-        flag(getattr(holder, name), name)
 
 
 def entries(value: Any) -> list[Any] | None:

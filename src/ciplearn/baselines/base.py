@@ -18,9 +18,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ciplearn._core.choices import check_flags, one_of
+from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, check_cells, task_of
 from ciplearn._core.errors import InputError
+from ciplearn._core.flags import check_flags
 from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.regression import NetworkSettings

@@ -78,40 +78,39 @@ _ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 def main() -> None:
     """Run the command line; mistakes end in one line on standard error and exit code 2."""
     prepare_streams()
-    ended: list[int] = []
     for name in ("SIGTERM", "SIGHUP", "SIGINT"):
         # A polite kill and a closed terminal clean up like Ctrl-C; nohup has its way.
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(number, partial(_end, ended))
+            signal.signal(number, _end)
     warnings.showwarning = partial(_note, set())
     for name in _THREADS:
         os.environ.setdefault(name, "1")
-    try:
-        code = run(sys.argv[1:])
-    except Exception:
-        # A library that is just being imported makes an error of its own out of the end.
-        if not ended:
-            raise
-        code = 128 + ended[0]
-    sys.exit(code)
+    sys.exit(run(sys.argv[1:]))
 
 
-def _end(ended: list[int], received: int, frame: FrameType | None) -> None:
+def _end(received: int, frame: FrameType | None) -> None:
     if _would_be_lost(frame):
-        threading.Timer(0.05, signal.raise_signal, [received]).start()
+        later = threading.Timer(0.05, signal.raise_signal, [received])
+        later.daemon = True
+        later.start()
         return
-    ended.append(received)
     if received == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + received)
 
 
 def _would_be_lost(frame: FrameType | None) -> bool:
-    """Whether what is raised now is swallowed with an object that goes, or leaves a bar half made, which complains."""
+    """Whether what is raised now does not get through.
+
+    It is swallowed with an object that goes; a library that is just being imported makes an error of its own out of
+    it, or does without a part; a bar that is half made complains.
+    """
     while frame is not None:
         code = frame.f_code
-        if code.co_name == "__del__" or (code.co_name in ("__new__", "__init__") and "tqdm" in code.co_filename):
+        if code.co_name == "__del__" or code.co_filename.startswith("<frozen importlib"):
+            return True
+        if code.co_name in ("__new__", "__init__") and "tqdm" in code.co_filename:
             return True
         frame = frame.f_back
     return False

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ciplearn._core.choices import flag, one_of
+from ciplearn._core.choices import one_of
 from ciplearn._core.errors import InputError, InputTypeError, MissingDataError
+from ciplearn._core.flags import flag
 from ciplearn.datasets.adult_download import CHECKSUMS, SOURCES, download, from_zip
 from ciplearn.datasets.adult_raw import COLUMNS, NUMBERS, read_raw
 

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from ciplearn._core.choices import check_flags
 from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.flags import check_flags
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
 from ciplearn.causal import CausalGraph, Independence, Verdict

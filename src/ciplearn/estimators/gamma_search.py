@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.flags import check_flags
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn._core.random import as_seed
 from ciplearn.causal import Verdict

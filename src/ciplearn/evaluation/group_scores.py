@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from ciplearn._core.choices import flag, names_of
+from ciplearn._core.choices import names_of
 from ciplearn._core.columns import as_numbers, holds_numbers, takes_few_values
 from ciplearn._core.errors import InputError
+from ciplearn._core.flags import flag
 from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator

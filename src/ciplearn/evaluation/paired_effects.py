@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import flag, mapping_of, several
+from ciplearn._core.choices import mapping_of, several
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.errors import InputError
+from ciplearn._core.flags import flag
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed

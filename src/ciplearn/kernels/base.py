@@ -10,8 +10,9 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from ciplearn._core.choices import check_flags, several
+from ciplearn._core.choices import several
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.flags import check_flags
 from ciplearn._core.numbers import positive
 from ciplearn._core.tensors import as_rows
 from ciplearn.kernels.distances import MEDIAN_ROWS, sample_rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ciplearn._core.choices import check_flags
+from ciplearn._core.flags import check_flags
 from ciplearn.kernels.base import ScalelessKernel, checked_columns
 
 

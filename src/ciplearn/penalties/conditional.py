@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError
+from ciplearn._core.flags import check_flags
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels import FeatureMap, Kernel
 from ciplearn.penalties.approximation_error import CHECKED_ROWS, gradient_error, smooth_predictions

@@ -16,8 +16,9 @@ import pandas as pd
 from sklearn.base import is_classifier
 from tqdm import tqdm
 
-from ciplearn._core.choices import flag, one_of, several
+from ciplearn._core.choices import one_of, several
 from ciplearn._core.errors import InputError
+from ciplearn._core.flags import flag
 from ciplearn._core.numbers import non_negative, share
 from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list

@@ -24,9 +24,10 @@ from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
-from ciplearn._core.choices import flag, mapping_of
+from ciplearn._core.choices import mapping_of
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import checksum, finish_folder, listed_folder, read_listed
+from ciplearn._core.flags import flag
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
