@@ -91,6 +91,30 @@ def test_hidden_causes_and_processes_change_nothing_about_the_others():
     assert one.table.set_index("change")["vcf"].notna().all()
 
 
+class Watching:
+    """A predictor that notes how many answers are written down when it is asked."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, frame):
+        answers = self.folder / "answers"
+        with (self.folder / "seen").open("a") as stream:
+            stream.write(f"{len(answers.read_text().splitlines()) if answers.exists() else 0}\n")
+        return through(frame)
+
+
+def test_answers_of_several_processes_are_written_down_as_they_come(tmp_path):
+    graph = CausalGraph.from_edges("A -> L, L -> Y")
+    arguments = {"inputs": ["L"], "n_points": 30, "n_interventions": 10, "file": tmp_path / "answers", **ROLES}
+    found = sensitivity(Watching(tmp_path), graph, people(120), n_jobs=2, **arguments)
+    seen = (tmp_path / "seen").read_text().split()
+    assert max(map(int, seen)) > 0
+    again = sensitivity(Watching(tmp_path), graph, people(120), n_jobs=2, **arguments)
+    pd.testing.assert_frame_equal(again.table, found.table)
+    assert (tmp_path / "seen").read_text().split() == seen
+
+
 def test_members_of_a_class_are_compared_by_default():
     graph = CausalGraph(directed=[("S", "Y"), ("L", "Y")], undirected=[("S", "A"), ("A", "L"), ("S", "L")])
     found = sensitivity(through, graph, people(150), inputs=["L"], n_points=20, n_interventions=10, **ROLES)
