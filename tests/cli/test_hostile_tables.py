@@ -102,6 +102,17 @@ def test_named_pipe_of_each_notation(name, place, table, model):
     np.testing.assert_allclose(pd.read_csv("p.csv"), pd.read_csv("q.csv"), rtol=1e-6)
 
 
+@pytest.mark.parametrize(("how", "what"), [("to_parquet", "a Parquet file"), ("to_csv", "compressed")])
+def test_pipe_that_is_no_text_is_named_for_what_it_is(how, what, place, table):
+    settings = {"compression": "gzip"} if how == "to_csv" else {}
+    getattr(table, how)("t.bin", **settings)
+    done = subprocess.run(
+        [command(), "fit", "-", *FIT, "--out=m"], input=Path("t.bin").read_bytes(), capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"ciplearn: /dev/stdin is {what};".encode())
+
+
 def test_predictions_leave_before_the_pipe_ends(place, model):
     """The first rows are answered while the writer still holds the pipe open."""
     block = ((model.parent / "t.csv").read_text().split("\n", 1)[1]) * 80

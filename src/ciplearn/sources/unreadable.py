@@ -21,8 +21,8 @@ _BEGINNINGS = {
     b"\xd0\xcf\x11\xe0": "an old Excel file; in the spreadsheet, save it as CSV UTF-8",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-    b"PAR1": "a Parquet file; name it .parquet",
-    b"\x1f\x8b": "compressed; name it .csv.gz",
+    b"PAR1": "a Parquet file; pass it by a name that ends in .parquet",
+    b"\x1f\x8b": "compressed; pass it by a name that ends in .csv.gz",
 }
 
 
@@ -37,7 +37,7 @@ def reading(path: Path) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path} cannot be read: {reason}; pass another file.") from error
     except UnicodeDecodeError as error:
-        what = _known_beginning(path) or "not UTF-8 text; save the table as UTF-8 or Parquet"
+        what = _known_beginning(path, error.object) or "not UTF-8 text; save the table as UTF-8 or Parquet"
         raise InputError(f"{path} is {what}.") from error
     except pd.errors.ParserError as error:
         raise InputError(f"{path} is no regular table: {_in_plain_words(str(error))}; correct that line.") from error
@@ -47,11 +47,11 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read as a table: {error}; pass a CSV, TSV or Parquet file.") from error
 
 
-def _known_beginning(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    with path.open("rb") as stream:
-        first = stream.read(4)
+def _known_beginning(path: Path, first: bytes) -> str | None:
+    """What a file is by its first bytes; a stream, which is read once, has only those that were no text."""
+    if path.is_file():
+        with path.open("rb") as stream:
+            first = stream.read(4)
     return next((what for bytes_, what in _BEGINNINGS.items() if first.startswith(bytes_)), None)
 
 
