@@ -300,6 +300,11 @@ def test_none_is_missing_unless_told_otherwise(place, table, capsys):
     assert next(column["values"] for column in columns if column["name"] == "A") == "None, some"
     assert run(["predict", "m", "t.csv", "--out=p.csv"]) == 0
     assert pd.read_csv("p.csv")["prediction"].notna().all(), "the training table is read as in training"
+    pd.read_csv("t.csv", keep_default_na=False).head(6).to_csv("others.csv", index=False, sep=";")
+    assert run(["predict", "m", "others.csv", "--separator=;", "--out=p.csv"]) == 0
+    assert pd.read_csv("p.csv")["prediction"].notna().all(), "and so are the cells of another one"
+    assert run(["predict", "m", "others.csv", "--separator=;", "--na=None", "--out=p.csv"]) == 0
+    assert pd.read_csv("p.csv")["prediction"].isna().tolist() == [True, False] * 3
 
 
 @pytest.mark.parametrize(("low", "high"), [("0", "10000000000000000000"), ("0", "1e300"), ("-1e19", "7")])

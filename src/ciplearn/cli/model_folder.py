@@ -26,7 +26,7 @@ from ciplearn.learning.frontier import Point
 from ciplearn.saving import load_model, save_model
 from ciplearn.sources import TableFiles
 from ciplearn.sources.rows_drawn import RowsDrawn
-from ciplearn.sources.table_file import READING, TableFile, in_kinds
+from ciplearn.sources.table_file import MISSING, READING, TableFile, in_kinds
 
 if TYPE_CHECKING:
     from ciplearn.routes import Comparison
@@ -155,13 +155,17 @@ class ModelFolder:
         return in_kinds(table, {name: self.kinds[name] for name in columns}, where, first_row)
 
     def as_in_training(self, source: AnyTable) -> AnyTable:
-        """Return a table as it is described; the training table as it was in training, where nothing else is said."""
-        if source.reading != TableFile.usual_reading() or not self._is_training_table(source):
+        """Return a table as it is described; where nothing is said, the training table is read as in training.
+
+        Which cells of another table are missing is that of training too: its other marks are its own.
+        """
+        usual, said = TableFile.usual_reading(), self.training["table"]["reading"]
+        known = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+        if source.reading == usual and self._is_training_table(source):
+            return source.read_as(known)
+        if any(source.reading[name] != usual[name] for name in MISSING):
             return source
-        said = self.training["table"]["reading"]
-        return source.read_as(
-            {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
-        )
+        return source.read_as(source.reading | {name: known[name] for name in MISSING})
 
     def rows(
         self, source: AnyTable, more: Sequence[str] = ()

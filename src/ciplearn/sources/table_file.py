@@ -30,8 +30,9 @@ USUAL_MISSING = frozenset(
     | {"NULL", "NaN", "None", "n/a", "nan", "null"}
 )
 
-# What is said about how to read a table.
-READING = ("separator", "columns", "skip", "missing", "only_missing")
+# What is said about how to read a table; which cells are missing is the same wherever its columns are.
+MISSING = ("missing", "only_missing")
+READING = ("separator", "columns", "skip", *MISSING)
 
 # Where the cells of a copied column are found: a name that no column has.
 COPIED = "\0copied"
