@@ -170,6 +170,8 @@ class CIPEstimator(BaseEstimator, ABC):
     def penalty_on(self, X: Any, y: Any = None) -> Invariance:
         """Return the penalty prepared on these rows, to judge any model with the same roles and encoding.
 
+        Of several penalties it is the largest as they are; training compares them relative to the scale of each.
+
         Parameters
         ----------
         X : table
