@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import norm
 from torch import nn
 
-from ciplearn import HSIC, CausalGraph
+from ciplearn import HSIC, CausalGraph, StructuralCausalModel
 from ciplearn._core.digest import digest_of
 from ciplearn.kernels import Gaussian
 
@@ -20,7 +21,19 @@ def network(activation=nn.Tanh):
     return nn.Sequential(nn.Linear(2, 3), activation(), nn.Linear(3, 1))
 
 
+def holding(width):
+    return lambda: width
+
+
+def doubled(factor):
+    graph = CausalGraph(directed=[("A", "Y")])
+    equations = {"A": lambda p, u: u, "Y": lambda p, u: factor * p["A"] + u}
+    return StructuralCausalModel(graph, equations, {"A": norm(), "Y": norm()})
+
+
 SAME = {
+    "function": (holding(1), holding(1)),
+    "causal model": (doubled(1.0), doubled(1.0)),
     "list and tuple": ([1, 2], (1, 2)),
     "numpy number": (np.float64(0.5), 0.5),
     "order of names": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
@@ -49,6 +62,11 @@ DIFFERENT = {
     "kernel": (HSIC(), HSIC(kernel=Gaussian(0.1))),
     "graph": (CausalGraph(directed=[("A", "Y")]), CausalGraph(directed=[("Y", "A")])),
     "set": ({"a"}, {"b"}),
+    "constant in a function": (lambda width: width + 1, lambda width: width + 2),
+    "constant in a function within": (lambda: lambda: 1, lambda: lambda: 2),
+    "default of a function": (lambda width=1: width, lambda width=2: width),
+    "value that a function holds": (holding(1), holding(2)),
+    "causal model": (doubled(1.0), doubled(2.0)),
 }
 
 

@@ -1,10 +1,12 @@
 import dataclasses
 import json
+from functools import partial
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from ciplearn import CausalGraph, sensitivity
 from ciplearn._core.engine import OneProcess
@@ -112,7 +114,20 @@ def test_answers_of_several_processes_are_written_down_as_they_come(tmp_path):
     assert max(map(int, seen)) > 0
     again = sensitivity(Watching(tmp_path), graph, people(120), n_jobs=2, **arguments)
     pd.testing.assert_frame_equal(again.table, found.table)
-    assert (tmp_path / "seen").read_text().split() == seen
+    # Twice to know that it is the same model, and about no graph.
+    assert len((tmp_path / "seen").read_text().split()) == len(seen) + 2
+
+
+def test_answers_about_another_model_are_not_taken(tmp_path):
+    # Whatever reads the one or the other says the same about these rows.
+    table = people(120).assign(L=lambda rows: 2 * rows["A"])
+    first, same, other = (LinearRegression().fit(table[[name]], table["Y"]) for name in ("L", "L", "A"))
+    arguments = {"graphs": {"none": CausalGraph.from_edges("A -> Y, L -> Y")}, "n_points": 30, **ROLES}
+    ask = partial(sensitivity, graph=CausalGraph.from_edges("A -> L, L -> Y"), table=table, **arguments)
+    found = ask(first, file=tmp_path / "answers")
+    pd.testing.assert_frame_equal(ask(same, file=tmp_path / "answers").table, found.table)
+    with pytest.raises(InputError, match="holds answers to another question"):
+        ask(other, file=tmp_path / "answers")
 
 
 def test_members_of_a_class_are_compared_by_default():
@@ -234,7 +249,8 @@ def test_answers_are_kept_and_not_asked_for_again(tmp_path, found):
     pd.testing.assert_frame_equal(again.table, found.table)
     seen = len(asked)
     sensitivity(counted, GRAPH, people(), graphs, **settings)
-    assert len(asked) == seen
+    # Twice to know that it is the same model, and about no graph.
+    assert len(asked) == seen + 2
     with pytest.raises(InputError, match="another question"):
         sensitivity(counted, GRAPH, people(300), graphs, **settings)
 

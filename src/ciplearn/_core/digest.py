@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from torch import nn
 
 from ciplearn._core.tables import as_frame
 
+_HOLDS_NOTHING_ELSE = (bool, int, float, str, bytes, type, np.generic, np.ndarray, torch.Tensor, nn.Module)
+
 
 def digest_of(*values: Any) -> str:
     """Return 16 hexadecimal digits that differ where the values do.
 
-    Tables, arrays, tensors and networks count with their numbers, functions and unknown objects with their names only.
+    Tables, arrays, tensors and networks count with their numbers, functions with their code and the plain values that
+    they hold, objects that have ``digest_parts`` with these, unknown ones with the name of their class only.
     """
     total = hashlib.sha256()
     for part in _parts(values):
@@ -54,6 +58,10 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield from _parts(value.state_dict())
     elif isinstance(value, partial):
         yield from _parts((value.func, value.args, value.keywords))
+    elif isinstance(value, FunctionType):
+        yield from _function_parts(value)
+    elif hasattr(value, "digest_parts") and not isinstance(value, type):
+        yield from _parts((type(value), value.digest_parts()))
     elif is_dataclass(value) and not isinstance(value, type):
         yield from _parts(type(value))
         yield from _parts({field.name: getattr(value, field.name) for field in fields(value) if field.compare})
@@ -65,6 +73,19 @@ def _parts(value: Any) -> Iterator[bytes]:
     else:
         named = value if hasattr(value, "__qualname__") else type(value)
         yield f"{named.__module__}.{named.__qualname__}".encode()
+
+
+def _function_parts(function: FunctionType) -> Iterator[bytes]:
+    yield f"{function.__module__}.{function.__qualname__}".encode()
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        yield from _parts((code.co_code, code.co_names))
+        codes.extend(entry for entry in code.co_consts if isinstance(entry, CodeType))
+        yield from _parts([entry for entry in code.co_consts if not isinstance(entry, CodeType)])
+    # What a function holds may hold the function: only what holds nothing else is looked into.
+    held = [*(function.__defaults__ or ()), *(cell.cell_contents for cell in function.__closure__ or ())]
+    yield from _parts([one if isinstance(one, _HOLDS_NOTHING_ELSE) else type(one) for one in held])
 
 
 def _array_parts(array: np.ndarray) -> Iterator[bytes]:

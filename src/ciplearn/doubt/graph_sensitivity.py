@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
@@ -28,6 +29,7 @@ from ciplearn.doubt.graph_changes import DRAWN, Variant, variants_of
 from ciplearn.doubt.refutation import Refutation
 from ciplearn.evaluation.carried_verdict import verdict_on
 from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
+from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import fit_scm
 from ciplearn.scm.estimated_model import EstimatedModel
@@ -295,7 +297,13 @@ class _Question:
     def digest(self, drawn: Variant) -> str:
         """What tells it apart from other questions."""
         asked = (self.roles, self.inputs, self.method, self.n_points, self.n_interventions, self.n_draws, self.seed)
-        return digest_of(drawn.graph.to_dagitty(), self.table, asked, getattr(self.model, "module_", self.model))
+        # A model is what it says: about the rows, and about others in which every column is taken from another row.
+        predictor = Predictor.of(self.model, list(self.table.columns), self.inputs, self.method)
+        rows = self.table.dropna()
+        order = np.arange(len(rows))
+        moved = {name: rows[name].take(np.roll(order, place + 1)).array for place, name in enumerate(rows.columns)}
+        said = [predictor.in_blocks(shown) for shown in (rows, rows.assign(**moved))]
+        return digest_of(drawn.graph.to_dagitty(), self.table, asked, said)
 
     def estimated(self, variant: Variant, like: EstimatedModel | None) -> EstimatedModel:
         rows = self.table

@@ -29,6 +29,9 @@ DEFAULT_CANDIDATES = 1000
 # A column of more numbers fills terabytes.
 _MOST_ROWS = 2**40
 
+# Rows by which two models are told apart.
+_TOLD_APART_BY = 100
+
 
 class StructuralCausalModel:
     """V = f_V(pa(V), U_V) for every node V of a graph, with independent noises U_V.
@@ -239,6 +242,10 @@ class StructuralCausalModel:
             if action is not None or touched:
                 changed.add(node)
         return Units(values, units.noise, units.index, units.draws, units.exact, units.effective_draws)
+
+    def digest_parts(self) -> tuple[Any, ...]:
+        """What tells it apart from other models: its graph, and what it makes of the same noise."""
+        return self.graph, self.sample_units(_TOLD_APART_BY, random_state=0).values
 
     def frame(self, units: Units) -> pd.DataFrame:
         """Return the observed nodes of some units as a frame."""
