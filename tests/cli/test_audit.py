@@ -196,6 +196,26 @@ def test_file_that_is_no_causal_model_is_refused(content, message, tmp_path):
         read_scm(path, CausalGraph.from_edges("A -> Y"), run_code=False)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("u", {"equations": {"u": "u", "Y": "u"}, "noise": {"u": "normal", "Y": "normal"}}),
+        (
+            "value",
+            {
+                "equations": {"value": "u", "Y": "value * u"},
+                "noise": {"value": "normal", "Y": "normal"},
+                "inverses": {"Y": "value"},
+            },
+        ),
+    ],
+)
+def test_node_that_is_called_as_the_noise_is_refused(name, content, tmp_path):
+    (tmp_path / "scm.json").write_text(json.dumps(content))
+    with pytest.raises(CiplearnError, match=f"{name!r}, got a parent of that name; rename the parent"):
+        read_scm(tmp_path / "scm.json", CausalGraph.from_edges(f"{name} -> Y"), run_code=False)
+
+
 def test_audit_of_the_training_rows_themselves_says_so(tmp_path, capsys):
     people(150).to_csv(tmp_path / "t.csv", index=False)
     graph = "sex -> hours, race -> hours"

@@ -282,6 +282,14 @@ def test_page_asks_the_model_as_the_audit_did(make_report):
     assert "All columns" in Report(audit=with_ids, model=total, rows=rows, title="All columns").to_html()
 
 
+def test_strips_of_groups_say_what_they_show(make_report, decisions):
+    numbers, labels = make_report().to_html(), decisions.to_html()
+    assert "prediction less outcome" in numbers
+    assert "rate of positive decisions" not in numbers
+    assert "rate of positive decisions" in labels
+    assert "prediction less outcome" not in labels
+
+
 def test_group_that_is_no_column_is_named(make_report):
     with pytest.raises(InputError, match="'job'"):
         make_report(groups=["job"])

@@ -143,19 +143,20 @@ def _has_levels(report: Report, variable: str) -> bool:
 
 
 def _groups(report: Report) -> list[dict[str, Any]]:
-    """Per column or crossing its groups, each with a strip of what tells most: the rate of positive decisions."""
+    """Per column or crossing its groups, each with a strip of what tells most: positive decisions, or calibration."""
     if report.by_group is None:
         return []
     table = report.by_group.table
     decides = report.by_group.threshold is not None
     measure, write = ("positive_rate", percent) if decides else ("calibration", report.unit.amount)
+    label = "rate of positive decisions" if decides else "prediction less outcome"
     found = []
     for columns in table["columns"].unique():
         part = table[table["columns"] == columns]
         strip = Strip.of([*part[f"{measure}_low"], *part[f"{measure}_high"], *part[measure]], zero=not decides)
         rows = _paired(part, ["group", "output"], report)
         for row in rows:
-            row["strip"] = strip.draw(_marks(row, measure, write), "rate of positive decisions")
+            row["strip"] = strip.draw(_marks(row, measure, write), label)
         found.append({"name": columns, "rows": rows[:_FIRST], "more": rows[_FIRST:], "decides": decides})
     return found
 

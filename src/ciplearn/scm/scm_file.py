@@ -84,13 +84,22 @@ def _section(path: Path, entries: Any, section: str, graph: CausalGraph) -> dict
 
 
 def _equation(path: Path, graph: CausalGraph, node: str, text: Any) -> Any:
-    formula = Formula.read(text, (*graph.parents(node), "u"), f"The equation of {node} in {path}")
+    formula = _formula(graph, node, text, "u", f"The equation of {node} in {path}")
     return lambda p, u: formula({**p, "u": u})
 
 
 def _inverse(path: Path, graph: CausalGraph, node: str, text: Any) -> Any:
-    formula = Formula.read(text, (*graph.parents(node), "value"), f"The inverse of {node} in {path}")
+    formula = _formula(graph, node, text, "value", f"The inverse of {node} in {path}")
     return lambda p, value: formula({**p, "value": value})
+
+
+def _formula(graph: CausalGraph, node: str, text: Any, own: str, where: str) -> Formula:
+    """Read a formula of the parents and of something of the node's own."""
+    parents = graph.parents(node)
+    if own in parents:
+        what = "the noise" if own == "u" else "the value of the node"
+        raise InputError(f"{where} calls {what} {own!r}, got a parent of that name; rename the parent.")
+    return Formula.read(text, (*parents, own), where)
 
 
 def _from_python(path: Path, graph: CausalGraph) -> StructuralCausalModel:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
@@ -57,7 +56,6 @@ class Imagination:
     @classmethod
     def of(cls, run: Mapping[str, Any], kept: Path, free: Path | None) -> Imagination:
         """Load what a run has left and estimate the causal model anew: models are stored as numbers, never as code."""
-        torch.set_num_threads(1)
         document, recipe = Document.read(run["document"]), Recipe.read(run["recipe"])
         verdict = document.verdict()
         table = Table(Path(run["table"]["path"]), run["table"]["name"])
