@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from ciplearn.kernels import Gaussian
-from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
+from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, Validation, loop, train
 from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.imagined_rows import ImaginedTensors
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Worst
@@ -116,6 +116,21 @@ def test_stacked_networks_take_the_same_steps_on_imagined_rows(network):
     stacked = train_stacked(both, [3.0, 0.0], rows, SquaredError(), settings, invariance)
     with torch.no_grad():
         torch.testing.assert_close(stacked.modules[0](rows.inputs[0]), alone(rows.inputs[0]), rtol=1e-4, atol=1e-5)
+
+
+def test_rows_that_say_when_to_stop_are_judged_alike_in_one_call_of_the_network_and_in_several(network, monkeypatch):
+    rows, listed = rows_with_worlds()
+    drawn = CounterfactualVariance(ImaginedTensors((10 * tensors(64, 6, 2).float(),)))
+    operator = Dependence(HSIC(kernel=Gaussian(0.5)).prepare(rows.inputs[0][:, :1]))
+    worst = Worst((Worst((listed, operator), (1.0, 2.0)), drawn), (1.0, 0.7))
+    settings = TrainingSettings(gamma=1.0, epochs=1, batch_size=16, patience=1)
+
+    def judged(at_once):
+        monkeypatch.setattr(loop, "_VALIDATION_ROWS_AT_ONCE", at_once)
+        fit = train(network(0, inputs=2), rows, SquaredError(), settings, listed, Validation(rows, worst))
+        return fit.history[0]["validation"]
+
+    assert judged(10) == pytest.approx(judged(64), rel=1e-5)
 
 
 @pytest.mark.gpu

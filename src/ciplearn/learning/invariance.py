@@ -7,6 +7,7 @@ all in one call. The invariance then says what the predictions cost.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +48,12 @@ class Invariance(ABC):
     def imagined_inputs(  # (b,) -> (b · m, ...) each
         self, index: Tensor, batch: Rows | None = None
     ) -> tuple[Tensor, ...] | None:
-        """Return further rows to ask the network about, those of a batch's first row first; None for none."""
+        """Return further rows to ask the network about, in the order of the batch's rows; None for none."""
         return None
+
+    def joined(self, blocks: Sequence[Tensor]) -> Tensor:  # (b · m, d) each -> (Σ b · m, d)
+        """Return the answers about the imagined rows of several batches as those of one batch with all their rows."""
+        return torch.cat(list(blocks))
 
     @abstractmethod
     def penalty(
@@ -279,6 +284,12 @@ class Worst(Invariance):
         """Return the imagined rows of all parts, one part after the other."""
         asked = [more for part in self.parts if (more := part.imagined_inputs(index, batch)) is not None]
         return tuple(torch.cat(parts) for parts in zip(*asked, strict=True)) if asked else None
+
+    def joined(self, blocks: Sequence[Tensor]) -> Tensor:
+        """Join the answers of each part."""
+        per_row = [part.imagined_per_row for part in self.parts]
+        cut = [block.split([len(block) // sum(per_row) * count for count in per_row]) for block in blocks]
+        return torch.cat([part.joined(own) for part, own in zip(self.parts, zip(*cut, strict=True), strict=True)])
 
     def penalty(
         self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE

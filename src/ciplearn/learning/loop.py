@@ -289,7 +289,7 @@ class _Run:
             output, objective = torch.cat(outputs), self.stepper.objective
             total = float(objective.loss(output, rows.target, rows.weights))
             if invariance is not None:
-                others = torch.cat(imagined) if imagined else output[:0]
+                others = invariance.joined(imagined) if imagined else output[:0]
                 everything = torch.arange(len(rows), device=output.device)
                 both = objective.prediction(output), objective.prediction(others)
                 total += self.settings.weight * float(invariance.penalty(*both, everything, rows))
