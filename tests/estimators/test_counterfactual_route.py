@@ -112,6 +112,21 @@ def test_searches_and_frontiers_take_the_route():
     assert search.best_estimator_.route_ == "counterfactual"
 
 
+def test_a_search_that_ends_without_a_penalty_keeps_the_route_also_where_the_graph_does_not_certify():
+    scm = process()
+    X, y = drawn(scm, 100)
+    hidden = CausalGraph.from_dagitty("dag { H [latent] ; H -> A ; H -> L ; A -> Y ; L -> Y ; Z -> Y }")
+    model = quick(scm, epochs=2).set_params(graph=hidden, context=["A"], adjustment=[])
+    assert not hidden.criterion(outcome="Y", protected=["A"], context=["A"], adjustment=[]).holds
+    with pytest.warns(UserWarning, match="gamma"):
+        search = GammaSearch(model, tolerance=1e-9, low=1e3, max_trials=2, folds=1, random_state=0).fit(X, y)
+    assert search.best_gamma_ == 0
+    assert search.best_estimator_.route_ == "counterfactual"
+    free = CIPRegressor(epochs=2, batch_size=64, learning_rate=1e-2, random_state=0).fit(X, y)
+    assert np.array_equal(search.predict(X), free.predict(X))
+    assert search.penalty_value(X) > 0
+
+
 def test_classes_and_several_protected_variables():
     graph = CausalGraph.from_edges("A -> L, B -> L, L -> Y")
     scm = StructuralCausalModel(

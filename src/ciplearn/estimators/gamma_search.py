@@ -19,7 +19,7 @@ from ciplearn._core.random import as_seed
 from ciplearn.causal import Verdict
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
-from ciplearn.estimators.preparation import NO_ROUTE, Prepared
+from ciplearn.estimators.preparation import NO_ROUTE, Prepared, prepare
 from ciplearn.estimators.tables import judging_splits
 from ciplearn.learning.frontier import Frontier, Point
 from ciplearn.learning.gamma import ChosenGamma, largest_allowed_gamma
@@ -145,11 +145,8 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         self.explained_ = Allowance("loss" if measure == "penalty" else measure, 0.0, trials.judged[0.0]).explained
         self.best_estimator_ = self.models_[self.best_gamma_]
         if self.refit:
-            self.best_estimator_ = clone(self.estimator).set_params(gamma=self.best_gamma_)
-            if self.best_gamma_ == 0:
-                # Without a penalty imagined rows would be ignored, which a fit refuses.
-                self.best_estimator_.set_params(counterfactuals=None)
-            self.best_estimator_.fit(X, y, sample_weight)
+            prepared = prepare(clone(self.estimator), X, y, sample_weight, penalised=self.best_gamma_ > 0)
+            self.best_estimator_ = prepared.trained(self.best_gamma_)
         return self
 
     @property
