@@ -1,12 +1,13 @@
 """Networks trained together end where they would have ended alone on the same batches."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from ciplearn import Gaussian, ResidualHSCIC
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, NumericalError
 from ciplearn.learning import BinaryCrossEntropy, SquaredError, TrainingRows, TrainingSettings
 from ciplearn.learning.ensemble import train_stacked
 
@@ -57,6 +58,21 @@ def test_networks_that_are_passed_stay_as_they_were(network):
 def test_each_network_needs_its_gamma(network):
     with pytest.raises(InputError, match="2 networks and 1 gammas"):
         train_stacked([network(0), network(1)], [0.0], ROWS, SquaredError(), SETTINGS, None)
+
+
+@pytest.mark.parametrize("penalty", [None, OPERATOR], ids=["without a penalty", "with a penalty"])
+def test_a_loss_that_is_no_longer_finite_is_refused(network, penalty):
+    fast = replace(SETTINGS, learning_rate=1e25)
+    with pytest.raises(NumericalError, match=r"no longer finite in epoch 1 .* gamma 0.5.*lower the learning rate 1e"):
+        train_stacked([network(0)], [0.5], ROWS, SquaredError(), fast, penalty)
+
+
+def test_the_network_whose_loss_is_no_longer_finite_is_named_by_its_gamma(network):
+    broken = network(1)
+    with torch.no_grad():
+        next(broken.parameters()).fill_(math.nan)
+    with pytest.raises(NumericalError, match="gamma 2 "):
+        train_stacked([network(0), broken], [0.0, 2.0], ROWS, SquaredError(), SETTINGS, None)
 
 
 @pytest.mark.gpu

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, NumericalError
 from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
@@ -58,6 +58,11 @@ def train_stacked(
     penalty : Operator, Invariance or None
         Prepared on the rows.
     verbose : bool
+
+    Raises
+    ------
+    NumericalError
+        If the loss of a network is no longer finite, at the end of that epoch.
     """
     if len(modules) != len(gammas) or not modules:
         raise InputError(
@@ -69,6 +74,7 @@ def train_stacked(
         for epoch in tqdm(range(settings.epochs), disable=not verbose, unit="epoch"):
             set_rate(stack.optimiser, settings.rate_in(epoch))
             stack.one_epoch()
+            stack.refuse_what_is_not_finite(epoch)
         return stack.unstacked()
 
 
@@ -83,6 +89,7 @@ class _Stack:
         invariance: Invariance | None,
     ) -> None:
         device = rows.device
+        self.settings = settings
         moved = [copy.deepcopy(module).to(device).train() for module in modules]
         self.modules, self.rows, self.objective, self.invariance = moved, rows, objective, invariance
         self.parameters, self.buffers = stack_module_state(moved)
@@ -94,7 +101,8 @@ class _Stack:
         # One size for all batches, so that one recorded step serves all; the few rows left over change every epoch.
         self.n_batches, self.batch = n_batches, len(rows) // n_batches
         self.index = torch.arange(self.batch, device=device)
-        self.losses = torch.zeros(len(moved), device=device)
+        # Sums over an epoch: of the loss, and of the loss with its penalty.
+        self.losses, self.costs = torch.zeros(2, len(moved), device=device)
         state = (*self.parameters.values(), *self.buffers.values())
         self.step: Callable[[], None] = (
             recorded(self._step, state, self.optimiser) if device.type == "cuda" else self._step
@@ -102,12 +110,22 @@ class _Stack:
 
     def one_epoch(self) -> None:
         self.losses.zero_()
+        self.costs.zero_()
         if self.invariance is not None:
             self.invariance.begin_epoch(self.generator)
         order = torch.randperm(len(self.rows), generator=self.generator)[: self.n_batches * self.batch]
         for batch in order.to(self.index.device).split(self.batch):
             self.index.copy_(batch)
             self.step()
+
+    def refuse_what_is_not_finite(self, epoch: int) -> None:
+        bad = (~torch.isfinite(self.costs)).nonzero()[:, 0].tolist()
+        if bad:
+            gamma = float(self.gammas[bad[0]]) / self.settings.gamma_scale
+            raise NumericalError(
+                f"The loss is no longer finite in epoch {epoch + 1} of the network with gamma {gamma:g} (one of "
+                f"{len(bad)} such networks); lower the learning rate {self.settings.learning_rate:g} or gamma."
+            )
 
     def unstacked(self) -> StackedFit:
         with torch.no_grad():
@@ -134,6 +152,7 @@ class _Stack:
         if self.invariance is not None:
             own, imagined = predictions[:, : self.batch], predictions[:, self.batch :]
             losses = losses + self.gammas * self.invariance.penalty(own, imagined, self.index, batch)
+        self.costs += losses.detach()
         self.optimiser.zero_grad()
         losses.sum().backward()
         self.optimiser.step()
