@@ -40,6 +40,9 @@ _FEW_VALUES = 10
 # With more groups than this, groups are too small to compare their laws.
 _MOST_GROUPS = 50
 
+# Beyond, a double does not tell one whole number from the next.
+_LARGEST_WHOLE = 2**53
+
 # Networks compute in single precision.
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -103,6 +106,13 @@ def form_groups(table: pd.DataFrame, names: Sequence[str]) -> bool:
 def task_of(outcome: pd.Series) -> str:
     """Return what an outcome asks for: classification of labels and of exactly two values, else regression."""
     return REGRESSION if holds_numbers(outcome) and outcome.nunique() != 2 else CLASSIFICATION
+
+
+def number_classes(numbers: Array) -> Array:
+    """Return different numbers as classes: whole numbers where all of them are, else their labels."""
+    if ((numbers == numbers.round()) & (np.abs(numbers) <= _LARGEST_WHOLE)).all():
+        return numbers.astype(np.int64)
+    return np.array([_label(number) for number in numbers.tolist()])
 
 
 def looks_like_codes(column: pd.Series) -> bool:

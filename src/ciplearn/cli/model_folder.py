@@ -222,7 +222,8 @@ class ModelFolder:
         for name in more:
             numbers = text_as_numbers(rows[name])
             rows = rows if numbers is None else rows.assign(**{name: numbers})
-        return rows.assign(**{self.outcome: as_target(rows[self.outcome], self.training["task"])})
+        classes = getattr(self.model, "classes_", None)
+        return rows.assign(**{self.outcome: as_target(rows[self.outcome], self.training["task"], classes)})
 
     def _is_training_table(self, source: AnyTable) -> bool:
         if source.is_pipe:

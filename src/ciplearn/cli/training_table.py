@@ -18,6 +18,7 @@ from ciplearn._core.columns import (
     REGRESSION,
     holds_numbers,
     looks_like_codes,
+    number_classes,
     task_of,
     text_as_numbers,
 )
@@ -32,9 +33,6 @@ TASKS = (CLASSIFICATION, REGRESSION)
 
 # To train on, to judge gamma by, and to audit.
 _LEAST_ROWS = 10
-
-# Beyond, a double does not tell one whole number from the next.
-_LARGEST_WHOLE = 2**53
 
 # Thousands, units and blanks, as people and spreadsheets write them.
 _SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
@@ -226,12 +224,17 @@ def held_out_rows(n_rows: int, share: float, seed: int) -> np.ndarray[Any, Any]:
     return np.sort(np.random.default_rng(seed).permutation(n_rows)[: round(share * n_rows)])
 
 
-def as_target(column: pd.Series, task: str) -> pd.Series:
-    """Return labels as whole numbers where they are, as text where not; numbers for regression."""
+def as_target(column: pd.Series, task: str, classes: np.ndarray[Any, Any] | None = None) -> pd.Series:
+    """Return labels as whole numbers where they are, as text where not; numbers for regression.
+
+    Where the classes of a model are passed, a number is the class that has it, and one that none has stands for itself.
+    """
     if task == REGRESSION or not holds_numbers(column):
         return column
-    whole = ((column == column.round()) & (column.abs() <= _LARGEST_WHOLE)).all()
-    return column.astype("int64") if whole else column.map(lambda value: f"{value:.17g}")
+    known = number_classes(column.unique().astype(float)) if classes is None else classes
+    labels = dict(zip(known.astype(float).tolist(), known.tolist(), strict=True))
+    alone = float if known.dtype.kind == "i" else str
+    return column.map(lambda number: labels.get(number, alone(number)))
 
 
 def stray_text(column: pd.Series) -> str | None:

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor
 
 from ciplearn._core.column_sums import ColumnSum
-from ciplearn._core.columns import CategoryColumn
+from ciplearn._core.columns import CategoryColumn, number_classes
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Perceptron, Ramps
@@ -73,8 +73,7 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
                 f"The target {outcome.name!r} has more than {len(outcome.values) - 1} different numbers; name it among "
                 f"the categories, or use CIPRegressor."
             )
-        values = np.array(sorted(outcome.values))
-        self._learn_target(values.astype(np.int64) if (values == values.round()).all() else values)
+        self._learn_target(number_classes(np.array(sorted(outcome.values))))
 
     def _encode_target(self, target: np.ndarray) -> Tensor:
         return torch.from_numpy(np.searchsorted(self.classes_, target))

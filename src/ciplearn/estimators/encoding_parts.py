@@ -138,10 +138,14 @@ class Encoder:
 
     def _target(self, column: pd.Series) -> Tensor:
         labels = self.outcome.encoding()
-        if hasattr(self.estimator, "classes_") and isinstance(labels, CategoryColumn):
+        classes = getattr(self.estimator, "classes_", None)
+        if classes is not None and isinstance(labels, CategoryColumn):
             return torch.from_numpy(labels.encode(column))
         values = as_numbers(column).to_numpy()
-        return self.estimator._encode_target(values if hasattr(self.estimator, "classes_") else values[:, None])
+        if classes is not None:
+            # Classes of numbers that are not whole are text, in the order of text.
+            return torch.from_numpy(pd.Index(classes.astype(float)).get_indexer(values))
+        return self.estimator._encode_target(values[:, None])
 
 
 @dataclass(frozen=True)
