@@ -148,7 +148,7 @@ class ColumnSum:
         self.quantiles += other.quantiles
 
     def encoding(self, *, with_missing: bool = False) -> Column:
-        """Return how the column becomes numbers, as `column_of` would on all rows at once.
+        """Return how the column becomes numbers, as `column_of` would on all rows at once, but for the `median`.
 
         Parameters
         ----------
@@ -167,7 +167,10 @@ class ColumnSum:
         return math.sqrt(self.scatter / self.numbers) if self.numbers else 0.0
 
     def median(self) -> float:
-        """The value that half of the rows are below, to within a quarter of a percent of them."""
+        """The value that half of the rows are below, to within a quarter of a percent of them.
+
+        Where medians are not wanted nothing reads it, and it is the middle of the range.
+        """
         if not self.quantiles:
             return (self.low + self.high) / 2
         points = np.concatenate([values for _, values in self.quantiles])

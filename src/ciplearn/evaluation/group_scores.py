@@ -207,13 +207,9 @@ class _Task:
         return found
 
 
-def grouped(column: pd.Series, most_levels: int | None = None) -> pd.Series:
-    """Return a group's label for each row: levels as they are, numbers with many values in bands of equal size.
-
-    With ``most_levels``, rarer levels beyond so many are one group.
-    """
-    many = column.nunique() > most_levels if most_levels is not None else not takes_few_values(column)
-    if holds_numbers(column) and many:
+def grouped(column: pd.Series) -> pd.Series:
+    """Return a group's label for each row: levels as they are, numbers with many values in bands of equal size."""
+    if holds_numbers(column) and not takes_few_values(column):
         column = as_numbers(column) if column.dtype == object else column
         # By ranks: edges between numbers that are next to nothing, or far off, fall together.
         bands = pd.qcut(column.rank(), _BANDS, duplicates="drop")
@@ -222,11 +218,10 @@ def grouped(column: pd.Series, most_levels: int | None = None) -> pd.Series:
         if len(set(names)) < len(names):
             names = [f"{place + 1} of {len(names)}: {name}" for place, name in enumerate(names)]
         return bands.cat.rename_categories(names)
-    counts = column.astype(object).value_counts()
-    kept = list(counts.index[:most_levels])
-    labels = column.astype(object).where(column.isin(kept) | column.isna(), "all others").map(_text, na_action="ignore")
-    order = [_text(level) for level in (sorted(kept) if _sortable(kept) else kept)]
-    return labels.astype(pd.CategoricalDtype(list(dict.fromkeys([*order, "all others"]))))
+    levels = list(column.astype(object).value_counts().index)
+    order = [_text(level) for level in (sorted(levels) if _sortable(levels) else levels)]
+    labels = column.astype(object).map(_text, na_action="ignore")
+    return labels.astype(pd.CategoricalDtype(list(dict.fromkeys(order))))
 
 
 def _cells(family: Sequence[str], labels: Mapping[str, pd.Series]) -> Iterable[tuple[str, Array]]:

@@ -57,8 +57,9 @@ class SeenLaw(InterventionLaw):
     """The law of the rows' own values, as whole rows: several protected variables keep their dependence.
 
     Where the rows hold at most k distinct values, every point gets all of them with their shares as weights, and
-    nothing is drawn. Else every point gets k rows' values drawn without replacement, and over all points each row is
-    drawn equally often. Either way the law is an estimate from the same rows, and all points share its error: see
+    nothing is drawn. Else every point gets k rows' values, and over all points each row is drawn equally often: they
+    are taken from one shuffling of the rows after the other, so that a point has a row twice only where one ends.
+    Either way the law is an estimate from the same rows, and all points share its error: see
     `ciplearn.evaluation.spread` for what that means for an interval.
 
     Attributes

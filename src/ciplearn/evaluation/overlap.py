@@ -46,10 +46,10 @@ class Support:
     radius: float
 
     @classmethod
-    def of(cls, reference: pd.DataFrame, seed: int = 0) -> Support:
+    def of(cls, reference: pd.DataFrame) -> Support:
         """Learn the support from reference rows."""
         if len(reference) > MAX_REFERENCE:
-            chosen = np.random.default_rng(seed).choice(len(reference), MAX_REFERENCE, replace=False)
+            chosen = np.random.default_rng(0).choice(len(reference), MAX_REFERENCE, replace=False)
             reference = reference.iloc[np.sort(chosen)]
         scale, levels = {}, {}
         for column in reference.columns:

@@ -133,7 +133,8 @@ def paired_effects(
     protected : name or list of names
         Each is changed alone; two that cross are changed together.
     values : mapping from name to values, optional
-        Which values to compare. Default: all that occur where they are few, else the 10 %, 50 % and 90 % quantiles.
+        Which values to compare. Default: all labels that occur; of numbers all where they are few, else the 10 %,
+        50 % and 90 % quantiles. Crossings of many labels are many pairs: name those that matter.
     crossings : bool
         Whether pairs in which two protected variables differ at once are compared too.
     moved_by : float, optional
@@ -249,7 +250,7 @@ def _with_intervals(measures: Mapping[str, Array], generator: np.random.Generato
 def compared_values(
     table: pd.DataFrame, scm: StructuralCausalModel, name: str, values: Mapping[str, Sequence[Any]]
 ) -> list[Any]:
-    """Return the values of a protected variable that are compared: all where they are few, else three quantiles."""
+    """Return the values of a protected variable that are compared: labels all, of many numbers three quantiles."""
     columns = scm.columns([name])
     missing = [column for column in columns if column not in table.columns]
     if missing:

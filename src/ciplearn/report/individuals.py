@@ -60,7 +60,6 @@ def asked_about(
     protected: Sequence[str],
     columns: Sequence[str],
     n_draws: int,
-    seed: int = 0,
 ) -> list[Individual]:
     """Ask the models about some rows as they are, and under each value of each protected variable.
 
@@ -83,7 +82,7 @@ def asked_about(
         except InputError:
             continue
         settings = [{variable: value} for value in values]
-        points = Points.of(scm, chosen, [variable], read, np.random.default_rng(seed), n_draws=n_draws)
+        points = Points.of(scm, chosen, [variable], read, np.random.default_rng(0), n_draws=n_draws)
         first = 0
         for part in answers_under(points, predictors, settings):
             means = {name: each.mean(axis=2)[:, :, 0] for name, each in part.items()}  # (d, settings)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 # The part of an axis that is left to values which stand apart.
 _APART = 0.12
 
+# About so many ticks, and at most so many powers of ten.
+_TICKS, _DECADES = 5, 6
+
 # Below, powers of ten run out of digits.
 _NEXT_TO_ZERO = 1e-300
 
@@ -68,18 +71,18 @@ class Scale:
         """Return round values inside the range."""
         return self._decade_ticks() if self.logarithmic else self._linear_ticks()
 
-    def _linear_ticks(self, wanted: int = 5) -> list[float]:
-        rough = (self.high - self.low) / wanted
+    def _linear_ticks(self) -> list[float]:
+        rough = (self.high - self.low) / _TICKS
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
         first = math.ceil(self.low / step - 1e-9)
         count = math.floor(self.high / step + 1e-9) - first + 1
         return [(first + number) * step for number in range(count)]
 
-    def _decade_ticks(self, wanted: int = 6) -> list[float]:
+    def _decade_ticks(self) -> list[float]:
         first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
         decades = [10.0**power for power in range(first, last + 1)]
         if len(decades) > 2:
-            return decades[:: math.ceil(len(decades) / wanted)]
+            return decades[:: math.ceil(len(decades) / _DECADES)]
         powers = range(first - 1, last + 1)
         return [v for power in powers for f in (1, 2, 5) if self.low <= (v := f * 10.0**power) <= self.high]

@@ -7,6 +7,9 @@ import pandas as pd
 
 from ciplearn._core.sampled_numbers import keys
 
+# Of the keys: the same rows whoever draws them.
+_SEED = 0
+
 
 class RowsDrawn:
     """The rows whose numbers have the smallest keys.
@@ -15,8 +18,6 @@ class RowsDrawn:
     ----------
     size : int
         The most rows to keep.
-    seed : int
-        Of the keys.
 
     Attributes
     ----------
@@ -24,8 +25,8 @@ class RowsDrawn:
         Rows that went by.
     """
 
-    def __init__(self, size: int, seed: int = 0) -> None:
-        self.size, self.seed, self.n = size, seed, 0
+    def __init__(self, size: int) -> None:
+        self.size, self.n = size, 0
         self._pieces: list[pd.DataFrame] = []
         self._held = 0
 
@@ -58,7 +59,7 @@ class RowsDrawn:
         if self._held <= self.size:
             return
         numbers = np.concatenate([piece.index.to_numpy() for piece in self._pieces]).astype(np.uint64)
-        own = keys(numbers, self.seed)
+        own = keys(numbers, _SEED)
         limit = np.partition(own, self.size)[self.size]
         ends = np.cumsum([len(piece) for piece in self._pieces])[:-1]
         kept = np.split(own < limit, ends)
