@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 from ciplearn import CausalGraph, fit_scm
 from ciplearn._core.errors import InputError
 from ciplearn.scm import EstimatedModel, MonotoneFlow, VariationalLatent
+from ciplearn.scm.saving import read_parts, write_parts
 from tests.scm import models
 
 
@@ -57,6 +58,33 @@ def test_foreign_parts_are_refused_and_nothing_is_left_behind(tmp_path):
     with pytest.raises(InputError, match="mechanism of L holds a RegressorMoments"):
         fit_scm(models.CHAIN, rows, {"L": LinearRegression()}).save(tmp_path / "model.safetensors")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_seed_comes_back_and_ties_that_were_not_kept_are_refused(tmp_path):
+    generator = np.random.default_rng(0)
+    a = generator.normal(size=60)
+    rows = pd.DataFrame({"A": a, "L": (1 + np.abs(a) / 2) * generator.standard_t(3, size=60) + (a > 0)})
+    model = fit_scm(CausalGraph.from_edges("A -> L"), rows, random_state=7)
+    assert len(model.ties(["A", "L"])) == 1
+    model.save(tmp_path / "model.safetensors")
+    again = EstimatedModel.load(tmp_path / "model.safetensors")
+    assert again.seed == model.seed != 0
+    fitted = fit_scm(model.graph, rows, random_state=None, like=again)
+    pd.testing.assert_frame_equal(fitted.sample(9, random_state=0), model.sample(9, random_state=0))
+    assert again.ties(["A"]) == ()
+    with pytest.raises(InputError, match=r"mechanism of L .* was not kept; fit the model anew with fit_scm"):
+        again.ties(["A", "L"])
+
+
+def test_a_file_without_a_seed_is_still_read(tmp_path):
+    model = fit_scm(models.CHAIN, models.chain().sample(100, random_state=0), random_state=0)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    parts = read_parts(path)
+    del parts["seed"]
+    write_parts(parts, path)
+    again = EstimatedModel.load(path)
+    pd.testing.assert_frame_equal(again.sample(9, random_state=0), model.sample(9, random_state=0))
 
 
 def test_a_file_that_is_none_of_ours_is_refused(tmp_path):

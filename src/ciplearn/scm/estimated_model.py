@@ -93,9 +93,24 @@ class EstimatedModel(StructuralCausalModel):
         """Return this model with the mechanism, of one of some nodes each, that fits as well and imagines other values.
 
         What holds under this model and under all of them does not hang on what the data leave open about these nodes.
+
+        Raises
+        ------
+        InputError
+            For a model that was read from a file, which does not keep such a mechanism.
         """
         open_about = {fit.node: fit.tie for fit in self.report.nodes if fit.tie is not None}
-        return tuple(self.variants(node)[open_about[node]] for node in nodes if node in open_about)
+        found = []
+        for node in nodes:
+            if node in open_about:
+                variants = self.variants(node)
+                if open_about[node] not in variants:
+                    raise InputError(
+                        f"The mechanism of {node} that fits as well, '{open_about[node]}', was not kept; fit the model "
+                        "anew with fit_scm."
+                    )
+                found.append(variants[open_about[node]])
+        return tuple(found)
 
     def replaced(self, mechanisms: Mapping[str, Mechanism]) -> Self:
         """Return this model with other mechanisms for some nodes."""
@@ -109,8 +124,8 @@ class EstimatedModel(StructuralCausalModel):
     def save(self, path: str | Path) -> None:
         """Write the model to one file, as data without pickle; see `load`.
 
-        The mechanisms that were tried are left out: the report keeps their scores, but `variants` and ``like=`` need a
-        fit.
+        The mechanisms that were tried are left out: the report keeps their scores, but `variants` and `ties` need a
+        fit, and with ``like=`` every node is fitted again.
 
         Raises
         ------
@@ -126,6 +141,7 @@ class EstimatedModel(StructuralCausalModel):
             "kinds": self.kinds,
             "report": self.report,
             "joint_noise": self.joint_noise,
+            "seed": self.seed,
         }
         write_parts(parts, Path(path))
 
@@ -134,4 +150,6 @@ class EstimatedModel(StructuralCausalModel):
         """Read a model that `save` wrote; it imagines what the saved one did, to the last bit."""
         parts = read_parts(Path(path))
         graph = CausalGraph.from_edges(parts["edges"], nodes=parts["nodes"], latent=parts["latent"])
-        return cls(graph, parts["mechanisms"], parts["kinds"], parts["report"], joint_noise=parts["joint_noise"])
+        # An earlier version did not write the seed.
+        more = {"joint_noise": parts["joint_noise"], "seed": parts.get("seed", 0)}
+        return cls(graph, parts["mechanisms"], parts["kinds"], parts["report"], **more)
