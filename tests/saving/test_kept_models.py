@@ -8,6 +8,7 @@ import pytest
 
 from ciplearn import CIPRegressor, datasets, fit_scm
 from ciplearn._core.errors import InputError
+from ciplearn.estimators.preparation import Prepared
 from ciplearn.saving import load_model, save_model
 from ciplearn.scm import EstimatedModel
 
@@ -38,6 +39,36 @@ def test_the_causal_model_comes_back_and_a_new_fit_is_the_same(table, estimated,
     pd.testing.assert_frame_equal(known, read)
     X = table[["Z", "A", "L"]]
     np.testing.assert_array_equal(again.fit(X, table["Y"]).predict(X), model.predict(X))
+
+
+def test_the_penalty_comes_back_also_from_a_folder_of_an_earlier_version(table, estimated, tmp_path):
+    model, X = trained(table, estimated), table[["Z", "A", "L"]]
+    folder = save_model(model, tmp_path / "model")
+    again = load_model(folder, counterfactuals=EstimatedModel.load)
+    assert again.penalty_value(X) == model.penalty_value(X)
+    description = json.loads((folder / "model.json").read_text())
+    del description["preparation_seed"]
+    (folder / "model.json").write_text(json.dumps(description))
+    (folder / "SHA256SUMS").unlink()
+    again = load_model(folder, counterfactuals=EstimatedModel.load)
+    assert again.penalty_value(X) == model.penalty_value(X)
+
+
+def test_a_penalty_of_rows_that_a_generator_drew_comes_back(table, estimated, tmp_path):
+    X = table[["Z", "A", "L"]]
+    model = trained(table, estimated).set_params(random_state=np.random.default_rng(5)).fit(X, table["Y"])
+    again = load_model(save_model(model, tmp_path / "model"), counterfactuals=EstimatedModel.load)
+    assert again.penalty_value(X) == model.penalty_value(X)
+
+
+def test_a_line_comes_back_with_its_share(table, tmp_path):
+    X = table[["Z", "A", "L"]]
+    base = CIPRegressor(graph=datasets.first_synthetic().graph, outcome="Y", protected=["A"], epochs=2, random_state=0)
+    prepared = Prepared.of(base, X, table["Y"])
+    (line,) = prepared.line(prepared.trained(0.0), [0.2])
+    again = load_model(save_model(line, tmp_path / "model"))
+    assert again.share_ == line.share_ == 0.2
+    np.testing.assert_array_equal(again.predict(X), line.predict(X))
 
 
 def test_a_model_predicts_without_it(table, estimated, tmp_path):

@@ -7,16 +7,18 @@ everywhere: loss / loss of a constant + gamma · penalty / penalty of the outcom
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive
+from ciplearn.estimators.tables import statement_rows
 from ciplearn.learning import Rows
-from ciplearn.learning.invariance import CounterfactualVariance, StreamedVariance
+from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, StreamedVariance
 
 OUTCOME, AUTO = "outcome", "auto"
 
@@ -45,6 +47,31 @@ def is_relative(estimator: Any) -> bool:
 def fixed_scale(scale: Any) -> float:
     """The number that was passed, or 1 where gamma is the penalty's plain weight."""
     return 1.0 if isinstance(scale, str) else positive(scale, "gamma_scale")
+
+
+def gamma_units(
+    estimator: Any, rows: Rows, table: pd.DataFrame, each: Sequence[Invariance]
+) -> tuple[float, tuple[float, ...]]:
+    """What a gamma of 1 weighs, and the units in which several penalties are compared."""
+    scales = [_scale(estimator, one, rows, table, place) for place, one in enumerate(each)]
+    if not scales:
+        return 1.0 if is_relative(estimator) else fixed_scale(estimator.gamma_scale), ()
+    return scales[0] if len(scales) == 1 else 1.0, tuple(1 / one for one in scales)
+
+
+def _scale(estimator: Any, penalty: Invariance, rows: Rows, table: pd.DataFrame, place: int) -> float:
+    """What a gamma of 1 weighs, for the penalty on one statement or causal model."""
+    if not is_relative(estimator):
+        return fixed_scale(estimator.gamma_scale)
+    outcome, constant_loss = estimator._outcome(rows.target)
+    if isinstance(penalty, CounterfactualVariance):
+        return counterfactual_scale(penalty, rows, outcome, constant_loss)
+    encodings = estimator.statement_encodings_[place]
+    right, given = statement_rows(encodings, table)
+    right, given = right.to(rows.device), None if given is None else given.to(rows.device)
+    prepared = penalty.operator if isinstance(penalty, Dependence) else None
+    operator = prepared or estimator._bound_penalty(encodings).prepare(right, given)
+    return outcome_scale(operator, outcome, right, constant_loss)
 
 
 def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tensor, constant_loss: float) -> float:

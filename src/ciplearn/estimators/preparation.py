@@ -28,7 +28,7 @@ from ciplearn._core.columns import TableEncoding
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import GraphError, InputError, NumericalError
 from ciplearn._core.random import as_seed
-from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
+from ciplearn.estimators.gamma_scale import gamma_units, is_relative
 from ciplearn.estimators.imagining import imagined_rows
 from ciplearn.estimators.networks import Constant, LineNetwork, mean_of
 from ciplearn.estimators.roles import Roles
@@ -269,8 +269,7 @@ def prepare(
     target = estimator._read_target(y)
     same_rows(table, target)
     weights = None if sample_weight is None else read_weights(sample_weight, table)
-    # Trainings with other seeds share what is prepared, so that it is the same in every process.
-    estimator.preparation_seed_ = 0 if estimator.random_state is None else as_seed(estimator.random_state)
+    estimator.preparation_seed_ = preparation_seed(estimator.random_state)
     estimator.roles_ = roles = certified_roles(estimator, table, imagined)
     table, kept = without_missing(table, roles.used, estimator.missing)
     if roles.protects_nothing(table):
@@ -291,25 +290,28 @@ def prepare(
         worlds = [one.to(device) for one in imagined_rows(estimator, table, target, imagined, kept)]
     elif keeps_something:
         warn_of_names(estimator.statement_encodings_, len(table))
-    scale = 1.0 if is_relative(estimator) else fixed_scale(estimator.gamma_scale)
-    units: tuple[float, ...] | None = None
 
-    def side(places: Tensor) -> tuple[Rows, Invariance | None]:
-        """Some of the rows, and the penalty prepared on them."""
-        nonlocal scale, units
+    def side(places: Tensor) -> tuple[Rows, pd.DataFrame, list[Invariance]]:
+        """Some of the rows, and the penalties prepared on them."""
         own, known = (rows, table) if len(places) == len(rows) else (rows.take(places), table.iloc[places.numpy()])
         each = _penalties(estimator, known, [one.take(places) for one in worlds], own) if keeps_something else []
-        if each and units is None:
-            scales = [_scale(estimator, one, own, known, place) for place, one in enumerate(each)]
-            # Of several the worst counts, each in its own unit.
-            scale, units = (scales[0] if len(each) == 1 else 1.0), tuple(1 / one for one in scales)
-        return own, Worst(tuple(each), units) if units and len(each) > 1 else next(iter(each), None)
+        return own, known, each
 
+    sides = [
+        (side(train_on), None if stop_on is None else side(stop_on)) for train_on, stop_on in _splits(estimator, rows)
+    ]
+    # The rows that the first network trains on say what a gamma of 1 weighs, for all of them.
+    scale, units = gamma_units(estimator, *sides[0][0])
     splits = []
-    for train_on, stop_on in _splits(estimator, rows):
-        own, invariance = side(train_on)
-        splits.append(Split(own, None if stop_on is None else Validation(*side(stop_on)), invariance))
+    for (own, _, each), judge in sides:
+        validation = None if judge is None else Validation(judge[0], _worst(judge[2], units))
+        splits.append(Split(own, validation, _worst(each, units)))
     return Prepared(estimator, tuple(splits), scale)
+
+
+def preparation_seed(random_state: Any) -> int:
+    """The seed of what trainings with other seeds share; without a random state it is the same in every process."""
+    return 0 if random_state is None else as_seed(random_state)
 
 
 def _numbered(checkpoint: Any, place: int) -> Any:
@@ -381,17 +383,6 @@ def _penalties(
     return found
 
 
-def _scale(estimator: CIPEstimator, penalty: Invariance, rows: Rows, table: pd.DataFrame, place: int) -> float:
-    """What a gamma of 1 weighs, for the penalty on one statement or causal model."""
-    if not is_relative(estimator):
-        return fixed_scale(estimator.gamma_scale)
-    outcome, constant_loss = estimator._outcome(rows.target)
-    if isinstance(penalty, CounterfactualVariance):
-        return counterfactual_scale(penalty, rows, outcome, constant_loss)
-    encodings = estimator.statement_encodings_[place]
-    right, given = (None if side is None else side.to(rows.device) for side in statement_rows(encodings, table))
-    if right is None:
-        return 1.0
-    prepared = penalty.operator if isinstance(penalty, Dependence) else None
-    operator = prepared or estimator._bound_penalty(encodings).prepare(right, given)
-    return outcome_scale(operator, outcome, right, constant_loss)
+def _worst(each: Sequence[Invariance], units: Sequence[float]) -> Invariance | None:
+    """Of several penalties the worst counts, each in its own unit."""
+    return Worst(tuple(each), tuple(units)) if len(each) > 1 else next(iter(each), None)

@@ -24,7 +24,6 @@ from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.memory import give_back_what_is_free
-from ciplearn._core.random import as_seed
 from ciplearn._core.sampled_numbers import sampled_numbers
 from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.encoding_parts import (
@@ -37,7 +36,7 @@ from ciplearn.estimators.encoding_parts import (
 from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
 from ciplearn.estimators.imagining import Worlds, checked_models
 from ciplearn.estimators.networks import naming_inputs
-from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, Split, certified_roles
+from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, Split, certified_roles, preparation_seed
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
 from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedDependence, StreamedVariance, Worst
@@ -132,7 +131,7 @@ def prepare_stream(
     if hasattr(estimator, "array_names_"):
         del estimator.array_names_
     estimator.n_features_in_, estimator.feature_names_in_ = len(others), np.asarray(others, dtype=object)
-    estimator.preparation_seed_ = 0 if estimator.random_state is None else as_seed(estimator.random_state)
+    estimator.preparation_seed_ = preparation_seed(estimator.random_state)
     estimator.roles_ = roles = certified_roles(estimator, pd.DataFrame(columns=others), None)
     models = checked_models(estimator.counterfactuals) if estimator.route_ == COUNTERFACTUAL else ()
     if len(roles.statements) > 1 and not models:

@@ -28,6 +28,7 @@ from ciplearn._core.choices import mapping_of
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import checksum, finish_folder, listed_folder, read_listed
 from ciplearn._core.flags import flag
+from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
@@ -41,6 +42,7 @@ from ciplearn.estimators.networks import (
     Ramps,
     network_of,
 )
+from ciplearn.estimators.preparation import preparation_seed
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.learning.settings import chosen_device
@@ -161,6 +163,8 @@ def load_model(
     try:
         model = _restored(description)
         model.module_ = _network(description["network"], own, weights, Path(folder)).to(place).eval()
+        if isinstance(model.module_, LineNetwork):
+            model.share_ = model.module_.share
         _dry_run(model)
         if counterfactuals is not None:
             model.counterfactuals = read_models(_as_path(folder), description["counterfactuals"], counterfactuals)
@@ -182,6 +186,9 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     model.graph = None if description["graph"] is None else CausalGraph.from_json(json.dumps(description["graph"]))
     model.roles_ = Roles.from_dict(description["roles"], model.graph)
     model.route_ = description["route"]
+    # An earlier version did not write it.
+    seed = description.get("preparation_seed", preparation_seed(model.random_state))
+    model.preparation_seed_ = whole(seed, "preparation_seed", minimum=0)
     if model.graph is None and model.protected is None and model.roles_.statements:
         statements = model.roles_.statements
         model.independence = statements[0] if len(statements) == 1 else list(statements)
@@ -221,6 +228,7 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "graph": None if model.graph is None else json.loads(model.graph.to_json()),
         "roles": model.roles_.to_dict(),
         "route": model.route_,
+        "preparation_seed": model.preparation_seed_,
         "encoding": to_spec(model.encoding_),
         "statement_encodings": to_spec(model.statement_encodings_),
         "columns": [str(name) for name in getattr(model, "array_names_", getattr(model, "feature_names_in_", ()))],
