@@ -1,25 +1,23 @@
-"""What is measured at a stop, each figure with its 95 % interval: bootstrap over the rows that judge."""
+"""What is measured at a stop, each figure with its 95 % interval over the rows that judge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ciplearn.estimators.criteria import Judged, loss, score
 from ciplearn.evaluation import VarianceOfCounterfactuals, variance_of_counterfactuals
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
 from ciplearn.evaluation.group_scores import grouped
+from ciplearn.evaluation.intervals import bootstrap_interval, share_interval
 from ciplearn.scm import StructuralCausalModel
 
 Array = np.ndarray[Any, Any]
+Figure = dict[str, float]
 
-_RESAMPLES = 400
 _POINTS, _INTERVENTIONS, _DRAWS = 300, 60, 10
-
-# A probability of zero has no logarithm.
-_SMALLEST = 1e-12
 
 
 class Judge:
@@ -53,24 +51,16 @@ class Judge:
         self.seed = seed
         self.truth = rows[outcome].to_numpy(dtype=float) if classes is None else _places(rows[outcome], classes)
 
-    def answers(self, model: Any) -> Array:  # (n, outputs)
-        """Return predictions as numbers: values, or a probability per class."""
-        return answers(model, self.inputs)
-
-    def losses(self, answers: Array) -> Array:  # (n,)
-        """Squared error, or cross-entropy, per row."""
+    def judged(self, given: Array) -> Judged:  # (n, outputs)
+        """Return the rows as their outcomes and what a model says about them."""
         if self.classes is None:
-            return np.square(answers[:, 0] - self.truth)
-        return -np.log(np.maximum(answers[np.arange(len(answers)), self.truth], _SMALLEST))
-
-    def hits(self, answers: Array) -> Array:  # (n,)
-        """Whether each row is classified right."""
-        return (answers.argmax(axis=1) == self.truth).astype(float)
+            return Judged(self.truth, given[:, 0], np.atleast_1d(self.truth.mean()))
+        return Judged(self.truth, given, np.full(len(self.classes), 1 / len(self.classes)), len(self.classes))
 
     def measured(self, model: Any) -> dict[str, Any]:
         """Return loss, score, VCF, relative VCF and scores by group of a model."""
-        given = self.answers(model)
-        losses = self.losses(given)
+        given = answers(model, self.inputs)
+        losses = self.judged(given).losses()
         vcf = self._vcf(model)
         found: dict[str, Any] = {"loss": self._mean(losses), "score": self._score(given, losses)}
         if vcf is not None:
@@ -81,10 +71,18 @@ class Judge:
         found["groups"] = self._groups(given, losses, vcf)
         return found
 
-    def _score(self, given: Array, losses: Array) -> dict[str, float]:
+    def _score(self, given: Array, losses: Array) -> Figure | None:
         if self.classes is not None:
-            return self._mean(self.hits(given))
-        return self._interval(lambda rows: 1 - losses[rows].mean() / max(self.truth[rows].var(), 1e-300))
+            return _share(self._hits(given))
+        value = score(self.judged(given))
+        # R² = 1 − E l / Var y, and what each row adds to it.
+        off = np.square(self.truth - self.truth.mean())
+        spread = max(off.mean(), 1e-300)
+        influence = (losses.mean() * off / spread - losses) / spread
+        return _figure(value, bootstrap_interval(influence, self._generator(), (-np.inf, 1.0), value))
+
+    def _hits(self, given: Array) -> Array:  # (n,)
+        return (given.argmax(axis=1) == self.truth).astype(float)
 
     def _vcf(self, model: Any) -> VarianceOfCounterfactuals | None:
         if self.scm is None:
@@ -103,6 +101,7 @@ class Judge:
 
     def _groups(self, given: Array, losses: Array, vcf: VarianceOfCounterfactuals | None) -> list[dict[str, Any]]:
         found = []
+        hits = None if self.classes is None else self._hits(given)
         for column in self.protected:
             labels = grouped(self.rows[column])
             for label in labels.cat.categories:
@@ -110,7 +109,7 @@ class Judge:
                 if not inside.any():
                     continue
                 entry: dict[str, Any] = {"column": column, "label": str(label), "rows": int(inside.sum())}
-                entry["score"] = self._mean((self.hits(given) if self.classes is not None else losses)[inside])
+                entry["score"] = self._mean(losses[inside]) if hits is None else _share(hits[inside])
                 if given.shape[1] <= 2:
                     entry["prediction"] = self._mean(given[inside, -1])
                 if vcf is not None:
@@ -122,26 +121,20 @@ class Judge:
 
     def line(self, free: Any, safe: Any) -> list[dict[str, float]]:
         """The straight line g + s (f − g) from CF1 to the unconstrained: its VCF is s² times that of f."""
-        f, g = self.answers(free), self.answers(safe)
+        f, g = answers(free, self.inputs), answers(safe, self.inputs)
         vcf = self._vcf(free)
         places = []
         for s in np.linspace(0, 1, 21):
-            mixed = g + s * (f - g)
-            losses = self.losses(mixed)
-            score = self.hits(mixed).mean() if self.classes is not None else 1 - losses.mean() / self.truth.var()
-            point = {"s": float(s), "loss": float(losses.mean()), "score": float(score)}
+            mixed = self.judged(g + s * (f - g))
+            point = {"s": float(s), "loss": loss(mixed), "score": score(mixed)}
             places.append(point if vcf is None else {**point, "vcf": float(s**2 * vcf.value)})
         return places
 
-    def _mean(self, values: Array) -> dict[str, float]:
-        return self._interval(lambda rows: float(values[rows].mean()), len(values))
+    def _mean(self, values: Array) -> Figure | None:
+        return _figure(float(values.mean()), bootstrap_interval(values, self._generator()))
 
-    def _interval(self, statistic: Callable[[Array], float], n: int | None = None) -> dict[str, float]:
-        size = len(self.rows) if n is None else n
-        generator = np.random.default_rng(self.seed)
-        drawn = [float(statistic(generator.integers(size, size=size))) for _ in range(_RESAMPLES)]
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        return {"value": float(statistic(np.arange(size))), "low": float(low), "high": float(high)}
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
 
 
 def answers(model: Any, inputs: pd.DataFrame) -> Array:  # (n, outputs)
@@ -151,10 +144,14 @@ def answers(model: Any, inputs: pd.DataFrame) -> Array:  # (n, outputs)
     return found[:, None] if found.ndim == 1 else found
 
 
-def _figure(value: float, interval: tuple[float, float]) -> dict[str, float] | None:
+def _share(hits: Array) -> Figure | None:
+    return _figure(float(hits.mean()), share_interval(hits))
+
+
+def _figure(value: float, interval: tuple[float, float]) -> Figure | None:
     """Return a figure with its interval; None for one that is not defined."""
     return None if np.isnan(value) else {"value": float(value), "low": float(interval[0]), "high": float(interval[1])}
 
 
 def _places(labels: pd.Series, classes: Array) -> Array:
-    return np.array([list(classes).index(label) for label in labels.to_numpy()])
+    return pd.Index(classes).get_indexer(pd.Index(labels.to_numpy()))
