@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn._core.columns import distinct_labels
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.sources import TableFiles, as_source, open_source
 
@@ -28,6 +29,11 @@ def folder(tmp_path):
 def read(source):
     pieces = [chunk for part in source.parts() for chunk in part.chunks(source.names)]
     return pd.concat(pieces, ignore_index=True)
+
+
+def labels(column):
+    known, places = distinct_labels(column)
+    return [known[place] for place in places]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -58,6 +64,19 @@ def test_a_pyarrow_dataset_is_read_fragment_by_fragment(folder):
     source = open_source(pyarrow.dataset.dataset(sorted(map(str, folder.glob("*.parquet")))))
     assert [part.n_rows for part in source.parts()] == [250] * 4
     pd.testing.assert_frame_equal(read(source).astype({"b": object}), table().astype({"b": object}))
+
+
+@pytest.mark.parametrize("kind", ["bool", "boolean", "category"])
+def test_booleans_have_the_labels_of_frames_and_text(tmp_path, kind):
+    import pyarrow.dataset
+
+    cells = [True, None, False] if kind != "bool" else [True, True, False]
+    frame = pd.DataFrame({"b": pd.Series(cells, dtype=kind)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False, na_rep="NA")
+    held = pyarrow.dataset.dataset(pyarrow.Table.from_pandas(frame))
+    for source in (*(TableFiles.matching(tmp_path / name) for name in ("t.parquet", "t.csv")), open_source(held)):
+        assert labels(read(source)["b"]) == labels(frame["b"])
 
 
 def test_a_damaged_file_is_named(folder):

@@ -14,7 +14,8 @@ def arrow_cells(
     name: str, array: Any, where: str, labels: Collection[str] = (), missing: Sequence[str] = ()
 ) -> pd.Series:
     """Return a column of Arrow's: numbers as they are, all else and what is asked for as labels as text."""
-    from pyarrow import string, types
+    from pyarrow import bool_, string, types
+    from pyarrow.compute import if_else
 
     if types.is_nested(array.type):
         raise InputError(
@@ -23,7 +24,10 @@ def arrow_cells(
         )
     if name not in labels and is_numeric(array.type):
         return array.to_pandas()
-    text = array.cast(string()).to_pandas()
+    kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+    # As Python writes booleans, and with it frames and CSV files.
+    cells = if_else(array.cast(bool_()), "True", "False") if types.is_boolean(kind) else array.cast(string())
+    text = cells.to_pandas()
     return text.mask(text.isin(list(missing))) if missing else text
 
 
