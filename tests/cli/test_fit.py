@@ -66,6 +66,17 @@ def test_settings_of_a_folder_repeat_it(place, model, tmp_path):
     assert again["settings"] == first["settings"]
 
 
+@pytest.mark.parametrize("role", ["context", "adjustment"])
+def test_settings_repeat_a_role_of_no_columns(role, place, tmp_path, capsys):
+    table, out = str(place / "people.csv"), tmp_path / "m"
+    assert run(["fit", table, "--graph", GRAPH, f"--{role}=", *TINY, "--out", str(out), "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["understood"]
+    again = ["fit", table, "--config", str(out / "fit.json"), "--out", str(tmp_path / "n"), "--dry-run", "--json"]
+    assert run(again) == 0
+    assert json.loads(capsys.readouterr().out) == first
+    assert not any(role in column["roles"] for column in first["columns"])
+
+
 def test_settings_of_a_folder_name_every_option_that_changes_a_model(model):
     shown_or_placed = {"call", "table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch"}
     not_given = {"gamma", "measure", "penalty", "categories", "separator", "columns", "na", "engine", "workers"}

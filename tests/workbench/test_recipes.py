@@ -30,6 +30,13 @@ def test_shell_reads_hostile_names_back():
     assert CausalGraph.from_text(options["graph"]) == GRAPH
 
 
+def test_role_of_no_columns_is_named():
+    words = command_line(Document(GRAPH, context=()), RECIPE, 0.3, 20, "t.csv", "model")
+    options = dict(word[2:].split("=", 1) for word in words[3:])
+    assert split_names(options["context"]) == ()
+    assert len(split_names(options["inputs"])) == len(NAMES) - 1
+
+
 @pytest.mark.parametrize("route", ["independence", "counterfactual"])
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_script_is_python_whatever_the_names_are(route, task):

@@ -242,14 +242,15 @@ def _settings(call: typer.Context, rows: TrainingTable) -> dict[str, Any]:
     """Return the options that repeat this training: as they were understood, and the others as they were given."""
     given = {str(option.name): call.params.get(str(option.name)) for option in call.command.params}
     roles = ("protected", "context", "inputs", "adjustment")
-    understood = {
+    understood: dict[str, Any] = {
         "graph": rows.request.graph.to_dagitty(),
         **{role: join_names(getattr(rows.verdict, role)) for role in roles},
         "outcome": rows.outcome,
     }
-    understood |= {"task": rows.task, "categories": join_names(rows.request.categories)}
+    understood |= {"task": rows.task, "categories": join_names(rows.request.categories) or None}
     settings = understood | {name: value for name, value in given.items() if name not in understood}
-    return {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value not in (None, "")}
+    # A role of no columns is one all the same: left out, it would be that of all.
+    return {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value is not None}
 
 
 def epochs_of(preset: str, rows: int, batch_size: int) -> int:

@@ -84,10 +84,9 @@ def command_line(document: Document, recipe: Recipe, gamma: float, epochs: int, 
     """Return the words of ``ciplearn fit`` that train one stop of the independence route."""
     verdict = document.verdict()
     words = ["ciplearn", "fit", table, f"--graph={document.graph.to_dagitty()}", f"--outcome={verdict.outcome}"]
-    for role in ("protected", "context", "inputs", "adjustment"):
-        names = getattr(verdict, role)
-        if names:
-            words.append(f"--{role}={join_names(names)}")
+    # A role of no columns is named too: left out, it would be that of all.
+    roles = ("protected", "context", "inputs", "adjustment")
+    words += [f"--{role}={join_names(getattr(verdict, role))}" for role in roles]
     codes = [name for name, kind in document.kinds.items() if kind == "category" and name in document.graph.index]
     if codes:
         words.append(f"--categories={join_names(codes)}")
