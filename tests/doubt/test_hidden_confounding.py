@@ -7,7 +7,7 @@ import pytest
 
 from ciplearn import CausalGraph, fit_scm
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn.doubt import hidden_confounding, mechanism_sensitivity
+from ciplearn.doubt import hidden_confounding, how_wrong, mechanism_sensitivity
 
 GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L")
 RHO = 0.5
@@ -101,6 +101,35 @@ def test_graphs_with_hidden_causes_and_odd_nodes_are_refused():
         hidden_confounding(through, hidden, confounded(100), "A")
     with pytest.raises(InputError, match="S must be another node of numbers with parents"):
         hidden_confounding(through, GRAPH, confounded(100), "A", nodes=["S"])
+
+
+def test_a_vector_of_common_causes_counts_as_its_columns_do():
+    draw = np.random.default_rng(0)
+    s = draw.normal(size=(400, 2))
+    a = s @ [1.0, 0.5] + draw.normal(size=400)
+    table = pd.DataFrame({"S[0]": s[:, 0], "S[1]": s[:, 1], "A": a, "L": s @ [1.0, -1.0] + a + draw.normal(size=400)})
+    apart = CausalGraph.from_edges("P -> A, Q -> A, P -> L, Q -> L, A -> L")
+    asked = {"protected": "A", "rho": [-0.3, 0.3], "inputs": ["L"], "n_points": 40, "n_interventions": 30}
+    together = hidden_confounding(through, GRAPH, table, **asked)
+    each = hidden_confounding(through, apart, table.rename(columns={"S[0]": "P", "S[1]": "Q"}), **asked)
+    np.testing.assert_allclose(together.table["vcf"], each.table["vcf"], rtol=0.05)
+    assert list(together.benchmarks["covariate"]) == ["S"]
+    # What S does to A, (1, 0.5), and to L, (1, -1), have the product 0.5 where the spreads are 1.5 and 1.7.
+    assert together.benchmarks["rho"][0] == pytest.approx(0.5 / (2.25**0.5 * 3**0.5), abs=0.1)
+
+
+@pytest.mark.parametrize(("protected", "nodes"), [("S", None), ("A", ["S"])])
+def test_a_vector_has_no_one_correlation_and_the_other_checks_go_on(protected, nodes):
+    table = confounded(100)
+    table = table.drop(columns="S").assign(**{"S[0]": table["S"], "S[1]": table["S"] ** 2, "Y": table["L"]})
+    graph = CausalGraph.from_edges("S -> L, A -> L, A -> S, L -> Y")
+    with pytest.raises(InputError, match="S is a vector of 2 columns"):
+        hidden_confounding(through, graph, table, protected, nodes)
+    verdict = graph.criterion(outcome="Y", protected=["S"])
+    answers = how_wrong(through, verdict, table, inputs=["L"], budget=0.01, n_points=10, n_interventions=10)
+    said = [str(answer) for answer in answers.values()]
+    assert len(said) > 2
+    assert sum("S is a vector of 2 columns" in sentence for sentence in said) == 1
 
 
 def test_mechanisms_that_fit_as_well_give_a_range():

@@ -206,11 +206,18 @@ def hidden_confounding(
             raise InputError(
                 f"A correlation lies strictly between -1 and 1, got {value!r}; pass for example rho=[0.3]."
             )
-    table_columns(graph, table)
+    held = table_columns(graph, table)
+    for node in (protected, *([] if nodes is None else graph.known_observed(nodes, "nodes"))):
+        if node not in table:
+            raise InputError(
+                f"{node} is a vector of {len(held[node])} columns, and a correlation is between two numbers; draw a "
+                "node per column."
+            )
     chosen = _nodes(graph, table, protected, nodes)
     generator, seed = as_generator(random_state), as_seed(random_state)
     base = fit_scm(graph, table, random_state=seed if like is None else None, like=like)
-    own = _left_of(_as_numbers(table[protected], protected), table, graph.parents(protected), generator)
+    above = table[base.columns(graph.parents(protected))]
+    own = _left_of(_as_numbers(table[protected], protected), above, generator)
     rows: list[dict[str, Any]] = []
     asked: list[str] = []
     for node in chosen:
@@ -267,13 +274,13 @@ def _as_numbers(column: pd.Series, name: str) -> Array:  # (n,)
     return codes.astype(float)
 
 
-def _left_of(values: Array, table: pd.DataFrame, parents: Sequence[str], generator: np.random.Generator) -> Array:
+def _left_of(values: Array, parents: pd.DataFrame, generator: np.random.Generator) -> Array:
     """What a regression on the parents leaves, mean zero."""
     centred = values - values.mean()
-    if not parents:
+    if parents.empty:
         return centred
     target = Variable.of(pd.DataFrame({"value": centred}), "value").rows
-    menu = Menu(Variable.of(table[list(parents)], "parents"), generator)
+    menu = Menu(Variable.of(parents, "parents"), generator)
     return Regression.of(target, menu).residuals[:, 0].numpy() * centred.std()
 
 
@@ -304,8 +311,11 @@ def _if_hidden(
     """The correlation of the noises of A and of a node to which a common cause would be added, were it not seen."""
     graph = base.graph
     rest = [parent for parent in graph.parents(protected) if parent != covariate]
-    mine = _left_of(_as_numbers(table[protected], protected), table, rest, generator)
-    held = {parent: table[parent].to_numpy() for parent in graph.parents(node)}
+    mine = _left_of(_as_numbers(table[protected], protected), table[base.columns(rest)], generator)
+    held = {
+        parent: table[parent if parent in table else base.columns([parent])].to_numpy()
+        for parent in graph.parents(node)
+    }
     average = np.mean(
         [
             base.counterfactual(table, {**held, covariate: generator.permutation(held[covariate])})[node].to_numpy()
