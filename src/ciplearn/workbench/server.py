@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ciplearn._core.plain_data import as_data
 from ciplearn.workbench.bundle import bundle_file, media_type
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.guard import App, Guard
@@ -100,7 +100,7 @@ async def _told(desk: Desk) -> AsyncIterator[str]:
         while True:
             try:
                 event = await asyncio.wait_for(waiting.get(), _HEARTBEAT_SECONDS)
-                yield f"data: {json.dumps(plain(event), ensure_ascii=False)}\n\n"
+                yield f"data: {json.dumps(as_data(event), ensure_ascii=False)}\n\n"
             except TimeoutError:
                 yield ": still here\n\n"
     finally:
@@ -122,14 +122,5 @@ async def _body(request: Request, largest: int) -> bytes | None:
 
 
 def _json(content: Mapping[str, Any], status: int = 200) -> Response:
-    text = json.dumps(plain(content), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(as_data(content), ensure_ascii=False, allow_nan=False)
     return Response(text, status, media_type="application/json")
-
-
-def plain(value: Any) -> Any:
-    """Return data in the types that JSON has; NaN and infinity as null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

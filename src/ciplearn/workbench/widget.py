@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import InputTypeError, MissingDependencyError
+from ciplearn._core.plain_data import as_data
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.workbench.bundle import bundle_file
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
-from ciplearn.workbench.server import plain
 from ciplearn.workbench.store import Store
 
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ class Workbench(anywidget.AnyWidget):
             _css=bundle_file("workbench.css").read_text(encoding="utf-8"),
         )
         self.on_msg(self._received)
-        self.desk.subscribe(lambda event: self.send(plain(event)))
+        self.desk.subscribe(lambda event: self.send(as_data(event)))
 
     def _received(self, _: Any, content: Any, buffers: list[Any]) -> None:
         message = dict(content.get("message", {}))
         if message.get("do") == "table":
             message["content"] = bytes(buffers[0]) if buffers else b""
-        self.send({"id": content.get("id"), "answer": plain(self.desk.answer(message))})
+        self.send({"id": content.get("id"), "answer": as_data(self.desk.answer(message))})
 
     @property
     def graph(self) -> CausalGraph:
