@@ -33,6 +33,7 @@ def test_bidirected_edge_may_be_measured_or_argued_away():
     stuck = latent.criterion("Y", "A", context=["L"], inputs=["L", "Q"])
     assert not stuck.holds
     assert ("drop edge", ("P", "L")) in _kinds(stuck)
+    assert ("drop common cause", ("P", "Q")) in _kinds(stuck)
 
 
 def test_an_input_outside_the_context_may_join_it():
@@ -87,14 +88,9 @@ def _applied(change, graph, parts):
         added = tuple((cause, end) for end in change.nodes)
         return replace(graph, bidirected=kept, directed=(*graph.directed, *added)), parts
     if change.kind == "drop edge":
-        return (
-            replace(
-                graph,
-                directed=tuple(e for e in graph.directed if e != change.nodes or "↔" in change.sentence),
-                bidirected=tuple(e for e in graph.bidirected if e != change.nodes or "→" in change.sentence),
-            ),
-            parts,
-        )
+        return replace(graph, directed=tuple(e for e in graph.directed if e != change.nodes)), parts
+    if change.kind == "drop common cause":
+        return replace(graph, bidirected=tuple(e for e in graph.bidirected if e != change.nodes)), parts
     role = "inputs" if change.kind == "drop from inputs" else "context"
     names = [name for name in parts[role] if name != node] + [node] * (change.kind == "add to context")
     return graph, {**parts, role: names}

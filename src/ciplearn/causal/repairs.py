@@ -145,7 +145,8 @@ def _edge_steps(graph: CausalGraph, path: Path) -> Iterator[_Step]:
             left = {"bidirected": _without(graph.bidirected, pair)}
             measured = {**left, "directed": (*graph.directed, (cause, a), (cause, b))}
             yield Change("measure", pair, f"measure the {cause}"), measured
-            yield Change("drop edge", pair, f"drop {a} ↔ {b} if you can argue that there is no such cause"), left
+            order = Change("drop common cause", pair, f"drop {a} ↔ {b} if you can argue that there is no such cause")
+            yield order, left
         elif (a, b) in graph.directed:
             order = Change("drop edge", (a, b), f"drop {a} → {b} if you can argue that there is no such effect")
             yield order, {"directed": _without(graph.directed, (a, b))}

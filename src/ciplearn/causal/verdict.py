@@ -27,8 +27,8 @@ class Change:
     Attributes
     ----------
     kind : str
-        ``"measure"``, ``"drop edge"``, ``"direct edge"``, ``"add to context"``, ``"drop from context"``,
-        ``"drop from inputs"`` or ``"adjust for"``.
+        ``"measure"``, ``"drop edge"``, ``"drop common cause"``, ``"direct edge"``, ``"add to context"``,
+        ``"drop from context"``, ``"drop from inputs"`` or ``"adjust for"``.
     nodes : tuple of str
         The node, the two ends of the edge, or the adjustment set.
     sentence : str

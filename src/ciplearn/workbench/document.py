@@ -107,11 +107,9 @@ def _applied(document: Document, change: Change) -> Document:
     elif change.kind == "measure":
         graph = _with_cause(graph, (nodes[0], nodes[1]))
     elif change.kind == "drop edge":
-        # The sentence tells the two kinds of edges between the same nodes apart.
-        if "↔" in change.sentence:
-            graph = replace(graph, bidirected=tuple(edge for edge in graph.bidirected if edge != nodes))
-        else:
-            graph = replace(graph, directed=tuple(edge for edge in graph.directed if edge != nodes))
+        graph = replace(graph, directed=tuple(edge for edge in graph.directed if edge != nodes))
+    elif change.kind == "drop common cause":
+        graph = replace(graph, bidirected=tuple(edge for edge in graph.bidirected if edge != nodes))
     elif change.kind == "direct edge":
         kept = tuple(edge for edge in graph.undirected if set(edge) != set(nodes))
         graph = replace(graph, undirected=kept, directed=(*graph.directed, (nodes[0], nodes[1])))
