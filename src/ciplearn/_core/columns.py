@@ -230,8 +230,8 @@ class CategoryColumn:
         levels = tuple(sorted({*labels, *([MISSING] if missing else [])}))
         if len(levels) > MOST_LEVELS:
             raise InputError(
-                f"Column {name!r} has {len(levels)} different values, more than {MOST_LEVELS}: it looks like "
-                f"free text or an identifier; leave it out, or group its values."
+                f"Column {name!r} has at least {len(levels)} different values, more than {MOST_LEVELS}: it "
+                f"looks like free text or an identifier; leave it out, or group its values."
             )
         return cls(name, levels)
 
