@@ -280,6 +280,13 @@ def test_outcome_that_fills_a_small_part_of_its_range_is_learnt():
     assert model.score(X[1:], y[1:]) > 0.8
 
 
+def test_a_nullable_column_that_begins_with_a_gap_varies(X, y):
+    table = X.assign(A=pd.array([pd.NA, *[0, 1] * 299, 1], dtype="Int64"))
+    # Warnings are errors here.
+    model = CIPRegressor(protected=["A"], missing="impute", epochs=1, random_state=0).fit(table, y)
+    assert not model.roles_.protects_nothing(table)
+
+
 def test_protected_column_that_never_varies_is_pointed_out(scm, X, y):
     with pytest.warns(UserWarning, match="The protected A has the same value in all 600 rows"):
         CIPRegressor(graph=scm.graph, **ROLES, epochs=1).fit(X.assign(A=1.0), y)

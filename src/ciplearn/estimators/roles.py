@@ -22,7 +22,7 @@ Columns = Sequence[str | int] | str | int | None
 def _never_varies(column: pd.Series) -> bool:
     # Lists have no order and no equality of their own: they are refused here.
     holds_numbers(column)
-    return bool((column == column.iloc[0]).all())
+    return column.nunique(dropna=False) <= 1
 
 
 @dataclass(frozen=True)
