@@ -43,6 +43,13 @@ def test_mistake_gets_one_clear_sentence(mistake, X, y):
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("settings", [{}, {"protected": ["A"]}], ids=["no penalty", "a penalty"])
+@pytest.mark.parametrize("n", [2, 3])
+def test_too_few_rows_to_stop_by_are_refused_as_what_they_are(n, settings, X, y):
+    with pytest.raises(InputError, match=f"holds out 2 of {n} rows, which leaves {n - 2} to train on"):
+        CIPRegressor(**QUICK, early_stopping=True, **settings).fit(X[:n], y[:n])
+
+
 class Answering(nn.Module):
     """A network whose answer is changed on the way out."""
 

@@ -113,6 +113,14 @@ REFUSED = {
     "unknown outcome": (lambda place: CIPRegressor(**SETTINGS).fit(place, "income"), "no column of the table"),
     "weights": (lambda place: CIPRegressor(**SETTINGS).fit(place, sample_weight=[1.0]), "without sample_weight"),
     "each batch": (lambda place: CIPRegressor(**SETTINGS, prepare_once=False).fit(place), "prepared once"),
+    "a negative share": (
+        lambda place: CIPRegressor(**SETTINGS, early_stopping=True, validation_fraction=-5).fit(place),
+        "validation_fraction must be above zero",
+    ),
+    "a share of all": (
+        lambda place: CIPRegressor(**SETTINGS, early_stopping=True, validation_fraction=1).fit(place),
+        "validation_fraction must be below 1",
+    ),
     "no such file": (lambda place: CIPRegressor(**SETTINGS).fit(str(place) + "x"), "There is no file"),
 }
 
@@ -125,6 +133,40 @@ def test_what_cannot_stream_is_refused_in_one_sentence(folder, name):
         folder = only
     with pytest.raises(InputError, match=message):
         call(folder)
+
+
+@pytest.mark.parametrize("outcome", [["high", "low"] * 10, [*map(str, range(19)), "high"]], ids=["labels", "a cell"])
+def test_a_number_is_not_learnt_from_text(tmp_path, outcome):
+    table(20).assign(Y=outcome).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(InputError, match=r"'Y' cannot be used: .*rows\.csv holds 'high'.*or use CIPClassifier"):
+        CIPRegressor(epochs=1).fit(tmp_path / "rows.csv", "Y")
+
+
+def test_too_few_rows_to_stop_by_are_refused(tmp_path):
+    for n in (2, 3):
+        table(n).to_csv(tmp_path / "rows.csv", index=False)
+        with pytest.raises(InputError, match=f"holds out 2 of {n} rows, which leaves {n - 2} to train on"):
+            CIPRegressor(epochs=1, early_stopping=True).fit(tmp_path / "rows.csv", "Y")
+
+
+def test_a_file_of_which_no_row_is_trained_on_is_passed_over(tmp_path):
+    frame = table(40)
+    frame[:5].to_csv(tmp_path / "a.csv", index=False)
+    frame[5:].to_csv(tmp_path / "b.csv", index=False)
+    model, source = CIPRegressor(**SETTINGS), TableFiles.matching(tmp_path / "*.csv")
+    prepared = prepare_stream(model, source, None, OneProcess(), tmp_path, np.arange(5))
+    assert len(prepared.rows) == 35
+
+
+@pytest.mark.parametrize("kind", [CIPRegressor, CIPClassifier])
+def test_a_file_without_rows_has_no_predictions(tmp_path, kind):
+    frame = table(40).assign(S=["u", "v"] * 20)
+    model = kind(epochs=1, random_state=0).fit(frame.drop(columns="Y"), frame["Y"] > 0)
+    frame[:0].to_csv(tmp_path / "none.csv", index=False)
+    assert model.predict(tmp_path / "none.csv").shape == model.predict(frame[:0]).shape == (0,)
+    frame[["S"]][:0].to_csv(tmp_path / "none.csv", index=False)
+    with pytest.raises(InputError, match="lacks the column 'A'"):
+        model.predict(tmp_path / "none.csv")
 
 
 def test_files_that_change_between_the_passes_are_refused(tmp_path, monkeypatch):

@@ -176,7 +176,8 @@ def encode_part(encoder: Encoder, job: EncodingJob) -> tuple[int, TrainingRows |
             looked = kept & np.isin(places, job.looked_at)
             if looked.any():
                 looked_at.append(rows.take(torch.from_numpy(np.flatnonzero(looked))))
-            yield rows if kept.all() else rows.take(torch.from_numpy(np.flatnonzero(kept)))
+            if kept.any():
+                yield rows if kept.all() else rows.take(torch.from_numpy(np.flatnonzero(kept)))
 
     n_rows = store(job.path, pieces(), encoder.layout())
     return n_rows, joined_rows(judging), joined_rows(looked_at)

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from torch import Tensor
 
 from ciplearn._core.column_sums import ColumnSum
+from ciplearn._core.columns import CATEGORY
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Perceptron, Ramps
@@ -126,6 +127,12 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         self._learn_moments(target.min(axis=0), target.max(axis=0), mean, spread, len(target))
 
     def _learn_summed_target(self, outcome: ColumnSum) -> None:
+        if outcome.kind == CATEGORY:
+            found = "it holds labels" if outcome.stray is None else f"{outcome.stray[1]} holds {outcome.stray[0]!r}"
+            raise InputError(
+                f"The target {outcome.name!r} cannot be used: {found}; pass finite numbers, or use CIPClassifier for "
+                f"labels."
+            )
         self.target_is_flat_ = True
         low, high, mean, spread = (np.array([n]) for n in (outcome.low, outcome.high, outcome.mean, outcome.spread))
         self._learn_moments(low, high, mean, spread, outcome.known)

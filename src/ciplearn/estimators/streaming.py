@@ -37,7 +37,7 @@ from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, i
 from ciplearn.estimators.imagining import Worlds, checked_models
 from ciplearn.estimators.networks import naming_inputs
 from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, Split, certified_roles, preparation_seed
-from ciplearn.estimators.tables import MISSING_POLICIES
+from ciplearn.estimators.tables import MISSING_POLICIES, stopping_count
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
 from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedDependence, StreamedVariance, Worst
 from ciplearn.learning.settings import chosen_device
@@ -189,12 +189,16 @@ def prepare_stream(
 
 
 def blocks_to_predict(estimator: CIPEstimator, source: Source) -> Iterator[pd.DataFrame]:
-    """The inputs' columns of a table that streams, block by block, in the kinds of the training."""
+    """The inputs' columns of a table that streams, block by block, in the kinds of the training; one block at least."""
     kinds = {column.name: column.kind for column in estimator.encoding_.columns}
     labels = [name for name, kind in kinds.items() if kind == CATEGORY]
+    is_empty = True
     for part in source.parts():
         for block in part.chunks(list(kinds), labels):
+            is_empty = False
             yield in_kinds(block, kinds, part.where, int(block.index[0]) + 1)
+    if is_empty:
+        yield pd.DataFrame(columns=list(kinds))
 
 
 def _penalised(
@@ -319,10 +323,10 @@ def _drawn_numbers(
     estimator: CIPEstimator, n: int, left_out: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Numbers of the rows that say when to stop, of those that are looked at, and of those that are left out."""
+    kept = np.empty(0, dtype=np.int64) if left_out is None else np.asarray(left_out, dtype=np.int64)
     count = 0
     if estimator.early_stopping:
-        count = min(max(2, round(estimator.validation_fraction * n)), _MOST_VALIDATION_ROWS)
-    kept = np.empty(0, dtype=np.int64) if left_out is None else np.asarray(left_out, dtype=np.int64)
+        count = stopping_count(n, estimator.validation_fraction, _MOST_VALIDATION_ROWS, len(kept))
     drawn = sampled_numbers(n, count + _ROWS_LOOKED_AT + len(kept), estimator.preparation_seed_)
     drawn = drawn[~np.isin(drawn, kept)]
     return np.sort(drawn[:count]), np.sort(drawn[count : count + _ROWS_LOOKED_AT]), np.sort(kept)

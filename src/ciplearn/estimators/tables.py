@@ -267,12 +267,33 @@ def judging_splits(
 
 def held_out(n: int, share: float, seed: int, turn: int = 0) -> tuple[torch.Tensor, torch.Tensor]:  # positions
     """Return the rows to train on, and those that say when to stop; in another turn others do, as far as they go."""
-    if positive(share, "validation_fraction") >= 1:
-        raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")
+    count = stopping_count(n, share)
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    count = max(2, round(share * n))
     order = order.roll(-turn * count)
     return order[count:], order[:count]
+
+
+def stopping_count(n: int, share: float, most: int | None = None, left_out: int = 0) -> int:
+    """Return how many of n rows say when to stop, or refuse a share that leaves none to train on.
+
+    Parameters
+    ----------
+    n : int
+    share : float
+        Of the rows, above 0 and below 1.
+    most : int, optional
+    left_out : int
+        How many of the n rows are not trained on anyway.
+    """
+    if positive(share, "validation_fraction") >= 1:
+        raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")
+    count = min(max(2, round(share * n)), n if most is None else most)
+    if n - left_out - count < 2:
+        raise InputError(
+            f"Early stopping holds out {count} of {n - left_out} rows, which leaves {max(0, n - left_out - count)} to "
+            f"train on, and training needs 2; pass more rows, or early_stopping=False."
+        )
+    return count
 
 
 def statement_rows(
