@@ -244,12 +244,13 @@ def test_how_wrong_it_may_be_is_asked_for_as_long_as_allowed(known, capsys):
 
 def test_settings_on_the_page_repeat_the_audit(known, capsys, tmp_path):
     scm = known / "scm.yaml"
-    _, answer = audited(known, capsys, "--scm", str(scm), "--seed=3")
+    code, answer = audited(known, capsys, "--scm", str(scm), "--seed=3", "--max-effect=0", "--max-vcf=0")
+    assert code == 1
     blocks = re.findall(r"<pre>(.*?)</pre>", (known / "r.html").read_text(), re.DOTALL)
     config = tmp_path / "audit.yaml"
     config.write_text(unescape(blocks[1]).replace('"scm.yaml"', json.dumps(str(scm))))
     arguments = ["audit", str(known / "m"), str(known / "t.csv"), "--config", str(config), "--json"]
-    assert run([*arguments, "--out", str(tmp_path / "again.html")]) == 0
+    assert run([*arguments, "--out", str(tmp_path / "again.html")]) == 1, "limits of zero are limits"
     again = json.loads(capsys.readouterr().out)
     assert again["vcf"] == answer["vcf"]
     assert again["test"] == answer["test"]

@@ -198,7 +198,7 @@ class AuditCall:
         given = {
             name: printable(Path(value.name)) if isinstance(value, Path) else value
             for name, value in self.params.items()
-            if name not in _NOT_REPEATED and value not in (None, False) and (name != "skip" or value)
+            if name not in _NOT_REPEATED and _was_said(value)
         }
         return given | {name: getattr(self.effort, field) for name, field in effort.items()}
 
@@ -278,6 +278,7 @@ def audit(
     from ciplearn._core.files import whole_file
 
     options.choice("--profile", profile, ("decision", "bias-audit", "model-card"))
+    # Options that the body does not name are read from `call.params` by `AuditCall.of`, which two commands share.
     asked = AuditCall.of(call.params)
     options.keep_inputs(out, *asked.files, onnx, predictions)
     with (
@@ -357,6 +358,11 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(roles.protected))} --out smaller-context",
     }
+
+
+def _was_said(value: Any) -> bool:
+    """Whether the value of an option is one to repeat: zero is, a flag that is off and what nobody has set are not."""
+    return value is not None and value is not False
 
 
 def _row_numbers(text: str | None) -> list[int] | None:

@@ -78,6 +78,7 @@ def imagine(
 
     from ciplearn.evaluation.any_model import Foreign
 
+    # Options that the body does not name are read from `call.params` by `AuditCall.of`, which two commands share.
     asked = AuditCall.of(call.params)
     options.keep_inputs(out, *asked.files)
     noted = _Noted()
