@@ -115,3 +115,17 @@ def test_training_table_is_read_as_in_training(tmp_path, capsys):
     path.write_text(path.read_text() + "\n")
     assert run(["predict", str(tmp_path / "m"), str(path)]) == 2, "another file needs to be described"
     assert len(predicted(tmp_path / "m", path, tmp_path, *reading)) == 200
+
+
+@pytest.mark.parametrize("copied", [[], ["--id=x"]])
+def test_blank_line_of_a_single_column_is_a_row_without_a_prediction(copied, tmp_path):
+    draw = np.random.default_rng(0)
+    pd.DataFrame(draw.normal(size=(40, 3)), columns=["a", "x", "y"]).to_csv(tmp_path / "t.csv", index=False)
+    roles = ["--graph=a -> x -> y", "--outcome=y", "--protected=a", "--inputs=x"]
+    fitted = ["fit", str(tmp_path / "t.csv"), *roles, "--gamma=1", "--no-compare", "--epochs=1"]
+    assert run([*fitted, "--out", str(tmp_path / "m")]) == 0
+    (tmp_path / "one.csv").write_text("x\n1.0\n\n2.0\n")
+    call = ["predict", str(tmp_path / "m"), str(tmp_path / "one.csv"), *copied, "--out", str(tmp_path / "p.csv")]
+    assert run(call) == 0
+    found = pd.read_csv(tmp_path / "p.csv", skip_blank_lines=False)
+    assert found["prediction"].isna().tolist() == [False, True, False]

@@ -47,6 +47,18 @@ def test_script_is_python_whatever_the_names_are(route, task):
     assert called <= {"CIPRegressor", "CIPClassifier", "audit", "fit_scm", "save_model", "print", "len"}
 
 
+@pytest.mark.parametrize(("table", "sign"), [("t.csv", None), ("t.tsv", "\t"), ("t.tsv.gz", "\t")])
+def test_script_reads_a_table_by_its_separator(table, sign):
+    text = script(Document(GRAPH), RECIPE, {"route": "independence", "gamma": 0.3}, 20, table, "regression")
+    (read,) = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "read_csv"
+    ]
+    given = {word.arg: ast.literal_eval(word.value) for word in read.keywords}
+    assert given.get("sep") == sign
+
+
 @pytest.mark.parametrize(
     "asked",
     [

@@ -21,6 +21,7 @@ from ciplearn._core.columns import CATEGORY, text_as_numbers
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import checksum
 from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
+from ciplearn.sources.text_layout import PACKED, has_one_column, separator_of
 from ciplearn.sources.unreadable import reading
 from ciplearn.sources.zstandard_stream import ZstandardStream
 
@@ -39,7 +40,6 @@ COPIED = "\0copied"
 
 _ROWS = 100_000
 _BLOCK = 1 << 20
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class TableFile:
         copied : str, optional
             A column to return cell by cell as it is, blanks and all, under the name `COPIED`.
         """
-        if self.is_pipe and self.is_parquet:
+        if self.is_pipe and (self.is_parquet or PACKED.get(self.path.suffix.lower())):
             with self.kept_from_pipe() as copy, copy.opened(labels, copied) as again:
                 yield again
             return
@@ -124,7 +124,7 @@ class TableFile:
             with reading(self.path):
                 zstandard = self.path.suffix.lower() == ".zst"
                 opens = self.is_pipe or (zstandard and self.kept is None)
-                content = closing.enter_context(self.path.open("rb")) if opens else self._content()
+                content = closing.enter_context(self.path.open("rb", _BLOCK)) if opens else self._content()
                 content = BufferedReader(ZstandardStream(content)) if zstandard else content
                 kind = _ParquetTable if self.is_parquet else _TextTable
                 table: OpenTable = kind(self, content, labels, copied)
@@ -246,25 +246,25 @@ class OpenTable(ABC):
 
 class _TextTable(OpenTable):
     def __init__(self, file: TableFile, content: Any, labels: Collection[str], copied: str | None) -> None:
-        name = file.path.name.lower()
-        tabs = name.removesuffix(".gz").endswith((".tsv", ".tab"))
-        separator = file.separator or ("\t" if tabs else ",")
+        separator = file.separator or separator_of(file.path)
         # Every cell as the text it is: kinds and missing values are settled by one rule, not chunk by chunk.
-        self._reader = pd.read_csv(
-            content,
-            sep=separator,
+        how: dict[str, Any] = {
+            "sep": separator,
             # The quick reader knows separators of one byte.
-            engine="c" if separator.isascii() else "python",
-            header=None,
-            dtype=str,
-            na_filter=False,
-            index_col=False,
-            skiprows=file.skip,
-            skipinitialspace=copied is None,
-            encoding="utf-8-sig",
-            compression="infer" if isinstance(content, Path) else _COMPRESSIONS.get(Path(name).suffix),
-            iterator=True,
-        )
+            "engine": "c" if separator.isascii() else "python",
+            "header": None,
+            "dtype": str,
+            "na_filter": False,
+            "index_col": False,
+            "skiprows": file.skip,
+            "skipinitialspace": copied is None,
+            "encoding": "utf-8-sig",
+            "compression": "infer" if isinstance(content, Path) else PACKED.get(file.path.suffix.lower()),
+        }
+        if has_one_column(content, how):
+            # There a blank line is a cell that is missing; elsewhere it is no row.
+            how |= {"names": [0], "skip_blank_lines": False}
+        self._reader = pd.read_csv(content, iterator=True, **how)
         try:
             names = self._named(file)
         except BaseException:
@@ -273,10 +273,20 @@ class _TextTable(OpenTable):
         super().__init__(file, names, labels, copied)
         self._missing = ["", *file.missing, *(() if file.only_missing else USUAL_MISSING)]
 
+    def _row(self) -> list[str]:
+        try:
+            self._first: pd.DataFrame | None = self._reader.get_chunk(1)
+        except StopIteration:
+            raise pd.errors.EmptyDataError from None
+        return [str(cell).strip() for cell in self._first.fillna("").iloc[0]]
+
     def _named(self, file: TableFile) -> list[str]:
         """Read the first row: the names of the columns, or cells where these are named already."""
-        self._first: pd.DataFrame | None = self._reader.get_chunk(1)
-        cells = [str(cell).strip() or f"unnamed {place}" for place, cell in enumerate(self._first.iloc[0], start=1)]
+        row = self._row()
+        while file.columns is None and row == [""]:
+            # Blank lines above the name of a single column.
+            row = self._row()
+        cells = [cell or f"unnamed {place}" for place, cell in enumerate(row, start=1)]
         if file.columns is None:
             self._first = None
             if len(cells) == 1 and file.separator is None and any(mark in cells[0] for mark in ";\t|"):

@@ -17,10 +17,10 @@ import pandas as pd
 from ciplearn._core.errors import InputError
 from ciplearn.sources.base import CHUNK_ROWS, PART_ROWS, Part, Source
 from ciplearn.sources.table_file import TableFile, shortened
+from ciplearn.sources.text_layout import unpacked_name
 from ciplearn.sources.unreadable import reading
 
 _ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".tab", ".txt")
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 # Of each file, at both ends: enough to tell one from another without reading it all.
 _LOOKED_AT = 1 << 16
@@ -203,10 +203,7 @@ class FilePart(Part):
 
 
 def _is_table(path: Path) -> bool:
-    name = path.name.lower()
-    for packed in _PACKED:
-        name = name.removesuffix(packed)
-    return name.endswith(_ENDINGS)
+    return unpacked_name(path).endswith(_ENDINGS)
 
 
 def _parquet_layout(file: TableFile) -> tuple[list[int], dict[str, bool]]:

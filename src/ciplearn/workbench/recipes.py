@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from ciplearn._core.errors import InputError
 from ciplearn.cli.options import join_names
+from ciplearn.sources.text_layout import separator_of
 from ciplearn.workbench.document import Document
 
 # Least epochs, least steps, and gammas beside 0.
@@ -116,9 +117,9 @@ def script(document: Document, recipe: Recipe, stop: Mapping[str, Any], epochs: 
     roles = "".join(
         f"    {role}={list(getattr(verdict, role))!r},\n" for role in ("protected", "context", "inputs", "adjustment")
     )
-    read = (
-        f"pd.read_parquet({table!r})" if Path(table).suffix == ".parquet" else f"pd.read_csv({table!r}, na_values='?')"
-    )
+    cells = "" if separator_of(Path(table)) == "," else f"sep={separator_of(Path(table))!r}, "
+    text = f"pd.read_csv({table!r}, {cells}na_values='?')"
+    read = f"pd.read_parquet({table!r})" if Path(table).suffix == ".parquet" else text
     columns = list(document.graph.observed)
     return f'''"""Train the stop that was kept on the workbench, save it and audit it."""
 
