@@ -4,7 +4,7 @@ from itertools import islice
 import pytest
 
 from ciplearn import CausalGraph
-from ciplearn._core.errors import GraphError
+from ciplearn._core.errors import GraphError, InputError
 from tests.causal.oracle import drawing, random_graph, random_split, subsets
 
 
@@ -155,7 +155,18 @@ def test_a_wrong_question_is_refused_in_words(question, message):
         graph.is_valid_adjustment(**question)
 
 
-@pytest.mark.parametrize("limit", [-1, "all", 1.5])
-def test_a_wrong_limit_is_refused(limit):
-    with pytest.raises(GraphError, match="limit must be a whole number"):
-        CausalGraph.from_edges("A -> Y").minimal_adjustment_sets("A", "Y", limit=limit)
+@pytest.mark.parametrize("limit", [-1, "all", 1.5, True, 2**70])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda graph, limit: graph.minimal_adjustment_sets("A", "Y", limit=limit),
+        lambda graph, limit: graph.proper_causal_paths("A", "Y", limit=limit),
+        lambda graph, limit: graph.implied_independencies(limit),
+        lambda graph, limit: graph.members(limit),
+        lambda graph, limit: graph.members(limit, by_parents_of="A"),
+    ],
+    ids=["sets", "paths", "independencies", "members", "members by parents"],
+)
+def test_a_wrong_limit_is_refused(ask, limit):
+    with pytest.raises(InputError, match="limit must be"):
+        ask(CausalGraph.from_edges("A -> Y"), limit)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from ciplearn._core.errors import InputError, InputTypeError
+
+T = TypeVar("T")
 
 # More processes than any machine runs at once; each is started before the first task.
 _MOST_PROCESSES = 1024
@@ -45,6 +50,11 @@ def whole(value: Any, name: str, minimum: int, maximum: int | None = None) -> in
     if maximum is not None and int(value) > maximum:
         raise InputError(f"{name} must be at most {maximum}, got {value!r}; pass a smaller number.")
     return int(value)
+
+
+def first(found: Iterable[T], limit: int | None) -> Iterator[T]:
+    """Return the first ``limit`` of what is found, lazily; all of it for None."""
+    return islice(found, None if limit is None else whole(limit, "limit", minimum=0, maximum=sys.maxsize))
 
 
 def processes(n_jobs: int | None) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING
 
+from ciplearn._core.numbers import first
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.separation import separated
 from ciplearn.causal.separators import smallest_separator
@@ -20,7 +20,7 @@ def implied_independencies(graph: CausalGraph, limit: int | None) -> Iterator[In
     A pair that no observed set separates is left out: the graph says nothing that can be tested about it.
     """
     graph.dag()
-    return islice(_statements(graph), limit)
+    return first(_statements(graph), limit)
 
 
 def _statements(graph: CausalGraph) -> Iterator[Independence]:

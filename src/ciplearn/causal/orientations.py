@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, islice, product
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
+from ciplearn._core.numbers import first
 from ciplearn.causal.names import Edge, Names
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 def members(graph: CausalGraph, limit: int | None) -> Iterator[CausalGraph]:
     """Yield the members of the class of `graph` in a fixed order, at most `limit` of them."""
-    return islice(_members(graph), limit)
+    return first(_members(graph), limit)
 
 
 def members_by_parents(graph: CausalGraph, nodes: Names, limit: int | None) -> Iterator[CausalGraph]:
     """Yield one member per choice of parents that the nodes may have, at most `limit` of them."""
-    return islice(_by_parents(graph, set(graph.known(nodes, "by_parents_of"))), limit)
+    return first(_by_parents(graph, set(graph.known(nodes, "by_parents_of"))), limit)
 
 
 def equivalence_class(graph: CausalGraph) -> CausalGraph:

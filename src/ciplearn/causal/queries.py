@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
+from ciplearn._core.numbers import first
 from ciplearn._core.wording import as_set
 from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.names import Names
@@ -61,27 +61,19 @@ def minimal_sets(
     graph: CausalGraph, x: Names, y: Names, must_include: Names, must_exclude: Names, limit: int | None
 ) -> Iterator[frozenset[str]]:
     """Check the question at once, then yield the sets lazily."""
-    _check_limit(limit)
     problem, allowed, required = constrained(graph, x, y, must_include, must_exclude)
-    found = problem.minimal(allowed, required)
-    return (frozenset(graph.names(z)) for z in islice(found, limit))
+    return first((frozenset(graph.names(z)) for z in problem.minimal(allowed, required)), limit)
 
 
 def causal_paths(graph: CausalGraph, x: Names, y: Names, limit: int | None) -> Iterator[Path]:
     """Check the question at once, then yield the proper causal paths lazily."""
-    _check_limit(limit)
     problem = pose(graph, x, y)
-    return (as_path(graph, problem.dag, walk) for walk in islice(proper_causal_paths(problem), limit))
+    return first((as_path(graph, problem.dag, walk) for walk in proper_causal_paths(problem)), limit)
 
 
 def named(graph: CausalGraph, numbers: set[int] | None) -> frozenset[str] | None:
     """Return a set of numbers as names, and None as None."""
     return None if numbers is None else frozenset(graph.names(numbers))
-
-
-def _check_limit(limit: int | None) -> None:
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise GraphError(f"limit must be a whole number of results or None for all, but {limit!r} was received.")
 
 
 def _disjoint(graph: CausalGraph, **parts: Names) -> dict[str, set[int]]:
