@@ -158,14 +158,12 @@ def test_classes_and_several_protected_variables():
 def test_the_worst_of_several_models_counts():
     scm = process()
     X, y = drawn(scm, 200)
-    model = (
-        quick(scm, epochs=5, counterfactuals=[scm, process()])
-        if False
-        else CIPRegressor(
-            graph=GRAPH, outcome="Y", protected=["A"], counterfactuals=[scm, process()], epochs=5, random_state=0
-        )
-    )
-    assert np.isfinite(model.fit(X, y).predict(X)).all()
+    models = [scm, process(slope=3.0)]
+    model = quick(scm, epochs=5).set_params(counterfactuals=models).fit(X, y)
+    together = model.penalty_value(X)
+    alone = [model.set_params(counterfactuals=one).penalty_value(X) for one in models]
+    assert together == pytest.approx(max(alone))
+    assert max(alone) > 1.1 * min(alone)
 
 
 def test_saved_models_say_what_made_their_imagined_rows(tmp_path):
@@ -260,6 +258,20 @@ REFUSED = {
         "must return a frame with the 50 rows",
     ),
 }
+
+
+@pytest.mark.parametrize("graph", [None, CausalGraph.from_edges("A -> L, Y -> L, Z -> L")])
+def test_several_outcomes_cannot_stand_for_the_one_that_a_model_asks_for(graph):
+    X, y = drawn(process(), 50)
+    seen = []
+    strange = Strange(lambda rows: seen.append(list(rows["Y"])) or rows)
+    strange.graph = graph
+    model = CIPRegressor(outcome="Y", protected=["A"], counterfactuals=strange, epochs=1, random_state=0)
+    for target in (y, y.to_frame()):
+        model.fit(X, target)
+        assert seen[-1] == list(y)
+    with pytest.raises(InputError, match="by its 'Y', which is one value, got a target of 2 columns"):
+        model.fit(X, np.column_stack([y, y]))
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -23,6 +23,8 @@ SEARCHES = {
     "frontier of nothing": (lambda X, y: frontier(None, X, y), "got NoneType"),
     "one gamma": (lambda X, y: frontier(MODEL, X, y, gammas=5), "gammas must be several values"),
     "one seed": (lambda X, y: frontier(MODEL, X, y, seeds=None), "seeds must be several values"),
+    "a seed twice": (lambda X, y: frontier(MODEL, X, y, seeds=[0, 1, 0]), "seeds must differ .* got 0 twice"),
+    "a gamma twice": (lambda X, y: frontier(MODEL, X, y, gammas=[1, 1.0]), "gammas must differ .* got 1.0 twice"),
     "negative seed": (lambda X, y: frontier(MODEL, X, y, seeds=[-1]), "seed must be at least 0"),
     "broken seed": (lambda X, y: frontier(MODEL, X, y, seeds=[1.5]), "seed must be a whole number"),
     "no rows": (lambda X, y: frontier(MODEL, None, y), "cannot be split"),

@@ -177,6 +177,9 @@ def test_a_route_whose_model_data_cannot_tell_is_not_offered():
 
 def test_what_cannot_be_compared_is_refused(table):
     X, y = table[["A", "L", "Z"]], table["Y"]
+    for twice in ({"shares": (0.2, 0.1, 0.2)}, {"gammas": (1, 1.0)}):
+        with pytest.raises(InputError, match="must differ from each other"):
+            compare_routes(CIPRegressor(**QUICK), X, y, **twice)
     with pytest.raises(InputError, match="with a graph"):
         compare_routes(CIPRegressor(protected=["A"]), X, y)
     with pytest.raises(InputError, match="one of independence, counterfactual, line, left-out, got"):

@@ -35,6 +35,14 @@ def several(value: Any, name: str) -> list[Any]:
     return found
 
 
+def distinct(values: list[T], name: str) -> list[T]:
+    """Return values if none of them occurs twice."""
+    twice = [value for place, value in enumerate(values) if value in values[:place]]
+    if twice:
+        raise InputError(f"{name} must differ from each other, got {twice[0]!r} twice; name each once.")
+    return values
+
+
 def names_of(value: Any, name: str) -> list[str]:
     """Return one name or several as a list of text."""
     named = [value] if isinstance(value, str) else several(value, name)

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from tqdm import tqdm
 
-from ciplearn._core.choices import mapping_of, several
+from ciplearn._core.choices import distinct, mapping_of, several
 from ciplearn._core.digest import digest_of
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError, InputTypeError
@@ -91,8 +91,8 @@ def frontier(
     if not isinstance(model, CIPEstimator):
         raise InputTypeError(f"A frontier is of a CIPRegressor or CIPClassifier, got {type(model).__name__}; pass one.")
     n_jobs = processes(n_jobs)
-    gamma_list = [non_negative(gamma, "gamma") for gamma in several(gammas, "gammas")]
-    seed_list = [whole(seed, "Each seed", minimum=0) for seed in several(seeds, "seeds")]
+    gamma_list = distinct([non_negative(gamma, "gamma") for gamma in several(gammas, "gammas")], "gammas")
+    seed_list = distinct([whole(seed, "Each seed", minimum=0) for seed in several(seeds, "seeds")], "seeds")
     if not gamma_list or not seed_list:
         raise InputError(f"A frontier needs gammas and seeds, got {len(gamma_list)} and {len(seed_list)}; name some.")
     if test is None:

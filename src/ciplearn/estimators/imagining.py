@@ -200,7 +200,7 @@ def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: t
     """The rows as the model takes them: columns of its nodes, and the outcome where it acts on one of them."""
     graph = getattr(model, "graph", None)
     if graph is None:
-        return table if outcome is None else table.assign(**{outcome[0]: outcome[1]})
+        return table if outcome is None else _with_outcome(table, *outcome)
     nodes = {node_of(column, graph.nodes) for column in table.columns}
     unknown = [column for column in protected if node_of(column, graph.nodes) not in graph.observed]
     if unknown:
@@ -210,8 +210,18 @@ def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: t
         )
     known = table[[column for column in table.columns if node_of(column, graph.nodes) in graph.observed]]
     if outcome is not None and outcome[0] in graph.observed and graph.descendants(outcome[0]) & nodes:
-        known = known.assign(**{outcome[0]: outcome[1]})
+        known = _with_outcome(known, *outcome)
     return known
+
+
+def _with_outcome(rows: pd.DataFrame, name: str, values: Any) -> pd.DataFrame:
+    values = np.asarray(values)
+    if values.ndim > 1 and values.shape[1] > 1:
+        raise InputError(
+            f"The causal model imagines a row by its {name!r}, which is one value, got a target of {values.shape[1]} "
+            f"columns; fit one model per outcome."
+        )
+    return rows.assign(**{name: values.ravel()})
 
 
 def _world(
@@ -254,7 +264,7 @@ def imagined_rows(
     """Return the rows of a table in other worlds: those passed, or as each of the causal models imagines them."""
     if imagined is not None:
         return [passed_worlds(imagined, estimator, kept)]
-    outcome = None if estimator.outcome is None or target is None else (estimator.outcome, np.ravel(target))
+    outcome = None if estimator.outcome is None or target is None else (estimator.outcome, target)
     roles, seed = estimator.roles_, estimator.preparation_seed_
     models = checked_models(estimator.counterfactuals)
     return [imagine(one, table, roles.protected, estimator.encoding_, outcome, seed) for one in models]

@@ -133,8 +133,8 @@ class Candidates:
         free = self._prepared((X, y))
         models = {FREE: free.trained(0.0)}
         if LINE in self.asked.routes:
-            lines = [other for other, about in self.about.items() if about["kind"] == LINE]
-            models |= dict(zip(lines, free.line(models[FREE], self.asked.shares), strict=True))
+            lines = {other: about["share"] for other, about in self.about.items() if about["kind"] == LINE}
+            models |= dict(zip(lines, free.line(models[FREE], list(lines.values())), strict=True))
         if name not in models:
             about = self.about[name]
             models[name] = _trained(self._prepared((X, y), **about["settings"]), about["kind"], about["gamma"])

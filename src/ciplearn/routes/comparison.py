@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.base import is_classifier
 from tqdm import tqdm
 
-from ciplearn._core.choices import one_of, several
+from ciplearn._core.choices import distinct, one_of, several
 from ciplearn._core.errors import InputError
 from ciplearn._core.flags import flag
 from ciplearn._core.numbers import non_negative, share
@@ -162,9 +162,9 @@ def compare_routes(
     routes = tuple(one_of(route, "A route", ROUTES) for route in several(routes, "routes"))
     if not routes:
         raise InputError(f"routes must be of {as_list(ROUTES)}, got none; name some of these.")
-    gammas = [non_negative(gamma, "gamma") for gamma in several(gammas, "gammas")]
+    gammas = distinct([non_negative(gamma, "gamma") for gamma in several(gammas, "gammas")], "gammas")
     flag(baselines, "baselines")
-    shares = [share(each, "Each of shares") for each in several(shares, "shares")]
+    shares = distinct([share(each, "Each of shares") for each in several(shares, "shares")], "shares")
     if not isinstance(estimator, CIPEstimator) or estimator.graph is None:
         raise InputError("Routes are compared for a CIPRegressor or CIPClassifier with a graph; pass one with graph=.")
     criterion = checked_criterion(measure, classifier=is_classifier(estimator))
