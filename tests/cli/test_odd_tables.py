@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ciplearn.cli.app import run
-from ciplearn.cli.training_table import stray_text
+from ciplearn.cli.training_table import held_out_rows, stray_text
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
 
@@ -110,6 +110,19 @@ def test_column_with_stray_text_is_refused_until_it_is_confirmed(place, table, c
     assert "--categories A" in said
     assert fit("stray.csv", "--out=other", "--categories=A") == 0
     assert fit("stray.csv", "--out=other", "--na=oops", "--overwrite") == 0
+
+
+def test_many_categories_of_a_few_rows_each_are_pointed_out(place, table, capsys):
+    draw = np.random.default_rng(0)
+    large = pd.concat([table] * 10, ignore_index=True)
+    said = {}
+    for name, codes in {"rare": 10_000 + draw.integers(0, 300, 600), "often": 10_000 + np.arange(600) % 30}.items():
+        large.assign(L=codes).to_csv(f"{name}.csv", index=False)
+        assert fit(f"{name}.csv", "--categories=L", "--dry-run", "--out=other") == 0
+        said[name] = capsys.readouterr().err
+    levels = pd.read_csv("rare.csv")["L"].drop(held_out_rows(600, 0.2, 0)).nunique()
+    assert said["rare"].startswith(f"ciplearn: note: most of the {levels} categories of L stand in fewer than 5 of 480")
+    assert said["often"] == ""
 
 
 def test_numbers_whose_squares_overflow_are_refused(place, table, capsys):

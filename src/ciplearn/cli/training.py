@@ -15,7 +15,7 @@ from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn.cli.options import choice, join_names
 from ciplearn.cli.output import note, progress
-from ciplearn.cli.training_table import TrainingTable
+from ciplearn.cli.training_table import LEAST_OF_A_LEVEL, TrainingTable
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged
@@ -203,6 +203,11 @@ def refuse_before_training(rows: TrainingTable, plan: Plan) -> None:
         note(
             f"{', '.join(codes)} may hold codes of categories, and {'is' if len(codes) == 1 else 'are'} taken for "
             f"numbers; if they are codes, pass --categories {shlex.quote(join_names(codes))}."
+        )
+    for name, levels in rows.mostly_rare().items():
+        note(
+            f"most of the {levels} categories of {name} stand in fewer than {LEAST_OF_A_LEVEL} of {len(X)} training "
+            "rows, which say little about them; group them, by the first digits of a code for example."
         )
 
 

@@ -40,6 +40,9 @@ _SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
 # A day, alone or with a time of day.
 _DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2}))(?:[ T].*)?"
 
+# Fewer rows say little about a level.
+LEAST_OF_A_LEVEL = 5
+
 # So many different texts, of which most stand in one row only, are names or free text.
 _FEW_TEXTS = 20
 
@@ -213,6 +216,13 @@ class TrainingTable:
         """Return columns of a few whole numbers that nobody has called categories: they may be codes, not amounts."""
         used = [name for name in self.roles.used if self.kinds[name] == NUMBER]
         return [name for name in used if looks_like_codes(self.table[name])]
+
+    def mostly_rare(self) -> dict[str, int]:
+        """Return columns of many categories, of which most stand in a few training rows only -> how many there are."""
+        X = self.training()[0]
+        counts = {name: X[name].value_counts() for name in self.roles.used if self.kinds[name] == CATEGORY}
+        rare = {name: found < LEAST_OF_A_LEVEL for name, found in counts.items() if len(found) > _FEW_TEXTS}
+        return {name: len(few) for name, few in rare.items() if few.mean() > 0.5}
 
     def _rows(self, picked: np.ndarray[Any, Any]) -> tuple[pd.DataFrame, pd.Series]:
         rows = self.table[picked]
