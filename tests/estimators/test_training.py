@@ -182,6 +182,37 @@ def test_warm_start_goes_on_where_the_last_fit_ended(X, y):
     assert model.fit(X, y).history_[-1]["loss"] < first
 
 
+WARM = {
+    "fewer columns": (CIPRegressor, lambda table: table.drop(columns="L"), "inputs are Z, A, L and G, got Z, A and G"),
+    "another name": (CIPRegressor, lambda table: table.rename(columns={"Z": "Q"}), "L and G, got Q, A, L and G; pass"),
+    "another kind": (CIPRegressor, lambda table: table.assign(A=table["G"]), "'A' are numbers, got u and v"),
+    "another level": (CIPRegressor, lambda table: table.replace("v", "w"), "values of 'G' are u and v, got u and w"),
+    "one more class": (CIPClassifier, lambda table: table.assign(Y=[0, 1, 2] * 20), "are 0 and 1, got 0, 1 and 2"),
+    "other classes": (CIPClassifier, lambda table: table.assign(Y=[5, 6] * 30), "classes are 0 and 1, got 5 and 6"),
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("case", WARM)
+def test_a_warm_start_on_other_columns_or_classes_is_refused_and_the_model_stays(case, streamed, X, tmp_path):
+    kind, change, words = WARM[case]
+    table = X[:60].assign(G=["u", "v"] * 30, Y=[0, 1] * 30)
+    known, changed = ((one.drop(columns="Y"), one["Y"]) for one in (table, change(table)))
+    model = kind(epochs=1, warm_start=True, random_state=0).fit(*known)
+    before = model.predict(known[0])
+    change(table).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(InputError, match=words):
+        model.fit(*((tmp_path / "rows.csv", "Y") if streamed else changed))
+    assert np.array_equal(model.predict(known[0]), before)
+    assert model.fit(*known).n_iter_ == 1
+
+
+def test_a_warm_start_with_another_number_of_outcomes_is_refused(X, y):
+    model = CIPRegressor(epochs=1, warm_start=True, random_state=0).fit(X, y)
+    with pytest.raises(InputError, match="outcomes are one number, got 2 numbers"):
+        model.fit(X, np.column_stack([y, y]))
+
+
 def test_weights_count_in_the_loss():
     # Each row stands twice, with outcomes 0 and 1: the best prediction is the weighted mean.
     X = np.repeat(np.linspace(0, 1, 50)[:, None], 2, axis=0)

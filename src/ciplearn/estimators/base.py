@@ -29,6 +29,7 @@ from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROU
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
 from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
 from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, statement_rows, warn_of_unseen
+from ciplearn.estimators.warm_start import going_on
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.mixed import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
@@ -150,9 +151,11 @@ class CIPEstimator(BaseEstimator, ABC):
         source = as_source(X)
         if source is not None:
             return fit_stream(self, source, y, engine or OneProcess(), sample_weight, tensors, imagined)
-        prepared = prepare(self, X, y, sample_weight, tensors, imagined, penalised=penalised)
-        with naming_inputs(self.encoding_, len(tensors)):
-            replace(prepared, engine=engine or OneProcess()).train(self)
+        with going_on(self) as refuse_others:
+            prepared = prepare(self, X, y, sample_weight, tensors, imagined, penalised=penalised)
+            refuse_others()
+            with naming_inputs(self.encoding_, len(tensors)):
+                replace(prepared, engine=engine or OneProcess()).train(self)
         return self
 
     @property

@@ -73,7 +73,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Below 4 000 rows chance in the rows held out decides too much: three default networks hold out other rows each,
         and their mean predicts (not with ``warm_start``; ``history_`` is that of the first).
     warm_start : bool
-        Go on from the weights of the last fit.
+        Go on from the weights of the last fit, on the same columns, levels and classes.
     checkpoint : path, optional
         Where to write unfinished training, and to find it after a kill.
     device : str

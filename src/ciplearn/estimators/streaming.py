@@ -38,6 +38,7 @@ from ciplearn.estimators.imagining import Worlds, checked_models
 from ciplearn.estimators.networks import naming_inputs
 from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, Split, certified_roles, preparation_seed
 from ciplearn.estimators.tables import MISSING_POLICIES, stopping_count
+from ciplearn.estimators.warm_start import going_on
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
 from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedDependence, StreamedVariance, Worst
 from ciplearn.learning.settings import chosen_device
@@ -98,10 +99,11 @@ def fit_stream(
             raise InputError(f"A table that streams is trained on without {name}; leave it out, or pass a frame.")
     if len(tensors):
         raise InputError("A table that streams is trained on without tensors; pass a frame.")
-    with engine.folder() as folder:
+    with engine.folder() as folder, going_on(estimator) as refuse_others:
         with source.unchanged():
             # Training itself reads the files in the folder.
             prepared = prepare_stream(estimator, source, y, engine, folder, left_out, categories)
+        refuse_others()
         own = estimator.checkpoint
         if own is None and engine.workers > 1:
             # A worker that is lost must not cost the whole training.
