@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from ciplearn._core.errors import InputError
 from ciplearn.scm import AdditiveNoise, LocationScale, Log, Logit
@@ -22,6 +23,10 @@ def test_a_link_refuses_values_beyond_its_bounds(generator):
     assert not Logit().allows(np.array([0.5, 1.0]))
     with pytest.raises(InputError, match="V holds -1 to 2, beyond what Log"):
         AdditiveNoise(link=Log()).fit(sample(np.arange(30.0), np.linspace(-1, 2, 30)), generator)
+    given = sample(np.arange(30.0), np.linspace(1, 2, 30))
+    for recipe in (AdditiveNoise(link=Log()), AdditiveNoise(LinearRegression(), Log()), LocationScale(Log())):
+        with pytest.raises(InputError, match="V holds 0 to 5, beyond what Log"):
+            recipe.fit(given, generator).recover({"A": np.zeros(2)}, np.array([0.0, 5.0]))
 
 
 @pytest.mark.parametrize("recipe", [AdditiveNoise(), LocationScale(), AdditiveNoise(link=Log()), LocationScale(Log())])

@@ -80,11 +80,11 @@ class AdditiveNoise(Recipe):
             coefficients, level, residuals = RidgeSystem(features(matrix)).fit(columns)
             mean = features.function(coefficients, level)
             moments: Moments = SmoothMoments(sample.design, mean, None, -np.inf, np.inf, target.ndim == 2)
-            return FittedLocationScale.centred(self.link, moments, residuals.reshape(target.shape))
+            return FittedLocationScale.centred(self.link, moments, residuals.reshape(target.shape), sample.node)
         regressor = self._cloned()
         regressor.fit(sample.matrix(), target)
         around = RegressorMoments(sample.design, regressor, target.ndim == 2)
-        return FittedLocationScale.centred(self.link, around, target - around(sample.values)[0])
+        return FittedLocationScale.centred(self.link, around, target - around(sample.values)[0], sample.node)
 
     def _cloned(self) -> Any:
         if not (hasattr(self.regressor, "fit") and hasattr(self.regressor, "predict")):
@@ -152,7 +152,7 @@ class LocationScale(Recipe):
             float(seen.max()),
             vector=target.ndim == 2,
         )
-        return FittedLocationScale(self.link, moments, (residuals / np.exp(seen)).reshape(target.shape))
+        return FittedLocationScale(self.link, moments, (residuals / np.exp(seen)).reshape(target.shape), sample.node)
 
 
 def _linked(sample: NodeSample, link: Link) -> Array:
@@ -229,11 +229,12 @@ class FittedLocationScale(Mechanism):
     link: Link
     moments: Moments
     residuals: Array  # (n,) or (n, d)
+    node: str = "A node"  # files of an earlier version do not name it
 
     @classmethod
-    def centred(cls, link: Link, moments: Moments, residuals: Array) -> FittedLocationScale:
+    def centred(cls, link: Link, moments: Moments, residuals: Array, node: str) -> FittedLocationScale:
         """Keep the residuals around their mean."""
-        return cls(link, moments, residuals - residuals.mean(axis=0))
+        return cls(link, moments, residuals - residuals.mean(axis=0), node)
 
     def draw(self, n: int, generator: Generator) -> Array:
         """Residuals, with replacement."""
@@ -250,7 +251,7 @@ class FittedLocationScale(Mechanism):
         """(h(V) − m̂(pa)) / ŝ(pa)."""
         if len(value) == 0:
             return value
-        self.link.check(value, "A node")
+        self.link.check(value, self.node)
         mean, scale = self.moments(parents)
         left = self.link.forward(value) - mean
         return left if scale is None else left / scale

@@ -119,7 +119,7 @@ class VariationalLatent:
             return GumbelMax(sample.kind.levels, Softmax(decoder), sample.node)
         mean = Unscaled(decoder, problem.target_scalers[sample.node], sample.target.ndim == 2)
         residuals = sample.target - mean({**sample.values, latent: draws})[0]
-        return FittedLocationScale.centred(Identity(), mean, residuals)
+        return FittedLocationScale.centred(Identity(), mean, residuals, sample.node)
 
 
 @dataclass(frozen=True)
