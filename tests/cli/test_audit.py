@@ -165,8 +165,8 @@ def test_mechanism_that_does_not_fit_is_a_warning_in_the_terminal(known, capsys,
     monkeypatch.setattr(FitReport, "misfits", (Finding("L", sentence),))
     assert run(["audit", str(known / "m"), str(known / "t.csv"), "--out", str(known / "r.html"), *EFFORT]) == 0
     said = capsys.readouterr()
-    assert f"note: {sentence}" in said.err
-    assert "(L does not fit)" in said.out
+    assert f"note: The causal model is in doubt: {sentence}" in said.err
+    assert "(in doubt about L)" in said.out
     assert sentence in (known / "r.html").read_text()
 
 

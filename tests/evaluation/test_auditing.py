@@ -6,13 +6,14 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from ciplearn import audit, datasets
+from ciplearn import audit, datasets, fit_scm
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import NaivePredictor
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation import auditing, counterfactual_rows
 from ciplearn.evaluation.encoding import Variable
+from ciplearn.scm import AdditiveNoise
 from tests.scm import models
 
 
@@ -51,6 +52,28 @@ def test_a_graph_alone_is_enough_and_the_answer_is_model_based(rows):
     assert found.model_based
     assert "Model-based" in str(found)
     assert found.vcf.value == pytest.approx(exact.vcf.value, rel=0.3)
+
+
+@pytest.mark.parametrize("mechanisms", [None, {"L": AdditiveNoise(), "A": AdditiveNoise()}], ids=["chosen", "wrong"])
+def test_a_model_that_is_in_doubt_is_never_told_with_confidence(mechanisms):
+    """Scenario 1, where data cannot tell which side imagined values lie on: the truth is about 1.3."""
+    world = datasets.scenario_1()
+    table = world.sample(1000, random_state=3)
+    model = fit_scm(world.graph, table, mechanisms, random_state=0)
+    settings = {"inputs": ["L"], "n_points": 200, "n_interventions": 100}
+    found = audit(lambda frame: frame["L"], model, table, "Y", ["A"], **settings)
+    truth = audit(lambda frame: frame["L"], world, table, "Y", ["A"], **settings)
+    assert found.vcf.interval[1] < truth.vcf.value, "the interval of the estimated model misses the truth"
+    assert found.bounds.interval[0] <= truth.vcf.value <= found.bounds.interval[1]
+    assert "if the causal model were right" in str(found)
+    assert f"The causal model is in doubt: {found.vcf.doubts[0].sentence}" in str(found)
+    assert "agrees with the rows" not in str(found)
+    assert "Rely on the rows rather than on that model" in str(found)
+    assert {doubt["node"] for doubt in found.to_dict()["vcf"]["doubts"]} == {"L"}
+    # What is known is not in doubt, nor is a model that the answer does not pass through.
+    assert truth.vcf.doubts == ()
+    aside = audit(lambda frame: frame["Z"], model, table, "Y", ["A"], **{**settings, "inputs": ["Z"]})
+    assert aside.vcf.doubts == ()
 
 
 def test_a_classifier_is_scored_as_one(rows):

@@ -9,6 +9,7 @@ import pytest
 from ciplearn import audit, variance_of_counterfactuals, vcf_bounds
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
+from ciplearn.evaluation.bounds import VCFBounds
 from ciplearn.scm import Additive, StructuralCausalModel
 from tests.evaluation.linear_model import linear
 from tests.scm.models import norm
@@ -53,6 +54,14 @@ def test_without_a_confounder_the_bounds_are_variances():
     assert found.lower == pytest.approx(means.var(), rel=0.05)
     assert found.upper == pytest.approx(table["L"].var(), rel=0.02)
     assert found.overlap == 1
+
+
+def test_bounds_that_cross_are_not_blamed_on_overlap():
+    settings = {"overlap": 0.9, "outside": 0.0, "protected": ("A",), "given": ("S",), "n_rows": 300}
+    found = VCFBounds(2.0, 1.0, (1.8, 2.2), (0.8, 1.2), **settings)
+    assert found.alarm
+    assert "the lower one, 2, is above the upper one, 1;" in str(found)
+    assert "near no row" not in str(found)
 
 
 def test_lack_of_overlap_is_an_alarm_not_a_proof():

@@ -186,8 +186,8 @@ class Audited:
             bar.set_description_str("how wrong it may be")
             doubts = self._doubts(found, learnt_from, effort, seed) if compare and effort.doubt else {}
             bar.update()
-        for finding in getattr(getattr(scm, "report", None), "misfits", ()):
-            note(finding.sentence)
+        for finding in found.vcf.doubts:
+            note(f"The causal model is in doubt: {finding.sentence}")
         about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
         return Report(
             audit=found,

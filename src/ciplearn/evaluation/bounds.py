@@ -110,8 +110,11 @@ class VCFBounds:
     @property
     def alarm(self) -> bool:
         """Whether the bounds cross beyond their uncertainty, or hardly any overlap is left: then they say nothing."""
-        crossed = self.lower_interval[0] > self.upper_interval[1]
-        return crossed or self.overlap < _LITTLE_OVERLAP or self.outside > _MANY_OUTSIDE
+        return self._crossed or self.overlap < _LITTLE_OVERLAP or self.outside > _MANY_OUTSIDE
+
+    @property
+    def _crossed(self) -> bool:
+        return self.lower_interval[0] > self.upper_interval[1]
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -134,22 +137,34 @@ class VCFBounds:
                 f"The causal model's VCF of {vcf.value:.3g} is {which}: without any model VCF lies between {low:.3g} "
                 f"and {high:.3g}, so do not trust the model's counterfactuals."
             )
+        if vcf.doubts:
+            return (
+                f"Rely on the rows rather than on that model: without any model VCF lies between {low:.3g} and "
+                f"{high:.3g}."
+            )
         return (
             f"The causal model's VCF of {vcf.value:.3g} agrees with the rows, which without any model put it between "
             f"{low:.3g} and {high:.3g}."
         )
 
     def __str__(self) -> str:
-        if self.alarm:
+        given, protected = ", ".join(self.given), ", ".join(self.protected)
+        if self.overlap < _LITTLE_OVERLAP or self.outside > _MANY_OUTSIDE:
             return (
                 f"The bounds without a model ({self.lower:.3g} and {self.upper:.3g}) cannot be read: given "
-                f"{', '.join(self.given) or 'nothing'}, the rows show too few values of {', '.join(self.protected)} "
+                f"{given or 'nothing'}, the rows show too few values of {protected} "
                 f"({100 * self.outside:.0f} % of the pairs that would be needed are near no row)."
+            )
+        if self._crossed:
+            return (
+                f"The bounds without a model cannot be read: the lower one, {self.lower:.3g}, is above the upper one, "
+                f"{self.upper:.3g}; some values of {protected} are too rare given {given or 'nothing'}, or rows are "
+                "too few to tell."
             )
         return (
             f"Without any causal model, VCF lies between {self.lower:.3g} (95 % interval {self.lower_interval[0]:.3g} "
             f"to {self.lower_interval[1]:.3g}) and {self.upper:.3g} ({self.upper_interval[0]:.3g} to "
-            f"{self.upper_interval[1]:.3g}), if {', '.join(self.given) or 'the empty set'} is a valid adjustment set."
+            f"{self.upper_interval[1]:.3g}), if {given or 'the empty set'} is a valid adjustment set."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ciplearn.evaluation.overlap import Overlap, Support
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.spread import Spread, disagreements, squared_deviations
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
-from ciplearn.scm import StructuralCausalModel, Units
+from ciplearn.scm import Finding, StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 
 # Counterfactual rows whose place relative to the data is looked up, a random part of them where there are more.
@@ -313,7 +313,16 @@ def _result(
         n_interventions=k,
         n_draws=points.units.draws,
         model_based=points.scm.model_based,
+        doubts=_doubts(points.scm, protected, predictor.inputs),
     )
+
+
+def _doubts(scm: StructuralCausalModel, protected: tuple[str, ...], inputs: tuple[str, ...]) -> tuple[Finding, ...]:
+    """What speaks against the model where imagined values differ: from the protected nodes to the inputs."""
+    graph, read = scm.graph, set(inputs)
+    seen = [node for node in graph.observed if not read.isdisjoint(scm.columns([node]))]
+    matter = (graph.descendants(protected) - set(protected)) & graph.ancestors(seen)
+    return tuple(finding for finding in (*scm.misfits, *scm.ambiguities) if finding.node in matter)
 
 
 def _as_they_are(predictor: Predictor, points: Points) -> Array:  # (d draws, q)

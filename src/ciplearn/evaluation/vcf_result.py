@@ -12,6 +12,7 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation.decisions import Flips
 from ciplearn.evaluation.overlap import Overlap
+from ciplearn.scm import Finding
 
 
 def whose(model_based: bool) -> str:
@@ -51,6 +52,9 @@ class VarianceOfCounterfactuals:
         d, k, and the draws of the noise per point (1 where the points determine it).
     model_based : bool
         Whether the structural causal model was estimated.
+    doubts : tuple of Finding
+        What speaks against the causal model at nodes that the answer rests on, those between A and the inputs: its
+        misfits and ambiguities there. The interval takes the model for right.
 
     Examples
     --------
@@ -80,18 +84,20 @@ class VarianceOfCounterfactuals:
     n_interventions: int
     n_draws: int
     model_based: bool
+    doubts: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
         low, high = self.interval
         who = as_list(self.protected)
         parts = [
             f"{whose(self.model_based)}, had {who} been different, predictions would have varied by "
-            f"VCF = {self.value:.3g} given {self._context()} (95 % interval {low:.3g} to {high:.3g}; {self.n_points} "
-            f"points, {self.n_interventions} values of {who} each{self._draws()})."
+            f"VCF = {self.value:.3g} given {self._context()} (95 % interval {low:.3g} to {high:.3g}{self._if_right()}; "
+            f"{self.n_points} points, {self.n_interventions} values of {who} each{self._draws()})."
         ]
         if not np.isnan(self.relative):
             low, high = self.relative_interval
             parts.append(f"That is {self.relative:.3g} of the variance of the predictions ({low:.3g} to {high:.3g}).")
+        parts += [f"The causal model is in doubt: {doubt.sentence}" for doubt in self.doubts]
         if len(self.per_output) > 1:
             each = ", ".join(f"{name} {value:.3g}" for name, value in self.per_output.items())
             parts.append(f"By output: {each}.")
@@ -103,6 +109,9 @@ class VarianceOfCounterfactuals:
         if self.whole_row:
             return "the whole row"
         return as_list(self.context) if self.context else "no column"
+
+    def _if_right(self) -> str:
+        return " if the causal model were right" if self.doubts else ""
 
     def _draws(self) -> str:
         return "" if self.n_draws == 1 else f", {self.n_draws} draws of what the points leave open"

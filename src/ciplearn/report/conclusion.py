@@ -76,7 +76,8 @@ def conclude(report: Report) -> Conclusion:
         return Conclusion(USELESS, f"Nothing is gained by using this predictor, however little {who} moves it.", checks)
     most = _most(report)
     if not any(fails):
-        return Conclusion(PASSES, f"Changing {who} hardly moves the prediction for the same row{most}.", checks)
+        said = f"Changing {who} hardly moves the prediction for the same row{most}"
+        return Conclusion(PASSES, f"{said}{_if_right(report)}.", checks)
     if fails[0] or report.effects is None:
         said = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
     elif fails[1]:
@@ -95,6 +96,11 @@ def _most(report: Report) -> str:
     row = report.effects.largest(MODEL)
     amount = report.unit.amount(row["effect"], signed=True)
     return f": most from {row['first']} to {row['second']}, by {amount} on average"
+
+
+def _if_right(report: Report) -> str:
+    nodes = sorted({finding.node for finding in report.audit.vcf.doubts})
+    return f", if the causal model is right, which is in doubt about {as_list(nodes)}" if nodes else ""
 
 
 def explained(report: Report) -> float:

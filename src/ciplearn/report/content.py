@@ -342,9 +342,9 @@ class Report:
         elif report is None:
             model = "a causal model estimated from data"
         else:
-            bad = [finding.node for finding in report.misfits]
-            misfit = f" ({as_list(bad)} {'does' if len(bad) == 1 else 'do'} not fit)" if bad else ""
-            model = f"a causal model estimated from {report.n_rows} rows{misfit}"
+            nodes = sorted({finding.node for finding in self.audit.vcf.doubts})
+            doubt = f" (in doubt about {as_list(nodes)})" if nodes else ""
+            model = f"a causal model estimated from {report.n_rows} rows{doubt}"
         graph = self.audit.verdict.graph
         return (
             f"This rests on a graph of {len(graph.nodes)} nodes that no data can prove, on {model}, and on "

@@ -155,6 +155,8 @@ def _beside_bounds(report: Report, bounds: VCFBounds) -> str:
     if bounds.contradicts(vcf):
         which = "less" if vcf.interval[1] < bounds.interval[0] else "more"
         return f"{ours} is {which} than the rows allow: {between}. Do not trust the model's counterfactuals."
+    if vcf.doubts:
+        return f"{ours} rests on a model that is in doubt; {between}: rely on these."
     return f"{ours} agrees with the rows: {between}."
 
 
