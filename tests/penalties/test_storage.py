@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from ciplearn.penalties import low_rank
 from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Factor
 
 N = 9
@@ -52,8 +55,10 @@ def test_centring_is_c_q_c(stored):
 @pytest.mark.parametrize("kind", products())
 def test_pieces_join_and_move(kind):
     product = products()[kind]
-    pieces = [product.at(torch.arange(start, stop)) for start, stop in ((0, 2), (2, 8), (8, N))]
-    torch.testing.assert_close(ElementwiseProduct.joined(pieces).block(None), product.block(None))
+    chunks = [(torch.arange(start, stop),) * 2 for start, stop in ((0, 2), (2, 8), (8, N))]
+    rows = SimpleNamespace(n=N, dtype=torch.float64, chunks=lambda: chunks)
+    whole = low_rank.stored(rows, lambda right, given: product.at(right))
+    torch.testing.assert_close(whole.block(None), product.block(None))
     single = product.to(None, torch.float32)
     assert single.block(None).dtype == torch.float32
     torch.testing.assert_close(single.block(None).double(), product.block(None), rtol=1e-5, atol=1e-6)

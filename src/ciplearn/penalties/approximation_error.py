@@ -12,7 +12,7 @@ from torch import Tensor
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties.fused import GaussianBlockProduct
 
-# The comparison is made on this many rows: on more rows the error is smaller, because what remains of it averages out.
+# The comparison is made on this many rows, whose Gram matrices can be had.
 CHECKED_ROWS = 1024
 
 _PREDICTIONS = 4

@@ -126,20 +126,17 @@ def shortest_map(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, prediction
 
 def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
     """Keep what a map gives for every row."""
-    factor: Tensor | None = None
-    pieces: list[ElementwiseProduct] = []
-    start = 0
+    start, whole = 0, None
     for right, given in rows.chunks():
         own, stop = row_map(right, given), start + right.shape[0]
-        if isinstance(own, ElementwiseProduct):
-            pieces.append(own.to(None, rows.dtype))
-        else:
-            if factor is None:
-                # Filled in place: pieces and whole together would need twice the memory.
-                factor = torch.empty(rows.n, own.width, dtype=rows.dtype, device=rows.device)
-            factor[start:stop] = own.factor
+        # Filled in place: pieces and whole together would need twice the memory.
+        whole = own.room(rows.n, rows.dtype) if whole is None else whole
+        for part, piece in zip(whole.parts(), own.parts(), strict=True):
+            part[start:stop] = piece
         start = stop
-    return ElementwiseProduct.joined(pieces) if factor is None else Factor(factor)
+    if whole is None:
+        raise InputError("There are no rows to prepare on, got an empty table; pass some.")
+    return whole
 
 
 def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k)

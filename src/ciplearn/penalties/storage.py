@@ -7,7 +7,7 @@ columns no short factor holds Q, but it still is an elementwise product of two s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
@@ -163,6 +163,14 @@ class Factor:
         """The vectors of all workers' rows."""
         return type(self)(workers.gathered(self.factor))
 
+    def room(self, n: int, dtype: torch.dtype) -> Self:
+        """A factor of the same width for n rows, to be filled."""
+        return type(self)(self.factor.new_empty(n, self.width, dtype=dtype))
+
+    def parts(self) -> tuple[Tensor, ...]:
+        """All numbers that rows carry."""
+        return (self.factor,)
+
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
         """The same factor elsewhere or in another precision."""
         return type(self)(_moved(self.factor, device, dtype))
@@ -192,7 +200,7 @@ class ElementwiseProduct:
     @property
     def width(self) -> int:
         """How many numbers a row carries."""
-        return sum(part.shape[1] for part in self._parts())
+        return sum(part.shape[1] for part in self.parts())
 
     @property
     def device(self) -> torch.device:
@@ -244,13 +252,12 @@ class ElementwiseProduct:
         """The same vectors elsewhere or in another precision."""
         return self._each(lambda part: _moved(part, device, dtype))
 
-    @classmethod
-    def joined(cls, pieces: Sequence[Self]) -> Self:
-        """The vectors of several blocks of rows, one below the other."""
-        left, right, *others = (torch.cat(same) for same in zip(*(piece._parts() for piece in pieces), strict=True))
-        return cls(left, right, (others[0], others[1]) if others else None)
+    def room(self, n: int, dtype: torch.dtype) -> Self:
+        """Vectors of the same lengths for n rows, to be filled."""
+        return self._each(lambda part: part.new_empty(n, part.shape[1], dtype=dtype))
 
-    def _parts(self) -> tuple[Tensor, ...]:
+    def parts(self) -> tuple[Tensor, ...]:
+        """All numbers that rows carry."""
         return (self.left, self.right, *(self.correction or ()))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
