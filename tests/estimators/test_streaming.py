@@ -165,7 +165,7 @@ def test_a_file_without_rows_has_no_predictions(tmp_path, kind):
     frame[:0].to_csv(tmp_path / "none.csv", index=False)
     assert model.predict(tmp_path / "none.csv").shape == model.predict(frame[:0]).shape == (0,)
     frame[["S"]][:0].to_csv(tmp_path / "none.csv", index=False)
-    with pytest.raises(InputError, match="lacks the column 'A'"):
+    with pytest.raises(InputError, match="lacks the column 'A', which is needed; it has"):
         model.predict(tmp_path / "none.csv")
 
 

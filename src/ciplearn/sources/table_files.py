@@ -195,9 +195,9 @@ class FilePart(Part):
         with self.file.opened(labels=labels) as opened:
             for name in columns:
                 if name not in opened.names:
+                    needed = "is needed" if self.like == self.where else f"{self.like} has"
                     raise InputError(
-                        f"{self.where} lacks the column {name!r}, which {self.like} has; it has "
-                        f"{shortened(opened.names)}."
+                        f"{self.where} lacks the column {name!r}, which {needed}; it has {shortened(opened.names)}."
                     )
             yield from opened.chunks(rows, columns)
 
