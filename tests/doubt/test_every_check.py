@@ -83,6 +83,14 @@ def test_mechanisms_that_were_not_reached_are_counted():
     assert f"{first.late} more of them" in str(first)
 
 
+def test_a_model_of_a_file_has_lost_what_else_was_tried(tmp_path):
+    table = people(200)
+    scm = fit_scm(GRAPH, table, random_state=0)
+    scm.save(tmp_path / "scm")
+    with pytest.raises(InputError, match="tried for L were not kept with the model's file; fit it anew"):
+        mechanism_sensitivity(through, type(scm).load(tmp_path / "scm"), table, ["A"], **SMALL)
+
+
 def test_a_budget_is_positive():
     with pytest.raises(InputError, match="budget"):
         how_wrong(through, VERDICT, people(150), budget=0, **SMALL)

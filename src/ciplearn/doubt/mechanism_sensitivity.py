@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from ciplearn._core.errors import InputTypeError
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import positive
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn.causal.names import Names
@@ -120,8 +120,14 @@ def mechanism_sensitivity(
     seed = as_seed(random_state)
     deadline = math.inf if budget is None else time.monotonic() + positive(budget, "budget")
     variants = [("", "as chosen", scm)]
+    tried = {fit.node for fit in scm.report.nodes if len(fit.alternatives) > 1}
     for node in scm.graph.topological_order():
         if node in scm.graph.descendants(protected) and node not in scm.graph.known(protected):
+            if node in tried and node not in scm.choices:
+                raise InputError(
+                    f"The other mechanisms that were tried for {node} were not kept with the model's file; fit it anew "
+                    "with fit_scm."
+                )
             variants += [(node, name, other) for name, other in scm.variants(node).items()]
     rows: list[dict[str, Any]] = []
     for node, name, variant in variants:
