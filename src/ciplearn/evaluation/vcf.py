@@ -313,16 +313,12 @@ def _result(
         n_interventions=k,
         n_draws=points.units.draws,
         model_based=points.scm.model_based,
-        doubts=_doubts(points.scm, protected, predictor.inputs),
+        doubts=_doubts(points.scm, points.scm.between(protected, predictor.inputs)),
     )
 
 
-def _doubts(scm: StructuralCausalModel, protected: tuple[str, ...], inputs: tuple[str, ...]) -> tuple[Finding, ...]:
-    """What speaks against the model where imagined values differ: from the protected nodes to the inputs."""
-    graph, read = scm.graph, set(inputs)
-    seen = [node for node in graph.observed if not read.isdisjoint(scm.columns([node]))]
-    matter = (graph.descendants(protected) - set(protected)) & graph.ancestors(seen)
-    return tuple(finding for finding in (*scm.misfits, *scm.ambiguities) if finding.node in matter)
+def _doubts(scm: StructuralCausalModel, nodes: tuple[str, ...]) -> tuple[Finding, ...]:
+    return tuple(finding for finding in (*scm.misfits, *scm.ambiguities) if finding.node in nodes)
 
 
 def _as_they_are(predictor: Predictor, points: Points) -> Array:  # (d draws, q)

@@ -147,7 +147,7 @@ class Candidates:
         if judge is None:
             return OnOtherRows(self.answers, spread, None)
         table = self._table(self.judging)
-        for number, model in enumerate([judge, *judge.ties(self._nodes_that_matter())[:_MOST_TIES]]):
+        for number, model in enumerate([judge, *judge.ties(self._nodes_that_matter(judge))[:_MOST_TIES]]):
             found = variance_of_counterfactuals(
                 self.models,
                 model,
@@ -209,7 +209,7 @@ class Candidates:
         scm = self.scm = self._model_of(self.rows, seed=self.asked.seed, use="the counterfactual route is not offered")
         if scm is None:
             return
-        matters = self._nodes_that_matter()
+        matters = self._nodes_that_matter(scm)
         open_about = [fit for fit in scm.report.nodes if fit.node in matters and fit.ambiguity]
         beyond = [fit for fit in open_about if fit.tie is None]
         if beyond:
@@ -270,13 +270,8 @@ class Candidates:
             self.refused[use] = f"No causal model could be estimated, so {use}: {refusal}"
             return None
 
-    def _nodes_that_matter(self) -> tuple[str, ...]:
-        """Inputs that the protected variables act on, and what lies between: where imagined values differ."""
-        graph = self.graph
-        protected = {node_of(name, graph.nodes) for name in self.roles.protected}
-        inputs = {node_of(name, graph.nodes) for name in self.roles.inputs}
-        matter = (graph.descendants(sorted(protected)) - protected) & graph.ancestors(sorted(inputs))
-        return tuple(node for node in graph.topological_order() if node in matter)
+    def _nodes_that_matter(self, scm: EstimatedModel) -> tuple[str, ...]:
+        return scm.between(self.verdict.protected, self.roles.inputs)
 
 
 def _trained(prepared: Prepared, kind: str, gamma: float) -> CIPEstimator:

@@ -243,6 +243,13 @@ class StructuralCausalModel:
                 changed.add(node)
         return Units(values, units.noise, units.index, units.draws, units.exact, units.effective_draws)
 
+    def between(self, protected: Iterable[str], inputs: Iterable[str]) -> tuple[str, ...]:
+        """Nodes where imagined values differ: what the protected ones act on and columns of the inputs come from."""
+        graph, acting, read = self.graph, set(protected), set(inputs)
+        seen = [node for node in graph.observed if not read.isdisjoint(self.columns([node]))]
+        found = (graph.descendants(sorted(acting)) - acting) & graph.ancestors(seen)
+        return tuple(node for node in graph.topological_order() if node in found)
+
     def digest_parts(self) -> tuple[Any, ...]:
         """What tells it apart from other models: its graph, and what it makes of the same noise."""
         return self.graph, self.sample_units(_TOLD_APART_BY, random_state=0).values
