@@ -80,8 +80,37 @@ def test_operator_says_its_error():
 def test_batches_of_the_product_form_are_rows_of_its_matrix():
     operator, y_hat = prepared(ResidualHSCIC, 10, 10, exact_rows=0)
     rows = torch.tensor([3, 350, 41, 699])
-    torch.testing.assert_close(operator.storage.block(rows), operator.matrix()[rows][:, rows], rtol=1e-9, atol=1e-18)
+    kept = operator.to(dtype=torch.float64)
+    torch.testing.assert_close(kept.storage.block(rows), kept.matrix()[rows][:, rows], rtol=1e-9, atol=1e-18)
     assert torch.isfinite(operator(y_hat[rows], rows=rows))
+
+
+@pytest.mark.parametrize("precision", [torch.float64, torch.float32])
+def test_two_vectors_take_the_memory_of_a_short_factor_and_keep_the_gradient(precision):
+    right, given, y_hat = columns(10, 10)
+    penalty = ResidualHSCIC(kernel=Gaussian(2**0.5 * float(y_hat.std())), exact_rows=0)
+    operator = penalty.prepare(right.to(precision), given.to(precision))
+    taken = sum(part[0].numel() * part.element_size() for part in operator.storage.parts())
+    assert taken <= 128 * torch.finfo(precision).bits // 8
+    # By the definition: the vectors as they were before they were rounded.
+    rows = PenaltyRows.of_pair((right, given))
+    regression = RegressionProblem.settle(
+        rows, penalty.right_kernel, penalty.given_kernel, penalty.ridge, penalty.features
+    ).regression()
+    unrounded = penalty._vectors(regression)(right, given).block(None)
+    y_hat = y_hat[:, None].requires_grad_()
+    value = (penalty.kernel(y_hat) * unrounded).sum()
+    expected = torch.autograd.grad(value, y_hat)[0][:, 0]
+    error = (gradient(operator, y_hat.detach()[:, 0].to(precision)) - expected).norm() / expected.norm()
+    assert error < (1e-5 if precision == torch.float64 else 0.01)
+    assert operator.relative_error > 10 * error
+
+
+def test_differences_of_large_terms_are_not_rounded():
+    right, given, y_hat = columns(10, 10)
+    operator = HSCIC(kernel=Gaussian(1.0), exact_rows=0, rank=2).prepare(right.float(), given.float())
+    assert {part.dtype for part in operator.storage.parts()} == {torch.float32}
+    assert operator.storage.correction is not None
 
 
 def test_sums_over_parts_merge_into_the_sums_over_the_whole():

@@ -62,3 +62,13 @@ def test_pieces_join_and_move(kind):
     single = product.to(None, torch.float32)
     assert single.block(None).dtype == torch.float32
     torch.testing.assert_close(single.block(None).double(), product.block(None), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("stored", [products()["plain"], Factor(draw(3, 4))])
+def test_vectors_in_half_precision_are_computed_with_in_single(stored):
+    half = stored.to(None, torch.bfloat16)
+    rounded = half.to(None, torch.float64)
+    rows = torch.tensor([5, 0, 3])
+    torch.testing.assert_close(half.block(rows), rounded.block(rows).float())
+    torch.testing.assert_close(half.row_sums(), rounded.row_sums().float())
+    torch.testing.assert_close(half.centred().block(None), rounded.centred().block(None).float(), rtol=1e-5, atol=1e-5)

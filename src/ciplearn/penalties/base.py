@@ -140,7 +140,8 @@ class Penalty(ABC):
 
     def _prepared(self, rows: PenaltyRows) -> Operator:
         operator = self._operator(rows)
-        return operator.factorised(rows.dtype).to(dtype=rows.dtype)
+        # Vectors of rows were stored in the precision that they keep.
+        return operator.factorised(rows.dtype).to(dtype=rows.dtype) if operator.exact else operator
 
     @abstractmethod
     def _takes_codes(self) -> tuple[bool, bool]:

@@ -68,7 +68,7 @@ def inner_product(
         y_hat = workers.gathered(y_hat)
         storage, rows = (storage, workers.gathered(rows)) if rows is not None else (storage.gathered(workers), None)
     if not y_hat.requires_grad and len(y_hat) > _STRIP and isinstance(storage, ElementwiseProduct):
-        return _value_by_strips(kernel, y_hat, storage if rows is None else storage.at(rows), off, on)
+        return _value_by_strips(kernel, y_hat, storage.at(rows), off, on)
     if isinstance(kernel, Gaussian):
         return GaussianBlockProduct.apply(y_hat, storage.block(rows).to(y_hat.dtype), scale, off, on)
     if isinstance(kernel, Linear):

@@ -23,6 +23,12 @@ MOST_FACTOR_ERROR = 0.25
 # Directions that together hold this share of the landmarks' trace are left out.
 _TOLERANCE = 1e-6
 
+# A row that carries more numbers than this keeps them in half the precision, and so in no more memory. Rounding then
+# turns gradients by 0.003, where features turn them by 0.1 and more.
+_FULL_PRECISION_WIDTH = 128
+
+_HALF = {torch.float64: torch.float32, torch.float32: torch.bfloat16}
+
 # Takes rows (right, given) to the vectors that give entries of Q.
 VectorsOf = Callable[[Tensor, Tensor], ElementwiseProduct]
 
@@ -130,13 +136,19 @@ def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
     for right, given in rows.chunks():
         own, stop = row_map(right, given), start + right.shape[0]
         # Filled in place: pieces and whole together would need twice the memory.
-        whole = own.room(rows.n, rows.dtype) if whole is None else whole
+        whole = own.room(rows.n, _precision(own, rows.dtype)) if whole is None else whole
         for part, piece in zip(whole.parts(), own.parts(), strict=True):
             part[start:stop] = piece
         start = stop
     if whole is None:
         raise InputError("There are no rows to prepare on, got an empty table; pass some.")
     return whole
+
+
+def _precision(own: Factor | ElementwiseProduct, dtype: torch.dtype) -> torch.dtype:
+    # With a correction Q is a small difference of large terms, which rounding would not leave alone.
+    is_difference = isinstance(own, ElementwiseProduct) and own.correction is not None
+    return dtype if own.width <= _FULL_PRECISION_WIDTH or is_difference else _HALF.get(dtype, dtype)
 
 
 def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k)

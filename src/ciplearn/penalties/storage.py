@@ -2,7 +2,8 @@
 
 Smoothing makes the spectrum of Q fall fast where few columns are involved: a few hundred columns of V hold it to single
 precision, so a row carries a short vector and a batch of b rows needs b of them instead of b² entries. With many
-columns no short factor holds Q, but it still is an elementwise product of two such matrices.
+columns no short factor holds Q, but it still is an elementwise product of two such matrices. Vectors that are kept in
+half precision are computed with in single precision.
 """
 
 from __future__ import annotations
@@ -153,11 +154,13 @@ class Factor:
 
     def row_sums(self) -> Tensor:
         """Σ_j Q_ij without forming Q."""
-        return self.factor @ self.factor.sum(dim=0)
+        factor = _take(self.factor, None)
+        return factor @ factor.sum(dim=0)
 
     def centred(self) -> Self:
         """C Q C."""
-        return type(self)(self.factor - self.factor.mean(dim=0))
+        factor = _take(self.factor, None)
+        return type(self)(factor - factor.mean(dim=0))
 
     def gathered(self, workers: Workers) -> Self:
         """The vectors of all workers' rows."""
@@ -209,7 +212,7 @@ class ElementwiseProduct:
 
     def block(self, rows: Tensor | None) -> Tensor:
         """Rebuild Q[rows, rows] from the rows' vectors."""
-        chosen = self if rows is None else self.at(rows)
+        chosen = self.at(rows)
         return chosen.between(chosen)
 
     def between(self, other: ElementwiseProduct) -> Tensor:  # (n, m)
@@ -225,9 +228,10 @@ class ElementwiseProduct:
 
     def row_sums(self) -> Tensor:
         """Σ_j Q_ij without forming Q: Σ_j (l_i·l_j)(r_i·r_j) = l_iᵀ (Σ_j l_j r_jᵀ) r_i."""
-        sums = ((self.left @ (self.left.T @ self.right)) * self.right).sum(dim=1)
-        if self.correction is not None:
-            g, f = self.correction
+        whole = self.at(None)
+        sums = ((whole.left @ (whole.left.T @ whole.right)) * whole.right).sum(dim=1)
+        if whole.correction is not None:
+            g, f = whole.correction
             sums = sums - g @ f.sum(dim=0) - f @ g.sum(dim=0)
         return sums
 
@@ -244,9 +248,9 @@ class ElementwiseProduct:
         """The vectors of all workers' rows."""
         return self._each(workers.gathered)
 
-    def at(self, rows: Tensor) -> Self:
-        """The vectors of some rows."""
-        return self._each(lambda part: part.index_select(0, rows))
+    def at(self, rows: Tensor | None) -> Self:
+        """The vectors of some rows, or of all, ready to be computed with."""
+        return self._each(lambda part: _take(part, rows))
 
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
         """The same vectors elsewhere or in another precision."""
@@ -266,7 +270,9 @@ class ElementwiseProduct:
 
 
 def _take(part: Tensor, rows: Tensor | None) -> Tensor:
-    return part if rows is None else part.index_select(0, rows)
+    chosen = part if rows is None else part.index_select(0, rows)
+    # Sums of many products in half precision would lose what the vectors still hold.
+    return chosen.float() if chosen.dtype == torch.bfloat16 else chosen
 
 
 def _moved(part: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> Tensor:
