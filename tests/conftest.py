@@ -1,8 +1,13 @@
+import os
+
 import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
 from ciplearn import datasets
+
+# Some virtual machines announce AMX and end whoever uses it, as bfloat16 on a CPU would.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 
 def pytest_collection_modifyitems(items):
