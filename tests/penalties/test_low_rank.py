@@ -107,7 +107,7 @@ def test_two_vectors_take_the_memory_of_a_short_factor_and_keep_the_gradient(pre
 
 
 def test_differences_of_large_terms_are_not_rounded():
-    right, given, y_hat = columns(10, 10)
+    right, given, _ = columns(10, 10)
     operator = HSCIC(kernel=Gaussian(1.0), exact_rows=0, rank=2).prepare(right.float(), given.float())
     assert {part.dtype for part in operator.storage.parts()} == {torch.float32}
     assert operator.storage.correction is not None
