@@ -33,13 +33,17 @@ class GaussianBlockProduct(torch.autograd.Function):
         return upstream[..., None, None] * gradient, None, None, None, None
 
 
-def _gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (..., b, d), (b, b) -> (..., b), (..., b, d)
-    """Row sums of M, and M s; in place, since memory traffic is the cost here."""
+def weighed(s: Tensor, other: Tensor, block: Tensor) -> Tensor:  # (..., b, d), (..., c, d), (b, c) -> (..., b, c)
+    """M between rows; in place, since memory traffic is the cost here."""
     if s.shape[-1] == 1:
-        product = s - s.mT
-        torch.addcmul(product.new_zeros(1), product, product, value=-1, out=product).exp_().mul_(block)
-    else:
-        product = squared_distances(s, s).neg_().exp_().mul_(block)
+        product = s - other.mT
+        return torch.addcmul(product.new_zeros(1), product, product, value=-1, out=product).exp_().mul_(block)
+    return squared_distances(s, other).neg_().exp_().mul_(block)
+
+
+def _gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (..., b, d), (b, b) -> (..., b), (..., b, d)
+    """Row sums of M, and M s."""
+    product = weighed(s, s, block)
     if s.dim() == 2 and s.shape[1] == 1:
         # mv reads the block once; a matrix product with one column is several times slower.
         return product.sum(1), product.mv(s[:, 0])[:, None]

@@ -4,6 +4,7 @@
 |---|---|---|
 | Gaussian, scalar | factor V, m columns | b m f for f frequencies: linear in b (`fourier_series.py`) |
 | Gaussian, any | matrix | one pass over the b × b block (`fused.py`) |
+| Gaussian, any | two vectors per row | half of the block, tile by tile (`tiles.py`) |
 | linear | factor or matrix | one product with V or with the block |
 | any other | matrix | the block, through autograd |
 """
@@ -21,9 +22,7 @@ from ciplearn.kernels import Gaussian, Kernel, Linear
 from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
 from ciplearn.penalties.fused import GaussianBlockProduct
 from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Storage
-
-# Rows of the block that are formed at a time where only the value is asked for.
-_STRIP = 64
+from ciplearn.penalties.tiles import TILE, GaussianTiles, value_by_tiles
 
 
 def inner_product(
@@ -67,8 +66,12 @@ def inner_product(
     if workers.size > 1:
         y_hat = workers.gathered(y_hat)
         storage, rows = (storage, workers.gathered(rows)) if rows is not None else (storage.gathered(workers), None)
-    if not y_hat.requires_grad and len(y_hat) > _STRIP and isinstance(storage, ElementwiseProduct):
-        return _value_by_strips(kernel, y_hat, storage.at(rows), off, on)
+    if isinstance(storage, ElementwiseProduct) and len(y_hat) > TILE:
+        # A device has room for the block of a batch, and is slower with many small matrices.
+        if isinstance(kernel, Gaussian) and not (y_hat.is_cuda and y_hat.requires_grad):
+            return GaussianTiles.apply(y_hat, storage.at(rows), scale, off, on)
+        if not isinstance(kernel, Gaussian) and not y_hat.requires_grad:
+            return value_by_tiles(kernel, y_hat, storage.at(rows), off, on)
     if isinstance(kernel, Gaussian):
         return GaussianBlockProduct.apply(y_hat, storage.block(rows).to(y_hat.dtype), scale, off, on)
     if isinstance(kernel, Linear):
@@ -82,18 +85,6 @@ def inner_product(
     product = gram * storage.block(rows).to(gram.dtype)
     diagonal = product.diagonal().sum()
     return off * (product.sum() - diagonal) + on * diagonal
-
-
-def _value_by_strips(kernel: Kernel, y_hat: Tensor, vectors: ElementwiseProduct, off: float, on: float) -> Tensor:
-    """The value alone, from some rows of the block at a time: of many rows the block does not fit in memory."""
-    total, diagonal = y_hat.new_zeros(()), y_hat.new_zeros(())
-    for start in range(0, len(y_hat), _STRIP):
-        strip = torch.arange(start, min(start + _STRIP, len(y_hat)), device=y_hat.device)
-        product = kernel.gram(y_hat[strip], y_hat)
-        product *= vectors.at(strip).between(vectors).to(product.dtype)
-        total += product.sum()
-        diagonal += product.diagonal(start).sum()
-    return off * (total - diagonal) + on * diagonal
 
 
 def stacked_inner_products(kernel: Kernel, y_hat: Tensor, block: Tensor, off: float, on: float) -> Tensor:

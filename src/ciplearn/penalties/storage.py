@@ -223,6 +223,14 @@ class ElementwiseProduct:
             block.addmm_(g, other_f.T, alpha=-1).addmm_(f, other_g.T, alpha=-1)
         return block
 
+    def diagonal(self) -> Tensor:  # (n,)
+        """Q_ii."""
+        values = self.left.square().sum(dim=1) * self.right.square().sum(dim=1)
+        if self.correction is not None:
+            g, f = self.correction
+            values = values - 2 * (g * f).sum(dim=1)
+        return values
+
     def factor_of(self, rows: Tensor | None) -> None:
         """There is no factor."""
 
@@ -251,6 +259,10 @@ class ElementwiseProduct:
     def at(self, rows: Tensor | None) -> Self:
         """The vectors of some rows, or of all, ready to be computed with."""
         return self._each(lambda part: _take(part, rows))
+
+    def cut(self, place: slice) -> Self:
+        """The vectors of a stretch of rows."""
+        return self._each(lambda part: part[place])
 
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
         """The same vectors elsewhere or in another precision."""
