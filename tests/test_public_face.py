@@ -78,3 +78,8 @@ def test_import_and_the_graph_half_never_load_torch():
     loaded = "sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     code = f"import sys, ciplearn; ciplearn.CausalGraph; ciplearn.errors.InputError; {loaded}"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_version_is_the_one_that_the_changelog_opens_with():
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(r"^## (\S+)$", changes, re.MULTILINE).group(1) == ciplearn.__version__
