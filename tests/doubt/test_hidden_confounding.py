@@ -141,3 +141,41 @@ def test_mechanisms_that_fit_as_well_give_a_range():
     low, high = found.interval
     assert low <= found.table["vcf"][0] <= high
     assert f"{low:.3g}" in str(found)
+
+
+def test_the_sign_of_a_correlation_does_not_hang_on_the_order_of_the_rows():
+    table = confounded(600).assign(A=lambda t: np.where(t["A"] > 0, "m", "f")).sort_values("A", ignore_index=True)
+    small = {"rho": [-0.4, 0.4], "inputs": ["L"], "n_points": 40, "n_interventions": 20}
+    one, other = (
+        hidden_confounding(through, GRAPH, rows, "A", **small).table["vcf"].to_numpy()
+        for rows in (table, table.iloc[::-1].reset_index(drop=True))
+    )
+    assert abs(one[0] - one[1]) > 3 * np.abs(one - other).max()
+
+
+def test_what_an_observed_cause_is_worth_does_not_hang_on_the_unit_of_the_noise():
+    draw = np.random.default_rng(0)
+    z, u, v = draw.normal(size=(3, 2000))
+    a = 0.5 * z + u
+    factor = np.exp(0.2 * z + 0.3 * a + v)
+    found = {
+        scale: hidden_confounding(
+            lambda f: f["B"],
+            CausalGraph.from_edges("Z -> A, Z -> B, A -> B"),
+            pd.DataFrame({"Z": z, "A": a, "B": scale * factor}),
+            "A",
+            rho=[0.0],
+            inputs=["B"],
+            n_points=20,
+            n_interventions=10,
+        )
+        .benchmarks["rho"]
+        .iloc[0]
+        for scale in (1.0, 100.0)
+    }
+    # Straight from the equations: what is left of B when Z is averaged out, with A and the noise as they are.
+    mean = np.mean([np.exp(0.2 * draw.permutation(z) + 0.3 * a + v) for _ in range(50)], axis=0)
+    noise = factor - np.exp(0.2 * z + 0.3 * a + 0.5)
+    true = np.corrcoef(a, noise + factor - mean)[0, 1]
+    assert found[1.0] == pytest.approx(found[100.0], abs=0.02)
+    assert found[1.0] == pytest.approx(true, abs=0.08)

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
-from ciplearn.estimators.criteria import Allowance, Judged, auc, balanced_accuracy, loss, rows_of, score
+from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, auc, balanced_accuracy, loss, rows_of, score
 
 DRAW = np.random.default_rng(0)
 
@@ -99,3 +99,31 @@ def test_folds_that_differ_by_more_than_their_rows_explain_tell_how_much_trainin
     chance = np.sqrt(of_rows**2 + max(0.0, means.var(ddof=1) - 3 * of_rows**2))
     assert chance > 2 * of_rows
     assert Allowance("loss", 0.1, free).bound(model) == pytest.approx(beyond.mean() + norm.ppf(0.9) * chance)
+
+
+@pytest.mark.parametrize("criterion", ["loss", "score", "balanced_accuracy", "auc"])
+def test_a_weight_of_two_is_a_row_twice(criterion):
+    draw = np.random.default_rng(0)
+    answers, truth = draw.dirichlet([1, 1, 1], size=80), draw.integers(3, size=80)
+    weights = draw.integers(3, size=80).astype(float)
+    rows = np.repeat(np.arange(80), weights.astype(int))
+    weighted = Judged(truth, answers, np.full(3, 1 / 3), 3, weights=weights)
+    repeated = Judged(truth[rows], answers[rows], np.full(3, 1 / 3), 3)
+    assert CRITERIA[criterion](weighted) == pytest.approx(CRITERIA[criterion](repeated))
+
+
+def test_equal_weights_change_nothing():
+    draw = np.random.default_rng(0)
+    truth = draw.normal(size=60)
+    answers = [truth + scale * draw.normal(size=60) for scale in (0.3, 0.5)]
+    plain, weighted = (
+        [Judged(truth, each, np.atleast_1d(truth.mean()), weights=weights) for each in answers]
+        for weights in (None, np.full(60, 2.5))
+    )
+    for measure in ("loss", "score"):
+        bounds = [Allowance(measure, 0.1, free).bound(own) for free, own in (plain, weighted)]
+        assert bounds[0] == pytest.approx(bounds[1])
+    both = [free.joined(own) for free, own in (plain, weighted)]
+    assert both[0].constant == pytest.approx(both[1].constant)
+    values = draw.normal(size=60)
+    assert weighted[0].standard_error(values) == pytest.approx(values.std(ddof=1) / 60**0.5)

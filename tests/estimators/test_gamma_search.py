@@ -1,9 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, audit
+from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, Independence, audit
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.criteria import Judged
 
@@ -37,9 +38,9 @@ def test_every_row_judges_once_where_rows_are_few(scm, X, y, monkeypatch):
     sizes = []
     of = Judged.of.__func__
 
-    def counted(cls, model, X, y):
+    def counted(cls, model, X, y, weights):
         sizes.append(len(X))
-        return of(cls, model, X, y)
+        return of(cls, model, X, y, weights)
 
     monkeypatch.setattr(Judged, "of", classmethod(counted))
     search = GammaSearch(quick(scm).set_params(epochs=15), tolerance=0.5, max_trials=2, refit=False, random_state=0)
@@ -198,3 +199,16 @@ def test_search_over_a_classifier_is_audited_as_its_chosen_model(scm, X, y, tabl
         for model in (search, search.best_estimator_)
     ]
     assert scores[0] == scores[1]
+
+
+def test_rows_without_weight_do_not_judge():
+    draw = np.random.default_rng(0)
+    s, a = draw.normal(size=(2, 600))
+    X = pd.DataFrame({"S": s, "A": s + a})
+    y, weights = s + X["A"] + 0.3 * draw.normal(size=600), np.ones(600)
+    bad = np.arange(600) % 2 == 1
+    X[bad], y[bad], weights[bad] = -X[bad], 10 * draw.normal(size=300), 0.0
+    model = CIPRegressor(independence=Independence(right=["A"], given=["S"]), epochs=60, learning_rate=1e-2, random_state=0)
+    search = GammaSearch(model, tolerance=0.3, max_trials=3, folds=1).fit(X, y, sample_weight=weights)
+    # The outcome of rows that count varies by 5, that of the others by 100.
+    assert search.base_score_ < 3

@@ -162,3 +162,24 @@ def test_several_models_stand_in_one_table(people):
 def test_mistakes_are_named(people, change, message):
     with pytest.raises(InputError, match=message):
         group_scores(**{"model": Given(), "rows": people, "outcome": "y", "groups": "sex", **change})
+
+
+def test_groups_of_large_numbers_stay_apart_where_one_is_missing(people):
+    rows = people.assign(zip=np.resize([10001.0, 10002.0, 10003.0], len(people)), amount=2 * people["score"])
+    rows.loc[rows.index[0], "zip"] = np.nan
+    found = group_scores(lambda frame: frame["score"], rows, "amount", ["zip"]).table
+    assert list(found["group"]) == ["10001", "10002", "10003", "missing"]
+    assert found["n_rows"].sum() == len(rows)
+
+
+@pytest.mark.parametrize("classes", [[1], ["0", "1"]])
+def test_classes_that_the_outcome_does_not_hold_are_refused(people, classes):
+    class Other:
+        classes_ = np.array(classes)
+
+        def predict_proba(self, frame):
+            return np.full((len(frame), len(classes)), 1 / len(classes))
+
+    rows = people.assign(decided=np.resize([0, 1], len(people)))
+    with pytest.raises(InputError, match="two classes that the outcome 'decided' holds"):
+        group_scores(Other(), rows, "decided", ["sex"])

@@ -3,8 +3,9 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from ciplearn import StructuralCausalModel, variance_of_counterfactuals
+from ciplearn import StructuralCausalModel, fit_scm, variance_of_counterfactuals
 from ciplearn.causal import CausalGraph
+from ciplearn.evaluation import vcf
 from ciplearn.evaluation.overlap import TAIL, Support
 from ciplearn.scm import Additive
 
@@ -95,3 +96,29 @@ def test_training_rows_may_define_the_support():
     )
     assert near.overlap.share_outside < 0.3
     assert away.overlap.share_outside == 1
+
+
+def test_rare_values_weigh_what_they_are_worth_where_not_all_rows_can_be_looked_up(monkeypatch):
+    draw = np.random.default_rng(0)
+    a = draw.choice(["a", "b", "c"], size=900, p=[0.96, 0.03, 0.01])
+    label = np.where(draw.random(900) < 0.5, "u", "v")
+    rows = pd.DataFrame({"A": a, "L": label})
+    scm = fit_scm(CausalGraph.from_edges("A -> L"), rows, random_state=0)
+    asked = {"reference": rows[rows["A"] == "a"], "n_draws": 10, "random_state": 0}
+
+    def outside():
+        found = variance_of_counterfactuals(lambda f: (f["A"] == "a") * 1.0, scm, rows, ["A"], 300, **asked)
+        return found.overlap.share_outside
+
+    assert outside() == pytest.approx((a != "a").mean(), rel=1e-6)
+    monkeypatch.setattr(vcf, "_SUPPORT_ROWS", 2000)
+    assert outside() == pytest.approx((a != "a").mean(), rel=1e-6)
+
+
+def test_columns_far_from_the_origin_do_not_cancel():
+    draw = np.random.default_rng(0)
+    near = pd.DataFrame(draw.normal(size=(400, 10)), columns=list("abcdefghij"))
+    far = near.assign(a=near["a"] + 1e9)
+    assert Support.of(far).radius == pytest.approx(Support.of(near).radius, rel=1e-3)
+    assert not Support.of(near).holds(near + 30).any()
+    assert not Support.of(far).holds(far + 30).any()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from ciplearn import StructuralCausalModel
+from ciplearn import StructuralCausalModel, datasets, fit_scm
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.causal import CausalGraph
 from ciplearn.evaluation import counterfactual_effect, paired_effects
@@ -134,3 +134,12 @@ def test_values_that_differ_in_late_digits_are_told_apart():
     near = [1.00001, 1.00002]
     table = paired_effects(predictor, linear(), rows, "A", values={"A": near}, n_points=10).table
     assert (table["first"][0], table["second"][0]) == ("A = 1.00001", "A = 1.00002")
+
+
+def test_rows_with_several_draws_are_counted_once():
+    world = datasets.applicants()
+    people = world.sample(100, random_state=0)
+    units = fit_scm(world.graph, people, random_state=0).abduct(people, n_draws=5, random_state=0)
+    scm = fit_scm(world.graph, people, random_state=0)
+    found = paired_effects(lambda frame: frame["training"], scm, units, protected=["sex"]).table.iloc[0]
+    assert [found["n_first"], found["n_second"]] == [(people["sex"] == level).sum() for level in "fm"]

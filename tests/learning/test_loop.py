@@ -7,8 +7,10 @@ import torch
 from torch import nn
 
 from ciplearn._core.errors import InputError, NumericalError
+from ciplearn._core.workers import ALONE
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
+from ciplearn.learning.rows import shuffled
 from ciplearn.penalties import HSIC, ResidualHSCIC
 
 
@@ -134,3 +136,10 @@ def test_rows_that_are_no_tensors_are_refused():
     rows = rows_of()
     with pytest.raises(InputError, match=r"convert it with torch\.as_tensor"):
         TrainingRows((rows.inputs[0].numpy(),), rows.target)
+
+
+@pytest.mark.parametrize(("n", "batch_size"), [(7, 2), (3, 2), (2, 2), (1, 2), (100, 7), (513, 256)])
+def test_no_batch_is_a_single_row(n, batch_size):
+    batches = shuffled(n, batch_size, torch.Generator().manual_seed(0), ALONE)
+    assert sorted(torch.cat(batches).tolist()) == list(range(n))
+    assert min(map(len, batches)) >= min(n, 2)

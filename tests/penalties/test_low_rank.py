@@ -143,3 +143,14 @@ def test_error_of_a_gradient_is_its_angle():
     assert gradient_error(matrix, torch.zeros_like(matrix), predictions) == 0
     nearly = factor[:, :4] @ factor[:, :4].T
     assert 0.05 < gradient_error(nearly, matrix, predictions) < 0.9
+
+
+@pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("exact_rows", [0, None], ids=["features", "exact"])
+@pytest.mark.parametrize("penalty", [ResidualHSCIC, CIRCE, HSCIC])
+def test_rows_in_half_precision_have_an_operator_in_single(precision, exact_rows, penalty):
+    right, given, y_hat = (part.to(precision) for part in columns(1, 1))
+    criterion = penalty(kernel=Gaussian(1.0), ridge=0.01, exact_rows=exact_rows)
+    expected = gradient(criterion.prepare(right.double(), given.double()), y_hat.double())
+    found = gradient(criterion.prepare(right, given), y_hat.double())
+    assert float((found - expected).norm() / expected.norm()) < 1e-3

@@ -6,7 +6,7 @@ import torch
 from ciplearn.kernels import Categorical, Gaussian, Laplace, Linear
 from ciplearn.penalties import inner_product, tiles
 from ciplearn.penalties.inner_product import inner_product as penalty
-from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct
+from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Factor
 
 N, ROWS = 61, 45
 OFF, ON = 1.7, 0.6
@@ -78,3 +78,16 @@ def test_diagonal_is_that_of_the_matrix(product):
     torch.testing.assert_close(
         PRODUCTS[product].diagonal(), DenseMatrix(PRODUCTS[product].block(None)).matrix.diagonal()
     )
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_factor_is_taken_tile_by_tile_where_no_series_serves(columns, monkeypatch):
+    factor, y_hat = Factor(draw(5, 6)), draw(columns, 5)[:ROWS].requires_grad_()
+    expected = by_block(Gaussian(0.9), y_hat, factor)
+    slopes = torch.autograd.grad(expected, y_hat)[0]
+    laplace = by_block(Laplace(0.8), y_hat.detach(), factor)
+    monkeypatch.setattr(Factor, "block", lambda self, rows: pytest.fail("the block is formed"))
+    value = penalty(Gaussian(0.9), y_hat, factor, INDEX, OFF, ON, None)
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(torch.autograd.grad(value, y_hat)[0], slopes)
+    torch.testing.assert_close(penalty(Laplace(0.8), y_hat.detach(), factor, INDEX, OFF, ON, None), laplace)

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.neighbors import KNeighborsRegressor
 
 from ciplearn import CausalGraph, fit_scm
 from ciplearn.scm import AdditiveNoise, LocationScale
@@ -87,3 +88,13 @@ def test_a_node_that_its_parents_determine_has_no_noise_to_test():
     fitted = fit_scm(GRAPH, rows(lambda a, u: np.sin(a) + a))
     assert np.isnan(fitted.report.nodes[1].p_value)
     assert fitted.trustworthy
+
+
+def test_alternatives_of_one_name_are_told_apart():
+    draw = np.random.default_rng(0)
+    a = draw.normal(size=600)
+    table = pd.DataFrame({"A": a, "B": a + draw.normal(size=600)})
+    recipes = [AdditiveNoise(KNeighborsRegressor(k)) for k in (30, 40, 60)]
+    model = fit_scm(CausalGraph.from_edges("A -> B"), table, {"B": recipes}, random_state=0)
+    names = [other.label for other in model.choices["B"].equals]
+    assert len(names) == len(set(names)) == len(model.variants("B")) == 2

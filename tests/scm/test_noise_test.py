@@ -51,3 +51,17 @@ def test_at_most_one_right_node_in_twenty_fails():
         noise = generator.normal(size=1000) if seed % 2 else generator.standard_t(4, size=1000)
         failed += judged(AdditiveNoise(), sample(a, a * np.abs(a) / 2 + noise), generator).p_value < 0.05
     assert failed <= 15
+
+
+@pytest.mark.parametrize("shift", [-0.3, 0.3])
+def test_one_label_is_looked_at_whichever_is_the_commoner_among_the_held_out_rows(shift):
+    generator, kind = np.random.default_rng(0), Categories(["no", "yes"])
+
+    def bent(n, mean):
+        a = generator.normal(mean, size=n)
+        chance = 1 / (1 + np.exp(1 - 1.5 * a - 3 * np.cos(2 * a)))
+        return sample(a, kind.labels[(generator.uniform(size=n) < chance).astype(int)], kind)
+
+    train = bent(2000, 0.0)
+    line = Multinomial().fit(train, generator)
+    assert judge_noise(line, train, bent(1000, shift), generator).p_value < 0.05

@@ -167,7 +167,7 @@ def hidden_confounding(
     table : DataFrame
         Complete rows.
     protected : str
-        A node of numbers, or of two labels.
+        A node of numbers, or of two labels: the second in the order of the alphabet counts as 1.
     nodes : list of str, optional
         Nodes of numbers with parents whose noise may be correlated with that of A. Default: the children of A that hold
         numbers.
@@ -268,7 +268,8 @@ def _nodes(graph: CausalGraph, table: pd.DataFrame, protected: str, asked: Seque
 def _as_numbers(column: pd.Series, name: str) -> Array:  # (n,)
     if holds_numbers(column):
         return column.to_numpy(dtype=float)
-    codes, levels = pd.factorize(column.astype(object))
+    # Sorted: the sign of a correlation must not hang on the order of the rows.
+    codes, levels = pd.factorize(column.astype(str), sort=True)
     if len(levels) != 2:
         raise InputError(f"{name} has {len(levels)} labels; a correlation of its noise needs numbers or two labels.")
     return codes.astype(float)
@@ -312,20 +313,21 @@ def _if_hidden(
     graph = base.graph
     rest = [parent for parent in graph.parents(protected) if parent != covariate]
     mine = _left_of(_as_numbers(table[protected], protected), table[base.columns(rest)], generator)
+    # Noise in the unit of the node, whatever the mechanism: what the covariate does joins it by addition.
+    additive = _with_correlation(base, table, mine, node, 0.0, int(generator.integers(2**31)))
     held = {
         parent: table[parent if parent in table else base.columns([parent])].to_numpy()
         for parent in graph.parents(node)
     }
     average = np.mean(
         [
-            base.counterfactual(table, {**held, covariate: generator.permutation(held[covariate])})[node].to_numpy()
+            additive.counterfactual(table, {**held, covariate: generator.permutation(held[covariate])})[node].to_numpy()
             for _ in range(_DRAWS)
         ],
         axis=0,
     )
-    noise = base.abduct(table).noise[node]
-    # What the covariate does to the node joins its noise.
-    joined = np.asarray(noise, dtype=float).reshape(len(table), -1)[:, 0] + _as_numbers(table[node], node) - average
+    noise = np.asarray(additive.abduct(table).noise[node], dtype=float).reshape(len(table), -1)[:, 0]
+    joined = noise + _as_numbers(table[node], node) - average
     return float(np.corrcoef(mine, joined)[0, 1])
 
 

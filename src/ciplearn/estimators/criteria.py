@@ -49,6 +49,8 @@ class Judged:
         How many there are; 0 where the outcome holds numbers.
     ends : tuple of int
         Where the rows of a fold end, where each fold is answered by a training of its own.
+    weights : array, shape (n,), optional
+        How much each row counts; all alike by default.
     """
 
     truth: Array
@@ -56,27 +58,50 @@ class Judged:
     constant: Array
     classes: int = 0
     ends: tuple[int, ...] = ()
+    weights: Array | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any) -> Judged:
+    def of(cls, model: Any, X: Any, y: Any, weights: Array | None = None) -> Judged:
         """Ask a fitted model about rows."""
         if not is_classifier(model):
             truth = np.asarray(y, dtype=float)
             answers = np.asarray(model.predict(X), dtype=float).reshape(truth.shape)
-            return cls(truth, answers, np.mean(truth, axis=0))
+            return cls(truth, answers, np.average(truth, axis=0, weights=weights), weights=weights)
         labels, known = np.asarray(y), model.classes_
         places = np.searchsorted(known, labels).clip(max=len(known) - 1)
         # A class that training has not seen has no probability.
         places = np.where(known[places] == labels, places, -1)
-        shares = np.bincount(places[places >= 0], minlength=len(known)) / max(1, (places >= 0).sum())
-        return cls(places, model.predict_proba(X), shares, len(known))
+        seen = places >= 0
+        counts = np.bincount(places[seen], None if weights is None else weights[seen], minlength=len(known))
+        return cls(places, model.predict_proba(X), counts / (counts.sum() or 1.0), len(known), weights=weights)
 
     def joined(self, other: Judged) -> Judged:
         """Put the rows of another fold below."""
         both = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("truth", "answers")]
-        n, weight = len(self.truth), len(self.truth) / (len(self.truth) + len(other.truth))
+        n = len(self.truth)
         ends = (*(self.ends or (n,)), *(n + end for end in other.ends or (len(other.truth),)))
-        return Judged(both[0], both[1], weight * self.constant + (1 - weight) * other.constant, self.classes, ends)
+        weights = None
+        if self.weights is not None and other.weights is not None:
+            weights = np.concatenate([self.weights, other.weights])
+        own = self.total / (self.total + other.total)
+        return Judged(both[0], both[1], own * self.constant + (1 - own) * other.constant, self.classes, ends, weights)
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(len(self.truth) if self.weights is None else self.weights.sum())
+
+    def mean(self, values: Array) -> Any:  # (n,) or (n, k) -> () or (k,)
+        """Mean over rows by their weight."""
+        return np.average(values, axis=0, weights=self.weights)
+
+    def standard_error(self, values: Array) -> float:  # (n,)
+        """Of that mean."""
+        n = len(values)
+        if n < 2:
+            return np.inf
+        shares = np.full(n, 1 / n) if self.weights is None else self.weights / self.total
+        return float(np.sqrt(np.square(shares * (values - self.mean(values))).sum() * n / (n - 1)))
 
     def by_training(self) -> list[Judged]:
         """Return the rows of each fold."""
@@ -84,11 +109,12 @@ class Judged:
 
     def of_constant(self) -> Judged:
         """Return the answers of a constant predictor to the same rows."""
-        return Judged(self.truth, np.broadcast_to(self.constant, self.answers.shape), self.constant, self.classes)
+        return replace(self, answers=np.broadcast_to(self.constant, self.answers.shape), ends=())
 
     def resampled(self, rows: Array) -> Judged:
         """Return some rows."""
-        return Judged(self.truth[rows], self.answers[rows], self.constant, self.classes)
+        weights = None if self.weights is None else self.weights[rows]
+        return Judged(self.truth[rows], self.answers[rows], self.constant, self.classes, weights=weights)
 
     def losses(self) -> Array:  # (n,)
         """Squared error, mean over outputs, or −log of the right class's probability."""
@@ -100,23 +126,23 @@ class Judged:
 
 def loss(judged: Judged) -> float:
     """Mean squared error, or log loss."""
-    return float(judged.losses().mean())
+    return float(judged.mean(judged.losses()))
 
 
 def score(judged: Judged) -> float:
     """R² of a regression, mean over outputs; accuracy of a classifier."""
     if judged.classes:
-        return float((judged.answers.argmax(axis=1) == judged.truth).mean())
+        return float(judged.mean(judged.answers.argmax(axis=1) == judged.truth))
     truth, answers = (part.reshape(len(judged.truth), -1) for part in (judged.truth, judged.answers))
-    spread = np.square(truth - truth.mean(axis=0)).mean(axis=0)
-    wrong = np.square(truth - answers).mean(axis=0)
+    spread = judged.mean(np.square(truth - judged.mean(truth)))
+    wrong = judged.mean(np.square(truth - answers))
     return float(np.mean(1 - wrong / np.where(spread > 0, spread, 1.0)))
 
 
 def balanced_accuracy(judged: Judged) -> float:
     """Accuracy within each class, mean over the classes that occur."""
-    right = judged.answers.argmax(axis=1) == judged.truth
-    return float(np.mean([right[judged.truth == place].mean() for place in np.unique(judged.truth)]))
+    classes = (judged.resampled(np.flatnonzero(judged.truth == place)) for place in np.unique(judged.truth))
+    return float(np.mean([own.mean(own.answers.argmax(axis=1) == own.truth) for own in classes if own.total > 0]))
 
 
 def auc(judged: Judged) -> float:
@@ -127,10 +153,21 @@ def auc(judged: Judged) -> float:
     found = []
     for place in range(1, judged.classes) if judged.classes == 2 else range(judged.classes):
         own = judged.truth == place
-        if 0 < own.sum() < len(own):
+        if judged.weights is not None:
+            found += _weighted_auc(own, judged.answers[:, place], judged.weights)
+        elif 0 < own.sum() < len(own):
             ranks = rankdata(judged.answers[:, place])
             found.append((ranks[own].mean() - (own.sum() + 1) / 2) / (~own).sum())
     return float(np.mean(found)) if found else 0.5
+
+
+def _weighted_auc(own: Array, scores: Array, weights: Array) -> list[float]:
+    """None where one side has no weight."""
+    from sklearn.metrics import roc_auc_score
+
+    if not 0 < weights[own].sum() < weights.sum():
+        return []
+    return [float(roc_auc_score(own, scores, sample_weight=weights))]
 
 
 CRITERIA: dict[str, Callable[[Judged], float]] = {
@@ -182,8 +219,7 @@ class Allowance:
     def explains_something(self) -> bool:
         """Whether it is better than a constant by more than chance."""
         gained = self.free.of_constant().losses() - self.free.losses()
-        error = float(gained.std(ddof=1) / np.sqrt(len(gained))) if len(gained) > 1 else np.inf
-        return self.explained > 0 and float(gained.mean()) > _SURE * error
+        return self.explained > 0 and float(self.free.mean(gained)) > _SURE * self.free.standard_error(gained)
 
     def excess(self, judged: Judged) -> float:
         """What a model loses beyond the tolerance: lost − tolerance · explained; below zero where it keeps to it."""
@@ -231,7 +267,7 @@ class Allowance:
             return np.inf
         if self.criterion == "loss":
             own, free, constant = (each.losses() for each in (judged, self.free, self.free.of_constant()))
-            return float((own - free - self.tolerance * (constant - free)).std(ddof=1) / np.sqrt(n))
+            return judged.standard_error(own - free - self.tolerance * (constant - free))
         generator = np.random.default_rng(0)
         draws = (generator.integers(n, size=n) for _ in range(_RESAMPLES))
         return float(np.std([replace(self, free=self.free.resampled(d)).excess(judged.resampled(d)) for d in draws]))

@@ -209,7 +209,7 @@ class _Trials:
         self.models: dict[float, Any] = {}
         self.points: list[Point] = []
         self.judged: dict[float, Judged] = {}
-        self.folds: list[tuple[Prepared, tuple[Any, Any], Invariance | None]] = []
+        self.folds: list[tuple[Prepared, tuple[Any, Any, Any], Invariance | None]] = []
         labels = y if is_classifier(search.estimator) else None
         seed = as_seed(search.random_state)
         splits = judging_splits(X, y, search.validation_fraction, seed, labels, search.folds, _FOLDS)
@@ -220,17 +220,19 @@ class _Trials:
                 f"one weight per row."
             )
         for rows, judge in splits:
-            weights = None if sample_weight is None else take(sample_weight, rows)
+            weights, others = (None if sample_weight is None else take(sample_weight, part) for part in (rows, judge))
             prepared = Prepared.of(search.estimator, *rows_of(X, y, rows), weights)
-            others = rows_of(X, y, judge)
-            self.folds.append((prepared, others, prepared.judge(*others)))
+            if others is not None and not (others := np.asarray(others, dtype=float)).any():
+                raise InputError(f"The {len(judge)} rows that judge have no weight; give weights above 0 to more rows.")
+            judging = rows_of(X, y, judge)
+            self.folds.append((prepared, (*judging, others), prepared.judge(*judging)))
 
     def measured(self, gamma: float) -> dict[str, float]:
         """Train at a gamma and judge."""
         judged, penalties = None, []
-        for prepared, (X, y), penalty in self.folds:
+        for prepared, (X, y, weights), penalty in self.folds:
             model = prepared.trained(gamma)
-            own = Judged.of(model, X, y)
+            own = Judged.of(model, X, y, weights)
             judged = own if judged is None else judged.joined(own)
             self.models.setdefault(gamma, model)
             if penalty is not None:

@@ -20,7 +20,9 @@ from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
+from ciplearn._core.wording import as_list
 from ciplearn.evaluation.decisions import PROBABILITY_THRESHOLD
+from ciplearn.evaluation.effects import told_apart, written
 from ciplearn.evaluation.intervals import NORMAL_ERRORS, bootstrap_interval, share_interval
 from ciplearn.evaluation.predictors import LARGEST, Predictor
 from ciplearn.scm.kinds import Array
@@ -169,6 +171,12 @@ class _Task:
         classes = getattr(predictor.model, "classes_", None)
         probability = PROBABILITY_THRESHOLD if threshold is None else threshold
         if predictor.method == "predict_proba" and classes is not None:
+            if len(classes) < 2 or not outcome.isin(classes).any():
+                raise InputError(
+                    f"Group scores need a model of two classes that the outcome {outcome.name!r} holds, got "
+                    f"{as_list(map(repr, classes))} and an outcome like {outcome.iloc[0]!r}; fit the model to such an "
+                    "outcome."
+                )
             truth = (outcome == classes[1]).to_numpy(dtype=np.float64)
             return cls(scores[:, 0], truth, probability, 0.5, str(classes[1]))
         if not holds_numbers(outcome) and outcome.dtype != bool:
@@ -219,9 +227,10 @@ def grouped(column: pd.Series) -> pd.Series:
             names = [f"{place + 1} of {len(names)}: {name}" for place, name in enumerate(names)]
         return bands.cat.rename_categories(names)
     levels = list(column.astype(object).value_counts().index)
-    order = [_text(level) for level in (sorted(levels) if _sortable(levels) else levels)]
-    labels = column.astype(object).map(_text, na_action="ignore")
-    return labels.astype(pd.CategoricalDtype(list(dict.fromkeys(order))))
+    levels = sorted(levels) if _sortable(levels) else levels
+    called = dict(zip(levels, told_apart(levels, written), strict=True))
+    # Labels that read alike, 1 and "1", are one group.
+    return column.astype(object).map(called).astype(pd.CategoricalDtype(list(dict.fromkeys(called.values()))))
 
 
 def _cells(family: Sequence[str], labels: Mapping[str, pd.Series]) -> Iterable[tuple[str, Array]]:
@@ -301,11 +310,7 @@ def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
 
 
 def _band(ends: pd.Series) -> str:
-    return f"{_text(ends['min'])} to {_text(ends['max'])}"
-
-
-def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    return f"{written(ends['min'])} to {written(ends['max'])}"
 
 
 def _sortable(levels: Sequence[Any]) -> bool:

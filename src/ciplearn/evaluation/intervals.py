@@ -34,12 +34,13 @@ def bootstrap_interval(
 
     ``values`` may be the influences of rows on an estimate: then ``value`` is the estimate that the interval surrounds.
     """
+    centre = float(values.mean()) if value is None else value
     if values.size > _MOST_NUMBERS:
-        order = generator.permutation(values.size)[: values.size // _MOST_NUMBERS * _MOST_NUMBERS]
-        values = values[order].reshape(_MOST_NUMBERS, -1).mean(axis=1)
+        size = -(-values.size // _MOST_NUMBERS)
+        groups = values.size // size
+        values = values[generator.permutation(values.size)[: groups * size]].reshape(groups, size).mean(axis=1)
     n = values.size
     mean = float(values.mean())
-    centre = mean if value is None else value
     error = float(values.std(ddof=1)) / np.sqrt(n) if n > 1 else 0.0
     # Where all values are one, nothing but rounding is left.
     if error <= 1e-15 * abs(mean):

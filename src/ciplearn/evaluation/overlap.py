@@ -126,7 +126,9 @@ def _nearest(rows: Array, reference: Array, rank: int, tree: bool, within: float
     """Distance of each row to the reference row of some rank of nearness, from 1; a tree says inf beyond ``within``."""
     if tree:
         return np.asarray(cKDTree(reference).query(rows, k=[rank], distance_upper_bound=within)[0][:, 0])
-    # |row|² − 2 row·reference + |reference|², the last two by one product.
+    # |row|² − 2 row·reference + |reference|², the last two by one product; far from the origin they would cancel.
+    middle = reference.mean(axis=0)
+    rows, reference = rows - middle, reference - middle
     lifted = np.concatenate([-2 * reference, np.square(reference).sum(axis=1)[:, None]], axis=1).T
     nearest = np.square(rows).sum(axis=1)
     rows = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)

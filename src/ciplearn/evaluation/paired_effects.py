@@ -21,7 +21,7 @@ from ciplearn._core.wording import as_list
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.decisions import Thresholds, thresholds_of
-from ciplearn.evaluation.effects import answers_under, said
+from ciplearn.evaluation.effects import answers_under, said, told_apart
 from ciplearn.evaluation.intervals import bootstrap_interval, share_interval
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.vcf_result import whose
@@ -178,8 +178,9 @@ def paired_effects(
         settings = _settings(family, levels)
         pairs = [pair for pair in combinations(range(len(settings)), 2) if _all_differ(settings, pair)]
         compared = _compared(points, predictors, settings, pairs, thresholds, moved)
-        counts = [_count(table, scm, setting) for setting in settings]
-        words = _words(settings)
+        # Of a row with several draws the first speaks: they share what was seen.
+        counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
+        words = told_apart(settings, said)
         for name, predictor in predictors.items():
             for (first, second), per_output in zip(pairs, compared[name], strict=True):
                 for output, measures in zip(predictor.outputs(len(per_output)), per_output, strict=True):
@@ -273,15 +274,6 @@ def _settings(family: Sequence[str], levels: Mapping[str, list[Any]]) -> list[di
     for name in family:
         settings = [{**setting, name: level} for setting in settings for level in levels[name]]
     return settings
-
-
-def _words(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Settings with as few digits as tell them apart."""
-    for digits in range(4, 18):
-        words = [said(setting, digits) for setting in settings]
-        if len(set(words)) == len(words):
-            break
-    return words
 
 
 def _all_differ(settings: Sequence[Mapping[str, Any]], pair: tuple[int, int]) -> bool:

@@ -150,7 +150,7 @@ def variance_of_counterfactuals(
         _supports(predictors, table if reference is None else reference, table),
         law,
         n_interventions,
-        int(np.clip(_SUPPORT_ROWS // (points.n * points.units.draws), 2, law.size(n_interventions))),
+        *_looked_up(points, law, n_interventions),
     )
     answers = _asked(question, points, generator, jobs)
     found = {
@@ -168,7 +168,9 @@ class _Question:
     supports: dict[tuple[str, ...], Support]
     law: InterventionLaw
     n_interventions: int
-    n_looked_up: int  # interventions per point whose place relative to the data is looked up
+    # Whose place relative to the data is looked up, per point.
+    interventions_looked_up: int
+    draws_looked_up: int
 
     def about(self, points: Points, seed: int) -> dict[str, _Answer]:
         """Make the counterfactual rows of some points and ask every model about them."""
@@ -179,19 +181,18 @@ class _Question:
         given = law.draw(d, self.n_interventions, generator)
         frame = points.counterfactuals(given.values, k, generator).reset_index(drop=True)
         looked_up = np.arange(k)
-        if self.n_looked_up < k:
-            looked_up = np.sort(generator.choice(k, self.n_looked_up, replace=False, p=weights))
-        # Interventions that were chosen by weight count the same afterwards.
-        shares = weights if self.n_looked_up >= k else np.full(len(looked_up), 1 / len(looked_up))
+        if self.interventions_looked_up < k:
+            looked_up = np.sort(generator.choice(k, self.interventions_looked_up, replace=False))
+        shares = weights[looked_up] / weights[looked_up].sum()
         inside: dict[tuple[str, ...], Array] = {}
         found = {}
         for name, predictor in self.predictors.items():
             answers = predictor(frame).reshape(d, k, m, -1)
             read = predictor.inputs
             if read not in inside:
-                places = np.arange(len(frame)).reshape(d, k, m)[:, looked_up].ravel()
+                places = np.arange(len(frame)).reshape(d, k, m)[:, looked_up, : self.draws_looked_up].ravel()
                 held = self.supports[read].holds(frame.iloc[places][list(read)])
-                inside[read] = held.reshape(d, len(looked_up), m).mean(axis=2)
+                inside[read] = held.reshape(d, len(looked_up), -1).mean(axis=2)
             squares = squared_deviations(answers, weights, correction)
             means = answers.mean(axis=2)
             # A value of A counts as inside where most draws of the noise are.
@@ -359,6 +360,15 @@ def _supports(
         if read not in found:
             found[read] = Support.of(reference[list(read)])
     return found
+
+
+def _looked_up(points: Points, law: InterventionLaw, n_interventions: int) -> tuple[int, int]:
+    """How many interventions per point, and draws of the noise for each, there is time to look up."""
+    k, m, room = law.size(n_interventions), points.units.draws, _SUPPORT_ROWS // points.n
+    if np.ptp(law.weights(n_interventions)) > 0:
+        # Of values that are listed with their shares, none can be left out.
+        return k, int(np.clip(room // k, 1, m))
+    return int(np.clip(room // m, 2, k)), m
 
 
 def _trace_where(answers: Array, weights: Array) -> Array:  # (d, k, q), (d, k) -> (d,)

@@ -7,7 +7,6 @@ than one. On a CPU stacking does not pay: use processes there.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
 from ciplearn.learning.recording import recorded
-from ciplearn.learning.rows import TrainingRows
+from ciplearn.learning.rows import TrainingRows, batches_of
 from ciplearn.learning.settings import TrainingSettings, adam, set_rate
 from ciplearn.penalties import Operator
 
@@ -97,7 +96,7 @@ class _Stack:
         self.gammas = settings.gamma_scale * torch.tensor(list(gammas), dtype=torch.float32, device=device)
         self.optimiser = adam(self.parameters.values(), settings, device)
         self.generator = torch.Generator().manual_seed(settings.seed)
-        n_batches = max(1, math.ceil(len(rows) / settings.batch_size))
+        n_batches = batches_of(len(rows), settings.batch_size)
         # One size for all batches, so that one recorded step serves all; the few rows left over change every epoch.
         self.n_batches, self.batch = n_batches, len(rows) // n_batches
         self.index = torch.arange(self.batch, device=device)

@@ -119,5 +119,9 @@ class TrainingRows:
 def shuffled(n: int, batch_size: int, generator: torch.Generator, workers: Workers) -> tuple[Tensor, ...]:
     """Cut n rows in a random order, which all workers share, into batches, and each into the workers' own parts."""
     order = torch.randperm(n, generator=generator)
-    # Batches of nearly equal size: a last batch of one row would have no pairs for the penalty.
-    return tuple(workers.own(index) for index in order.tensor_split(max(1, math.ceil(n / batch_size))))
+    return tuple(workers.own(index) for index in order.tensor_split(batches_of(n, batch_size)))
+
+
+def batches_of(n: int, batch_size: int) -> int:
+    """How many batches of nearly equal size n rows make: one of a single row would have no pairs for the penalty."""
+    return max(1, min(math.ceil(n / batch_size), n // 2))

@@ -7,7 +7,6 @@ other worlds, in single precision, one row after the other.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from torch import Tensor
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import whole_file
 from ciplearn._core.workers import ALONE, Workers
-from ciplearn.learning.rows import TrainingRows
+from ciplearn.learning.rows import TrainingRows, batches_of
 
 # Rows that are read in one go, from a place that is drawn.
 _BLOCK = 1024
@@ -267,7 +266,7 @@ class StreamedRows:
 
     def _steps(self, batch_size: int) -> int:
         # The same for all workers, whatever share of the rows they have.
-        return max(1, math.ceil(len(self) / batch_size))
+        return batches_of(len(self), batch_size)
 
 
 @dataclass(frozen=True)

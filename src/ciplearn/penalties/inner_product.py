@@ -4,7 +4,7 @@
 |---|---|---|
 | Gaussian, scalar | factor V, m columns | b m f for f frequencies: linear in b (`fourier_series.py`) |
 | Gaussian, any | matrix | one pass over the b × b block (`fused.py`) |
-| Gaussian, any | two vectors per row | half of the block, tile by tile (`tiles.py`) |
+| Gaussian, any | vectors of rows | half of the block, tile by tile (`tiles.py`) |
 | linear | factor or matrix | one product with V or with the block |
 | any other | matrix | the block, through autograd |
 """
@@ -21,7 +21,7 @@ from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Gaussian, Kernel, Linear
 from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
 from ciplearn.penalties.fused import GaussianBlockProduct
-from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Storage
+from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Factor, Storage
 from ciplearn.penalties.tiles import TILE, GaussianTiles, value_by_tiles
 
 
@@ -66,11 +66,12 @@ def inner_product(
     if workers.size > 1:
         y_hat = workers.gathered(y_hat)
         storage, rows = (storage, workers.gathered(rows)) if rows is not None else (storage.gathered(workers), None)
-    if isinstance(storage, ElementwiseProduct) and len(y_hat) > TILE:
+    if isinstance(storage, Factor | ElementwiseProduct) and len(y_hat) > TILE:
         # A device has room for the block of a batch, and is slower with many small matrices.
         if isinstance(kernel, Gaussian) and not (y_hat.is_cuda and y_hat.requires_grad):
             return GaussianTiles.apply(y_hat, storage.at(rows), scale, off, on)
-        if not isinstance(kernel, Gaussian) and not y_hat.requires_grad:
+        is_linear = isinstance(kernel, Linear) and isinstance(storage, Factor)
+        if not isinstance(kernel, Gaussian) and not is_linear and not y_hat.requires_grad:
             return value_by_tiles(kernel, y_hat, storage.at(rows), off, on)
     if isinstance(kernel, Gaussian):
         return GaussianBlockProduct.apply(y_hat, storage.block(rows).to(y_hat.dtype), scale, off, on)

@@ -93,7 +93,9 @@ class PenaltyRows:
         self.device = first[0].device
         self.has_given = first[1].shape[1] > 0
         # The operator is stored in the precision of the data it came from, though computed in double.
-        self.dtype = next((part.dtype for part in first if part.is_floating_point()), torch.float64)
+        found = next((part.dtype for part in first if part.is_floating_point()), torch.float64)
+        # Half precision cannot hold it: its entries are as small as 1 / n².
+        self.dtype = torch.promote_types(found, torch.float32)
 
     @classmethod
     def from_arrays(cls, right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Self:

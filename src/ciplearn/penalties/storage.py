@@ -148,6 +148,14 @@ class Factor:
         factor = _take(self.factor, rows)
         return factor @ factor.T
 
+    def between(self, other: Factor) -> Tensor:  # (n, m)
+        """Entries of Q between these rows and others."""
+        return self.factor @ other.factor.T
+
+    def diagonal(self) -> Tensor:  # (n,)
+        """Q_ii."""
+        return self.factor.square().sum(dim=1)
+
     def factor_of(self, rows: Tensor | None) -> Tensor:
         """Rows of V."""
         return _take(self.factor, rows)
@@ -160,11 +168,19 @@ class Factor:
     def centred(self) -> Self:
         """C Q C."""
         factor = _take(self.factor, None)
-        return type(self)(factor - factor.mean(dim=0))
+        return type(self)((factor - factor.mean(dim=0)).to(self.factor.dtype))
 
     def gathered(self, workers: Workers) -> Self:
         """The vectors of all workers' rows."""
         return type(self)(workers.gathered(self.factor))
+
+    def at(self, rows: Tensor | None) -> Self:
+        """The vectors of some rows, or of all, ready to be computed with."""
+        return type(self)(_take(self.factor, rows))
+
+    def cut(self, place: slice) -> Self:
+        """The vectors of a stretch of rows."""
+        return type(self)(self.factor[place])
 
     def room(self, n: int, dtype: torch.dtype) -> Self:
         """A factor of the same width for n rows, to be filled."""

@@ -75,7 +75,7 @@ class StreamedOperator:
         refuse_open(self.kernel)
         with torch.no_grad():
             pair = checked(right, given, right_codes=True, given_codes=True)
-            precision = pair[0].dtype if pair[0].is_floating_point() else torch.float32
+            precision = torch.promote_types(pair[0].dtype, torch.float32)
             storage = self.row_map(*(side.double() for side in pair)).to(None, precision)
         off, on = batch_weights(self.n_rows, workers.counted(len(y_hat)))
         return inner_product(self.kernel, y_hat, storage, None, off, on, value_range(y_hat, workers), workers)

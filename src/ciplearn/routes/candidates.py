@@ -28,6 +28,9 @@ FREE, BASELINE = "unconstrained", "baseline"
 # What VCF is measured on: enough to tell routes apart, few enough for many models.
 _POINTS, _INTERVENTIONS, _DRAWS = 400, 24, 4
 
+# What is said where no causal model of the rows that judge can be had.
+NO_JUDGE = "VCF is not judged"
+
 # Mechanisms are told apart well enough by so many rows, and many times as many take minutes.
 _ROWS_OF_A_MODEL = 10_000
 
@@ -143,7 +146,7 @@ class Candidates:
     def judged(self) -> OnOtherRows:
         """Judge all by VCF, as an audit does; where data leave open which mechanism is right, the larger VCF counts."""
         spread = dict.fromkeys(self.models, (np.nan, np.nan))
-        judge = self._model_of(self.judging, seed=self.asked.seed + 1, use="VCF is not judged")
+        judge = self._model_of(self.judging, seed=self.asked.seed + 1, use=NO_JUDGE)
         if judge is None:
             return OnOtherRows(self.answers, spread, None)
         table = self._table(self.judging)

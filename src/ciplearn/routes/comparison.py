@@ -26,7 +26,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE
 from ciplearn.estimators.tables import judging_splits
-from ciplearn.routes.candidates import BASELINE, FREE, ROUTES, Asked, Candidates, OnOtherRows
+from ciplearn.routes.candidates import BASELINE, FREE, NO_JUDGE, ROUTES, Asked, Candidates, OnOtherRows
 from ciplearn.scm import EstimatedModel
 
 GAMMAS = (0.03, 0.1, 0.17, 0.3, 0.55, 1.0, 1.7, 3.0, 10.0, 30.0, 100.0)
@@ -40,6 +40,9 @@ _CLEARLY = 0.9
 
 # Below this share of the unconstrained predictor's VCF, less is not worth a loss.
 _NEXT_TO_NOTHING = 0.01
+
+# Which kind is taken where nobody can say how far predictions vary: what rests on the graph alone comes first.
+_WITHOUT_A_JUDGE = (LINE, INDEPENDENCE, LEFT_OUT, COUNTERFACTUAL)
 
 _NOTHING_TO_LOSE = (
     "Even without any penalty the predictor is no better than a constant, so there is nothing to keep; add inputs that "
@@ -181,10 +184,13 @@ def compare_routes(
         candidates = Candidates(asked, rows_of(X, y, train), rows_of(X, y, judge))
         parts.append(candidates.judged())
         refused = candidates.refused | refused
+    judged = [part for part in parts if part.judge is not None]
+    if judged and len(judged) < len(parts):
+        refused[NO_JUDGE] = f"In {len(parts) - len(judged)} of {len(parts)} folds: {refused[NO_JUDGE]}"
     joined = _joined(candidates, parts)
     routes_left = {candidates.about[name]["kind"] for name in joined} & set(ROUTES)
     allowance = Allowance(criterion, tolerance, joined[FREE], max(1, len(routes_left)))
-    table = _judged_table(candidates, parts, joined, allowance)
+    table = _judged_table(candidates, judged or parts, joined, allowance)
     chosen, reason = _recommendation(table, tolerance) if allowance.explains_something else (FREE, _NOTHING_TO_LOSE)
     models = {name: candidates.models[name] for name in table["name"]}
     if len(splits) > 1:
@@ -195,7 +201,7 @@ def compare_routes(
         *_better_baselines(table, chosen),
         *_just_beyond(table, chosen, allowance, joined),
     )
-    return Comparison(table, models, chosen, reason, notes, candidates.scm, parts[-1].judge)
+    return Comparison(table, models, chosen, reason, notes, candidates.scm, (judged or parts)[-1].judge)
 
 
 def _trainings(routes: Iterable[str], gammas: Sequence[float], shares: Sequence[float], baselines: bool) -> int:
@@ -241,8 +247,13 @@ def _recommendation(table: pd.DataFrame, tolerance: float) -> tuple[str, str]:
             f"context."
         )
     if allowed["vcf"].isna().all():
-        first = allowed.sort_values("share").iloc[0]
-        return first["name"], f"Taken: {first['name']}, which keeps to the graph; no causal model could judge VCF."
+        order = allowed.assign(place=allowed["kind"].map(_WITHOUT_A_JUDGE.index))
+        # Of one kind the strictest: what keeps the smallest share, or is penalised most.
+        first = order.sort_values(["place", "share", "gamma"], ascending=[True, True, False]).iloc[0]
+        return first["name"], (
+            f"Taken: {first['name']}, the strictest of its kind within the tolerance; no causal model could judge VCF. "
+            f"It rests on {first['rests_on']}."
+        )
     known = allowed.assign(left=np.maximum(allowed["vcf"], _NEXT_TO_NOTHING * free["vcf"]))
     order = known.sort_values(["left", "loss"])
     best = order.iloc[0]

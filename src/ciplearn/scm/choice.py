@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -54,11 +54,19 @@ class Candidate:
         Fitted without the held-out rows.
     losses : array of shape (n,)
         Of the held-out rows: CRPS of numbers, minus log probability of labels.
+    number : int or None
+        Among candidates whose recipes have the same name.
     """
 
     recipe: Recipe
     mechanism: Mechanism
     losses: Array
+    number: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of the recipe, with a number where several have it."""
+        return self.recipe.label if self.number is None else f"{self.recipe.label} ({self.number})"
 
     def behind(self, other: Candidate) -> float:
         """How much larger its mean loss is than another's, in standard errors of the difference."""
@@ -133,7 +141,7 @@ def _candidates(
         return Candidate(recipe, fitted[recipe], row_losses(fitted[recipe], held_out, train.target))
 
     if recipes is not None:
-        return [tried(recipe) for recipe in recipes]
+        return _told_apart([tried(recipe) for recipe in recipes])
     if isinstance(train.kind, Categories):
         linear = tried(Multinomial())
         # Bends cost many times what lines cost, so they are tried where lines do not do.
@@ -150,6 +158,15 @@ def _candidates(
     base = min(wide, key=lambda candidate: candidate.losses.mean()).recipe
     assert isinstance(base, LocationScale)
     return [*plain, *wide, tried(SimultaneousQuantiles(base))]
+
+
+def _told_apart(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Number candidates whose recipes have the same name."""
+    names = [candidate.recipe.label for candidate in candidates]
+    return [
+        replace(candidate, number=names[:place].count(name) + 1) if names.count(name) > 1 else candidate
+        for place, (candidate, name) in enumerate(zip(candidates, names, strict=True))
+    ]
 
 
 def _links(train: NodeSample, held_out: NodeSample) -> list[Link]:
@@ -188,13 +205,13 @@ def ambiguity(choice: Choice, held_out: NodeSample, generator: Generator) -> tup
         gap = np.abs(imagined(other) - imagined(chosen.mechanism)) / spread
         return float(np.mean(np.minimum(gap, 1.0)))
 
-    gaps = {other.recipe.label: apart(other.mechanism) for other in choice.equals}
+    gaps = {other.label: apart(other.mechanism) for other in choice.equals}
     widest = max(gaps, key=gaps.__getitem__, default=None)
     # Where noise is drawn, two draws of one mechanism differ, too.
     if widest is None or gaps[widest] <= apart(chosen.mechanism) + _DIFFERENT:
         return None, None
     return (
-        f"{node}: '{widest}' predicts about as well as '{chosen.recipe.label}' and imagines other values (by "
+        f"{node}: '{widest}' predicts about as well as '{chosen.label}' and imagines other values (by "
         f"{100 * gaps[widest]:.0f} % of its spread on average)."
     ), widest
 

@@ -56,20 +56,20 @@ def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generato
     reference = marginal_losses(held_out, train.target)
     best = min(choice.candidates, key=lambda candidate: candidate.losses.mean())
     tried = tuple(
-        Alternative(other.recipe.label, score(other.losses, reference, sample.kind).value, other.behind(best))
+        Alternative(other.label, score(other.losses, reference, sample.kind).value, other.behind(best))
         for other in choice.candidates
     )
     own = score(choice.chosen.losses, reference, sample.kind)
     distance = _distance(sample, mechanism, generator)
     fit = NodeFit(
         sample.node,
-        choice.chosen.recipe.label,
+        choice.chosen.label,
         own.name,
         own.value,
         distance,
         choice.test.p_value,
         tried,
-        _misfit(sample.node, choice.chosen.recipe.label, choice.test, distance),
+        _misfit(sample.node, choice.chosen.label, choice.test, distance),
         unclear,
         tie,
     )

@@ -87,7 +87,7 @@ class EstimatedModel(StructuralCausalModel):
             self.graph.known([node])
         if node not in self.choices:
             return {}
-        return {other.recipe.label: self.replaced({node: other.mechanism}) for other in self.choices[node].equals}
+        return {other.label: self.replaced({node: other.mechanism}) for other in self.choices[node].equals}
 
     def ties(self, nodes: Iterable[str]) -> tuple[Self, ...]:
         """Return this model with the mechanism, of one of some nodes each, that fits as well and imagines other values.

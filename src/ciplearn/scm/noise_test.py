@@ -67,7 +67,8 @@ NOTHING_TO_TEST = NoiseTest(float("nan"), float("nan"))
 
 def judge_noise(mechanism: Mechanism, train: NodeSample, held_out: NodeSample, generator: Generator) -> NoiseTest:
     """Test the noise of a mechanism that was fitted to ``train`` on rows that it was not fitted to."""
-    known, wanted = (_left_over(mechanism, sample, generator) for sample in (train, held_out))
+    levels = _commonest(mechanism, train)
+    known, wanted = (_left_over(mechanism, sample, levels, generator) for sample in (train, held_out))
     if known is None or wanted is None or held_out.n < _LEAST_ROWS:
         return NOTHING_TO_TEST
     matrix = train.matrix()
@@ -87,16 +88,24 @@ def _standard(columns: Array) -> Array:  # (n, k)
     return np.where(spread > 1e-9, (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0), 0.0)
 
 
-def _left_over(mechanism: Mechanism, held_out: NodeSample, generator: Generator) -> Array | None:  # (n, k)
+def _commonest(mechanism: Mechanism, train: NodeSample) -> Array | None:
+    """The labels whose noise is looked at, the same in all rows."""
+    if not isinstance(mechanism, GumbelMax):
+        return None
+    p = np.exp(mechanism.log_probabilities(train.values, train.n))
+    return np.argsort(-p.mean(axis=0))[: _LEVELS if p.shape[1] > 2 else 1]
+
+
+def _left_over(
+    mechanism: Mechanism, sample: NodeSample, levels: Array | None, generator: Generator
+) -> Array | None:  # (n, k)
     """Return numbers whose mean given the parents is zero if the mechanism is right."""
     if isinstance(mechanism, GumbelMax):
-        codes = mechanism.kind.codes(held_out.target, held_out.node)
-        p = np.exp(mechanism.log_probabilities(held_out.values, held_out.n))
-        common = np.argsort(-p.mean(axis=0))[: _LEVELS if p.shape[1] > 2 else 1]
-        left = (codes[:, None] == common) - p[:, common]
-        return left / np.sqrt(np.maximum(p * (1 - p), _FLOOR))[:, common]
-    ranks = mechanism.ranks(held_out.values, held_out.target, generator)
+        codes = mechanism.kind.codes(sample.target, sample.node)
+        p = np.exp(mechanism.log_probabilities(sample.values, sample.n))[:, levels]
+        return ((codes[:, None] == levels) - p) / np.sqrt(np.maximum(p * (1 - p), _FLOOR))
+    ranks = mechanism.ranks(sample.values, sample.target, generator)
     if ranks is None:
         return None
-    u = 2 * ranks.reshape(held_out.n, -1) - 1
+    u = 2 * ranks.reshape(sample.n, -1) - 1
     return np.hstack([u, (3 * u**2 - 1) / 2, (5 * u**3 - 3 * u) / 2])
