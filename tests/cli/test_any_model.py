@@ -319,12 +319,13 @@ def test_maker_of_a_model_is_called_once_and_a_function_of_rows_is_not(here, mon
 def test_labels_of_a_model_are_those_of_the_outcome_however_they_are_written():
     rows = pd.DataFrame({"a": [0.2, 0.9]})
     foreign = Foreign("m", lambda frame: np.column_stack([frame["a"], 1 - frame["a"]]), ["1.0", "0"])
+    # The order is that of the outcome's labels, not that of the columns: which label is positive must not hang on it.
     found = Probabilities(foreign, [0, 1])
-    assert found.classes_.tolist() == [1, 0]
-    assert found.predict_proba(rows)[:, 0].tolist() == [0.2, 0.9]
-    turned = Probabilities(foreign, [0, 1], "1")
-    assert turned.classes_.tolist() == [0, 1]
-    assert turned.predict_proba(rows)[:, 1].tolist() == [0.2, 0.9]
+    assert found.classes_.tolist() == [0, 1]
+    assert found.predict_proba(rows)[:, 1].tolist() == [0.2, 0.9]
+    turned = Probabilities(foreign, [0, 1], "0")
+    assert turned.classes_.tolist() == [1, 0]
+    assert turned.predict_proba(rows)[:, 0].tolist() == [0.2, 0.9]
     with pytest.raises(InputError, match=r"knows the classes 1\.0 and 0, and the outcome holds a and b"):
         Probabilities(foreign, ["a", "b"])
     with pytest.raises(InputError, match="name one of two"):

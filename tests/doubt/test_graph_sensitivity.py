@@ -262,3 +262,31 @@ def test_a_file_tells_graphs_of_one_name_apart(tmp_path):
     second = sensitivity(through, GRAPH, people(), {"other": none}, **asked).table["vcf"].iloc[-1]
     assert first > 1
     assert second == 0
+
+
+def test_graphs_without_a_vcf_are_not_counted_and_say_why():
+    draw = np.random.default_rng(0)
+    a = draw.normal(size=300)
+    table = pd.DataFrame({"A": a, "L": a + draw.normal(size=300), "Y": a})
+    graph = CausalGraph.from_edges("A -> L, L -> Y")
+
+    def only_as_drawn(frame):
+        # Under the other graph L does not follow A.
+        constant = frame["L"].groupby(np.arange(len(frame)) // 20).transform("nunique") <= 1
+        return np.where(constant, np.nan, frame["L"])
+
+    other = CausalGraph.from_edges("L -> Y, A -> Y")
+    found = sensitivity(
+        only_as_drawn,
+        graph,
+        table,
+        {"x": other},
+        outcome="Y",
+        protected=["A"],
+        inputs=["L"],
+        n_points=20,
+        n_interventions=20,
+    )
+    assert found.table["vcf"].isna().tolist() == [False, True]
+    assert "the 0 of 1 other graphs" in str(found)
+    assert "For 1 VCF could not be measured: The predictor" in str(found)

@@ -208,7 +208,9 @@ def test_rows_without_weight_do_not_judge():
     y, weights = s + X["A"] + 0.3 * draw.normal(size=600), np.ones(600)
     bad = np.arange(600) % 2 == 1
     X[bad], y[bad], weights[bad] = -X[bad], 10 * draw.normal(size=300), 0.0
-    model = CIPRegressor(independence=Independence(right=["A"], given=["S"]), epochs=60, learning_rate=1e-2, random_state=0)
+    model = CIPRegressor(
+        independence=Independence(right=["A"], given=["S"]), epochs=60, learning_rate=1e-2, random_state=0
+    )
     search = GammaSearch(model, tolerance=0.3, max_trials=3, folds=1).fit(X, y, sample_weight=weights)
     # The outcome of rows that count varies by 5, that of the others by 100.
     assert search.base_score_ < 3

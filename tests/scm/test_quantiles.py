@@ -97,3 +97,20 @@ def test_no_threshold_lies_inside_a_value_that_many_rows_share(generator):
         made = mechanism.evaluate(at, mechanism.draw(4000, generator))
         assert np.mean(made == 0) == pytest.approx(1 / (1 + np.exp(value)), abs=0.04)
         assert np.median(made[made > 0]) == pytest.approx(np.exp(0.5 * value), rel=0.1)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_counts_of_few_rows_stay_among_those_that_were_seen(seed):
+    """Where ranks of neighbouring knots fall together a row comes back by what is left over, in its own world only."""
+    draw = np.random.default_rng(seed)
+    a = draw.uniform(18, 70, size=150)
+    counts = draw.poisson(np.maximum(0.05, (a - 20) / 3)).astype(float)
+    given = sample(a, counts)
+    mechanism = SimultaneousQuantiles().fit(given, np.random.default_rng(seed))
+    noise = mechanism.posterior(given.values, counts, np.random.default_rng(seed))
+    assert (noise[:, 1] != 0).any()
+    assert (mechanism.evaluate(given.values, noise) == counts).all()
+    for age in (18.0, 25.0, 70.0):
+        imagined = mechanism.evaluate({**given.values, given.parents[0]: np.full(150, age)}, noise)
+        assert imagined.min() >= counts.min()
+        assert imagined.max() <= counts.max()

@@ -16,6 +16,9 @@ Edge = tuple[str, str]
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _DIGITS = re.compile(r"([0-9]+)")
 
+# So many letters at least are the beginning of a name.
+_BEGINNING = 3
+
 
 def natural_key(name: str) -> tuple[tuple[str | int, ...], str]:
     """Sort key that reads digits as numbers, so that ``x2`` stands before ``x10``."""
@@ -56,10 +59,16 @@ def as_names(value: Names, role: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked_name(name) for name in names))
 
 
+def closest(name: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
+    """Return the known name that was most likely meant, or none: one that begins with it, or is spelt much like it."""
+    longer = [other for other in known if len(name) >= _BEGINNING and other.startswith(name)]
+    return longer[:1] or difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+
+
 def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
     """Return a clause that points at the known name closest to `name`."""
     lowered = {candidate.lower(): candidate for candidate in reversed(known)}
-    found = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
+    found = closest(name.lower(), list(lowered), 0.5)
     if found:
         return f"did you mean {lowered[found[0]]!r}?"
     if not known:

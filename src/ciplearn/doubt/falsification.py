@@ -100,11 +100,13 @@ class Falsification:
             if not judged:
                 return "The graph cannot be judged: none of its independencies can be tested on these rows."
             return "The graph cannot be judged: its independencies have tests that would miss even strong dependence."
-        weakest = self.tests.loc[self.tests["p"].notna(), "detectable"].max()
+        detectable = self.tests.loc[self.tests["p"].notna(), "detectable"]
+        weakest, blind = detectable.max(), int(detectable.isna().sum())
         power = f"from {weakest:.2g} up" if not math.isnan(weakest) else "of some size"
+        but = f", but for {blind} of these tests, which say nothing" if 0 < blind < judged else ""
         return (
             f"The graph is not refuted: none of {judged} independencies is rejected at the {self.level:.0%} level, "
-            f"which is no proof; partial correlations {power} would each have been found with probability 0.8."
+            f"which is no proof; partial correlations {power} would each have been found with probability 0.8{but}."
         )
 
     def _remarks(self) -> Iterator[str]:

@@ -132,7 +132,7 @@ class Sensitivity:
     def __str__(self) -> str:
         base, (low, high) = self.unchanged, self.interval
         others, late = len(self.table) - 1, self.late
-        counted = int((self.kept["note"].iloc[1:] != _LATE).sum())
+        counted = int(self.kept["vcf"].iloc[1:].notna().sum())
         said = [
             f"VCF is {base:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "
             f"{counted} of {others - late} other graphs {self.others}."
@@ -140,9 +140,9 @@ class Sensitivity:
         if self.largest is not None:
             said.append(f"The change that matters most is: {self.largest}.")
         said.append(f"The verdict changes in {len(self.flips)} of {others}.")
-        unknown = int(self.table["vcf"].isna().sum()) - late
-        if unknown:
-            said.append(f"For {unknown} no causal model could be estimated.")
+        unknown = self.table[self.table["vcf"].isna() & (self.table["note"] != _LATE)]
+        if len(unknown):
+            said.append(f"For {len(unknown)} VCF could not be measured: {unknown['note'].iloc[0]}")
         if late:
             said.append(f"{late} {'was' if late == 1 else 'were'} {_LATE}.")
         return " ".join(said)

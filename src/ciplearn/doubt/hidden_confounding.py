@@ -34,6 +34,7 @@ from ciplearn.evaluation.regression import Menu, Regression
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import AdditiveNoise, fit_scm
 from ciplearn.scm.estimated_model import EstimatedModel
+from ciplearn.scm.links import Identity, Link
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -292,13 +293,23 @@ def _with_correlation(
     parents = base.graph.parents(node)
     alone = CausalGraph((*parents, node), directed=tuple((parent, node) for parent in parents))
     rows = table[list(base.columns((*parents, node)))]
-    fitted = fit_scm(alone, rows, {node: AdditiveNoise()}, seed)
+    link = _link_of(base, node)
+    fitted = fit_scm(alone, rows, {node: AdditiveNoise(link=link)}, seed)
     if rho != 0:
         spread = float(np.std(fitted.abduct(rows).noise[node]))
         # The noise keeps 1 − ρ² of its variance once A's is known.
-        left = rows[node].to_numpy(dtype=float) - rho / math.sqrt(1 - rho**2) * spread * own / own.std()
-        fitted = fit_scm(alone, rows.assign(**{node: left}), {node: AdditiveNoise()}, seed)
+        moved = rho / math.sqrt(1 - rho**2) * spread * own / own.std()
+        left = link.back(link.forward(rows[node].to_numpy(dtype=float)) - moved)
+        fitted = fit_scm(alone, rows.assign(**{node: left}), {node: AdditiveNoise(link=link)}, seed)
     return base.replaced({node: fitted.mechanisms[node]})
+
+
+def _link_of(base: EstimatedModel, node: str) -> Link:
+    """The scale of the mechanism that was chosen: on that of logarithms an amount stays positive."""
+    if node not in base.choices:
+        return Identity()
+    recipe = base.choices[node].chosen.recipe
+    return getattr(getattr(recipe, "base", None) or recipe, "link", Identity())
 
 
 def _if_hidden(
@@ -313,21 +324,20 @@ def _if_hidden(
     graph = base.graph
     rest = [parent for parent in graph.parents(protected) if parent != covariate]
     mine = _left_of(_as_numbers(table[protected], protected), table[base.columns(rest)], generator)
-    # Noise in the unit of the node, whatever the mechanism: what the covariate does joins it by addition.
+    # On one scale with the noise, whatever the mechanism: what the covariate does joins it by addition.
     additive = _with_correlation(base, table, mine, node, 0.0, int(generator.integers(2**31)))
     held = {
         parent: table[parent if parent in table else base.columns([parent])].to_numpy()
         for parent in graph.parents(node)
     }
-    average = np.mean(
-        [
-            additive.counterfactual(table, {**held, covariate: generator.permutation(held[covariate])})[node].to_numpy()
-            for _ in range(_DRAWS)
-        ],
-        axis=0,
-    )
+    imagined = [
+        additive.counterfactual(table, {**held, covariate: generator.permutation(held[covariate])})[node].to_numpy()
+        for _ in range(_DRAWS)
+    ]
+    link = _link_of(base, node)
+    average = np.mean([link.forward(values.astype(float)) for values in imagined], axis=0)
     noise = np.asarray(additive.abduct(table).noise[node], dtype=float).reshape(len(table), -1)[:, 0]
-    joined = noise + _as_numbers(table[node], node) - average
+    joined = noise + link.forward(_as_numbers(table[node], node)) - average
     return float(np.corrcoef(mine, joined)[0, 1])
 
 

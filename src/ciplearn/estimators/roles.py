@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,6 +13,7 @@ from ciplearn._core.choices import entries, of_kind
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence, Verdict
+from ciplearn.causal.names import closest
 from ciplearn.causal.vector_columns import columns_of, node_of, nodes_of
 
 Columns = Sequence[str | int] | str | int | None
@@ -266,6 +266,6 @@ def _require(wanted: tuple[str, ...], names: tuple[str, ...], role: str) -> None
             f'keep names in a pipeline with set_output(transform="pandas").'
         )
     by_case = {name.casefold(): name for name in names}
-    near = difflib.get_close_matches(missing[0].casefold(), by_case, n=1)
+    near = closest(missing[0].casefold(), list(by_case))
     hint = f"did you mean {by_case[near[0]]!r}?" if near else f"X has {list(names)}."
     raise InputError(f"The {role} column {missing[0]!r} is not in X; {hint}")

@@ -102,7 +102,10 @@ class Probabilities:
                 f"{as_list(list(known))}; they have none in common."
             )
         classes = [known.get(_bare(label), label) for label in given]
-        order = positive_last(classes, positive)
+        # By default the order of the outcome's labels, whatever that of the columns is.
+        places = {label: place for place, label in enumerate(labels)}
+        by_label = sorted(range(len(classes)), key=lambda place: places.get(classes[place], len(places)))
+        order = positive_last(classes, positive) if positive is not None else by_label
         # One number per row is the probability of the positive label, whichever that is.
         self._columns, self.classes_ = order, np.array([classes[place] for place in order], dtype=object)
 

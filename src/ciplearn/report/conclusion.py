@@ -76,7 +76,7 @@ def conclude(report: Report) -> Conclusion:
         return Conclusion(USELESS, f"Nothing is gained by using this predictor, however little {who} moves it.", checks)
     most = _most(report)
     if not any(fails):
-        said = f"Changing {who} hardly moves the prediction for the same row{most}"
+        said = f"Changing {who} moves the prediction for the same row by no more than is allowed{most}"
         return Conclusion(PASSES, f"{said}{_if_right(report)}.", checks)
     if fails[0] or report.effects is None:
         said = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."

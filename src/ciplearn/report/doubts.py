@@ -104,7 +104,7 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
     late = answer.late
     unknown = f"; {late} more {'was' if late == 1 else 'were'} not reached in the time" if late else ""
     return (
-        f"If one arrow of the graph is wrong, the typical difference may lie anywhere between {amount(low)} and "
+        f"If one arrow of the graph is wrong, the typical difference lies between {amount(low)} and "
         f"{amount(high)} instead of at {amount(base)}, over {others} {answer.others}{unknown}{matters}."
     )
 
@@ -124,6 +124,8 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     if len(answer.benchmarks):
         known = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
         said += f"; {known['covariate']}, were it not measured, would make {known['rho']:.2g}"
+    if answer.late:
+        said += f"; {as_list(answer.late)} {'was' if len(answer.late) == 1 else 'were'} not reached, so it may be more"
     return f"{said}."
 
 

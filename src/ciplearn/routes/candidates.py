@@ -46,7 +46,6 @@ _RESTS_ON = {
     LEFT_OUT: "nothing; proxies are still seen",
     COUNTERFACTUAL: "the graph and an estimated causal model",
     FREE: "nothing",
-    BASELINE: "the graph",
 }
 
 
@@ -170,7 +169,7 @@ class Candidates:
 
     def _add(self, name: str, kind: str, model: Any, **known: Any) -> None:
         self.models[name], self.answers[name] = model, Judged.of(model, *self.judging)
-        self.about[name] = {"name": name, "kind": kind, "rests_on": _RESTS_ON[kind], **known}
+        self.about[name] = {"name": name, "kind": kind, "rests_on": _RESTS_ON.get(kind), **known}
         self.asked.bar.update()
 
     def _prepared(self, rows: tuple[Any, Any], **settings: Any) -> Prepared:
@@ -250,12 +249,12 @@ class Candidates:
         }
         roles |= {name: getattr(one, name) for name in TRAINED_ALIKE}
         made = {
-            "CF1": CF1(**roles),
-            "CF2": CF2(**roles, regress_on="parents"),
+            "CF1": (CF1(**roles), "the graph"),
+            "CF2": (CF2(**roles, regress_on="parents"), "the graph and additive noise"),
         }
-        for name, model in made.items():
+        for name, (model, rests_on) in made.items():
             try:
-                self._add(name, BASELINE, model.fit(*self.rows))
+                self._add(name, BASELINE, model.fit(*self.rows), rests_on=rests_on)
             except CiplearnError as refusal:
                 self.refused[name] = f"{name} is not offered: {refusal}"
 

@@ -186,7 +186,7 @@ def ambiguity(choice: Choice, held_out: NodeSample, generator: Generator) -> tup
     Held-out rows are imagined with the parents of other rows. No mechanism is named where the noise itself is open.
     """
     node, chosen = held_out.node, choice.chosen
-    if isinstance(held_out.kind, Categories):
+    if isinstance(held_out.kind, Categories) or not held_out.target.std(axis=0).any():
         return None, None
     if _sign_is_open(chosen.mechanism, held_out):
         return (

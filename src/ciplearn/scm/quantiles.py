@@ -99,10 +99,16 @@ class ObservedLaw:
         values, counts = np.unique(sample, return_counts=True)
         upto = counts.cumsum() / len(sample)
         below = upto - counts / len(sample)
-        if not (values == np.round(values)).all():
-            middle = (below + upto) / 2
-            below, upto = (np.where(counts > 1, ranks, middle) for ranks in (below, upto))
-        return cls(values, below, upto)
+        law = cls(values, below, upto)
+        if law.is_whole:
+            return law
+        middle = (below + upto) / 2
+        return cls(values, *(np.where(counts > 1, ranks, middle) for ranks in (below, upto)))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are whole."""
+        return bool((self.values == np.round(self.values)).all())
 
     def interval(self, values: Array) -> tuple[Array, Array]:  # (n,) -> (n,), (n,)
         """Return the ranks below and up to some values; the nearest ones for values that were never seen."""
@@ -318,7 +324,13 @@ class FittedQuantiles(Mechanism):
             part = slice(start, start + _BLOCK)
             at_knots = self.movement.at_knots(matrix[part])
             left[part] = self.law.quantile(self.movement.back(at_knots, noise[part, 0]))
-        return left + noise[:, 1]
+        found = left + noise[:, 1]
+        if not self.law.is_whole:
+            return found
+        # Ranks that fall together bring a row back by what is left over, which in other worlds leads below the least
+        # count. Only rows that are beyond all that was seen, at the very ends of U, lie there.
+        beyond = (noise[:, 0] <= 0) | (noise[:, 0] >= 1)
+        return np.where(beyond, found, found.clip(self.law.values[0], self.law.values[-1]))
 
     def _found(self, parents: Parents, left: Array, below: Array, upto: Array, share: Array) -> Array:
         noise = np.zeros((len(left), 2))
