@@ -260,7 +260,7 @@ def test_a_verdict_on_another_graph_is_not_taken(rows, monkeypatch):
 
 def test_a_large_table_is_audited_in_blocks_and_samples(rows, monkeypatch):
     monkeypatch.setattr(counterfactual_rows, "CHUNK_ROWS", 150)
-    monkeypatch.setattr(auditing, "_TESTED_ROWS", 100)
+    monkeypatch.setattr(auditing, "MAX_ROWS", 100)
     monkeypatch.setattr(auditing, "_MODEL_ROWS", 120)
     most = []
 

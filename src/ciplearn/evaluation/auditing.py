@@ -24,7 +24,7 @@ from ciplearn.evaluation.carried_verdict import verdict_on
 from ciplearn.evaluation.counterfactual_rows import known_columns, sample_with_every_label
 from ciplearn.evaluation.encoding import Sides
 from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
-from ciplearn.evaluation.independence import IndependenceTest, run_test
+from ciplearn.evaluation.independence import MAX_ROWS, IndependenceTest, run_test
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
@@ -33,9 +33,8 @@ from ciplearn.penalties import HSCIC, HSIC
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.kinds import Array
 
-# Rows that a causal model is estimated from, that the test may use, and that the value of HSCIC is computed on.
+# Rows that a causal model is estimated from, and that the value of HSCIC is computed on.
 _MODEL_ROWS = 50_000
-_TESTED_ROWS = 50_000
 _HSCIC_ROWS = 1000
 
 
@@ -225,7 +224,7 @@ def audit(
         rate=_base_rate(predictor, table[verdict.outcome], threshold),
     )
     answers = predictor.in_blocks(table)
-    places = _some(len(table), _TESTED_ROWS, generator)
+    places = _some(len(table), MAX_ROWS, generator)
     tested = table.iloc[places]
     right = tested[known.columns(verdict.independence.right)]
     given = tested[known.columns(verdict.independence.given)] if verdict.independence.given else None
