@@ -1,8 +1,14 @@
-"""Names as they stand in sentences."""
+"""Names and numbers as they stand in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import numbers
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+# From here on a number is no longer written out.
+_LONG = 1e15
 
 
 def as_set(names: Iterable[str]) -> str:
@@ -15,3 +21,21 @@ def as_list(names: Iterable[str]) -> str:
     """Write one name or several as a list: ``A``, ``A and L``, ``A, L and S``."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def written(value: Any, digits: int = 4) -> str:
+    """Write a value; of a number that is not whole so many digits, and of a large one all before the point."""
+    if isinstance(value, numbers.Integral) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        return str(value)
+    number = float(value)
+    in_full = number == round(number) or abs(number) >= 10**digits
+    return f"{number:.0f}" if in_full and abs(number) < _LONG else f"{number:.{digits}g}"
+
+
+def told_apart(values: Sequence[Any], write: Callable[[Any, int], str] = written) -> list[str]:
+    """Write values with as few digits as tell them apart."""
+    for digits in range(4, 18):
+        words = [write(value, digits) for value in values]
+        if len(set(words)) == len(words):
+            break
+    return words

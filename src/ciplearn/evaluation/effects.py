@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.wording import written
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.intervals import bootstrap_interval
 from ciplearn.evaluation.predictors import Predictor
@@ -251,19 +252,3 @@ def _labels(points: Points, predictor: Predictor, places: Array, setting: Mappin
 def said(setting: Mapping[str, Any], digits: int = 4) -> str:
     """Write a setting, numbers with so many digits."""
     return ", ".join(f"{node} = {written(value, digits)}" for node, value in setting.items())
-
-
-def told_apart(values: Sequence[Any], write: Callable[[Any, int], str]) -> list[str]:
-    """Write values with as few digits as tell them apart."""
-    for digits in range(4, 18):
-        words = [write(value, digits) for value in values]
-        if len(set(words)) == len(words):
-            break
-    return words
-
-
-def written(value: Any, digits: int = 4) -> str:
-    """Write a value, a number with so many digits."""
-    if not isinstance(value, float | np.floating) or not np.isfinite(value):
-        return str(value)
-    return f"{value:.0f}" if value == round(value) or abs(value) >= 10**digits else f"{value:.{digits}g}"

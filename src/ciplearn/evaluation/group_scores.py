@@ -20,9 +20,8 @@ from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
-from ciplearn._core.wording import as_list
+from ciplearn._core.wording import as_list, told_apart, written
 from ciplearn.evaluation.decisions import PROBABILITY_THRESHOLD
-from ciplearn.evaluation.effects import told_apart, written
 from ciplearn.evaluation.intervals import NORMAL_ERRORS, bootstrap_interval, share_interval
 from ciplearn.evaluation.predictors import LARGEST, Predictor
 from ciplearn.scm.kinds import Array
@@ -228,7 +227,7 @@ def grouped(column: pd.Series) -> pd.Series:
         return bands.cat.rename_categories(names)
     levels = list(column.astype(object).value_counts().index)
     levels = sorted(levels) if _sortable(levels) else levels
-    called = dict(zip(levels, told_apart(levels, written), strict=True))
+    called = dict(zip(levels, told_apart(levels), strict=True))
     # Labels that read alike, 1 and "1", are one group.
     return column.astype(object).map(called).astype(pd.CategoricalDtype(list(dict.fromkeys(called.values()))))
 

@@ -17,11 +17,11 @@ from ciplearn._core.flags import flag
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
-from ciplearn._core.wording import as_list
+from ciplearn._core.wording import as_list, told_apart
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.decisions import Thresholds, thresholds_of
-from ciplearn.evaluation.effects import answers_under, said, told_apart
+from ciplearn.evaluation.effects import answers_under, said
 from ciplearn.evaluation.intervals import bootstrap_interval, share_interval
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.vcf_result import whose

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ciplearn._core.columns import CATEGORY, NUMBER, looks_like_codes, text_as_numbers
 from ciplearn._core.errors import InputError
+from ciplearn._core.wording import written
 from ciplearn.sources.table_file import TableFile
 from ciplearn.workbench.document import Document
 
@@ -66,7 +67,7 @@ class Table:
         distinct = int(cells.nunique())
         if kind == NUMBER and name in self._numbers:
             numbers = self._numbers[name]
-            values = f"{numbers.min():.4g} to {numbers.max():.4g}"
+            values = f"{written(numbers.min())} to {written(numbers.max())}"
         else:
             levels = [str(level) for level in cells.value_counts().index[:3]]
             values = ", ".join(levels) + (f" and {distinct - 3} more" if distinct > 3 else "")

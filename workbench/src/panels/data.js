@@ -173,7 +173,7 @@ export class DataPanel {
           el(
             "tr",
             {},
-            ["column", "kind", "values", "in the drawing"].map((title) => el("th", { scope: "col" }, title)),
+            ["column", "kind", "values", "drawn"].map((title) => el("th", { scope: "col" }, title)),
           ),
         ),
         el("tbody", {}, rows),
