@@ -102,3 +102,10 @@ def test_long_graph_has_a_short_repr():
     graph = CausalGraph.from_edges([(f"v{i}", f"v{i + 1}") for i in range(1000)])
     assert len(repr(graph)) < 250
     assert repr(CausalGraph.from_edges("A -> B")) == "CausalGraph('A -> B')"
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("late", "late_payments"), ("agee", "age"), ("AGE", "age")])
+def test_a_name_that_is_none_is_taken_for_one_that_begins_with_it_or_is_spelt_like_it(typed, meant):
+    graph = CausalGraph.from_edges("age -> late_payments, age -> ages, ages -> late_payments")
+    with pytest.raises(GraphError, match=f"did you mean '{meant}'"):
+        graph.parents(typed)

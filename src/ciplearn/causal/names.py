@@ -62,7 +62,7 @@ def as_names(value: Names, role: str) -> tuple[str, ...]:
 def closest(name: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
     """Return the known name that was most likely meant, or none: one that begins with it, or is spelt much like it."""
     longer = [other for other in known if len(name) >= _BEGINNING and other.startswith(name)]
-    return longer[:1] or difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    return sorted(longer, key=len)[:1] or difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
 
 
 def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
