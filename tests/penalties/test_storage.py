@@ -71,4 +71,8 @@ def test_vectors_in_half_precision_are_computed_with_in_single(stored):
     rows = torch.tensor([5, 0, 3])
     torch.testing.assert_close(half.block(rows), rounded.block(rows).float())
     torch.testing.assert_close(half.row_sums(), rounded.row_sums().float())
-    torch.testing.assert_close(half.centred().block(None), rounded.centred().block(None).float(), rtol=1e-5, atol=1e-5)
+    centred = half.centred()
+    assert centred.parts()[0].dtype == torch.bfloat16
+    # A factor is rounded once more when its mean is gone: 2⁻⁸ of each number.
+    least = 0.02 if isinstance(stored, Factor) else 1e-5
+    torch.testing.assert_close(centred.block(None), rounded.centred().block(None).float(), rtol=least, atol=least)
