@@ -1,6 +1,6 @@
 """An epoch of the image network with a prepared penalty against one without, batch 512, by the public loop.
 
-Run on a machine with a CUDA device: python benchmarks/gpu_image_step.py
+Run on a machine with a CUDA device: python -m benchmarks.gpu_image_step
 """
 
 import statistics
@@ -8,10 +8,10 @@ import time
 
 import torch
 
-from ciplearn.experiments.image_network import ImageNetwork
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
 from ciplearn.penalties import ResidualHSCIC
+from reproduction.image_network import ImageNetwork
 
 
 def seconds(rows, operator, epochs, mixed):

@@ -1,17 +1,17 @@
 """An epoch of the image network with a prepared penalty against one without, batch 512, on one CPU thread.
 
-Run: python benchmarks/image_epoch.py
+Run: python -m benchmarks.image_epoch
 """
 
 import torch
 
 from ciplearn.datasets import dsprites
-from ciplearn.experiments.image_network import ImageNetwork
-from ciplearn.experiments.reproduction.dsprites_trainings import BY_VARIABLE, ImageCase, penalty_of
-from ciplearn.experiments.reproduction.methods import PAPER
 from ciplearn.experiments.timing import interleaved
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
 from ciplearn.penalties import ResidualHSCIC
+from reproduction.dsprites_trainings import BY_VARIABLE, ImageCase, penalty_of
+from reproduction.image_network import ImageNetwork
+from reproduction.methods import PAPER
 
 RIGHT, GIVEN = ["color", "orientation", "scale", "x_pos"], ["shape", "y_pos"]
 

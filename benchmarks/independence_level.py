@@ -13,9 +13,8 @@ from joblib import Parallel, delayed
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.evaluation.settings import POWER, SETTINGS
-
 from ciplearn import independence_test
+from tests.evaluation.settings import POWER, SETTINGS
 
 
 def tested(setting, n, seed, strength):

@@ -13,12 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.workbench.browser import browsing, served
-
 from ciplearn import CausalGraph
 from ciplearn.workbench.bundle import BUNDLE
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.judging import judged
+from tests.workbench.browser import browsing, served
 
 NODES, EDGES = 50, 120
 

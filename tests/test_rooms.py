@@ -89,6 +89,11 @@ def test_walk_of_a_row_passes_at_most_20_files_and_every_file_named_is_there():
     assert [name for name in named if not ((SOURCE / name).exists() or name == "tests/test_rooms.py")] == []
 
 
+def test_library_never_imports_what_lies_beside_it():
+    beside = re.compile(r"^\s*(?:from|import) (?:reproduction|benchmarks|tests)\b", re.MULTILINE)
+    assert [str(path) for path in SOURCE.rglob("*.py") if beside.search(path.read_text())] == []
+
+
 def test_wall_test_sees_a_trespass(tmp_path):
     path = tmp_path / "trespass.py"
     lines = ["def late():", "    from ciplearn.scm.model import x", "import ciplearn.learning.loop"]

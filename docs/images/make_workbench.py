@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
+
 from tests.workbench.browser import browsing, served
 
 PATIENCE = 1500  # seconds, on a busy machine

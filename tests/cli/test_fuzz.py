@@ -55,7 +55,6 @@ WORKING = {
     "check": ["check", "S -> {A Y}, A -> Y", *ROLES[1:], "--data=t.csv", "--budget=0.1"],
     "demo": ["demo", "--out=t.csv"],
     "bench": ["bench", "--nothing"],
-    "reproduce": ["reproduce", "nothing"],
     "workbench": ["workbench", "nothing.csv", "--no-browser"],
 }
 # Options that would start a cluster, train for long, or let a refused call through.

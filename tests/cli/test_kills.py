@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from ciplearn.cli.app import run
 from ciplearn.experiments import demo
-from ciplearn.experiments.reproduction import registry
+from reproduction import __main__ as reproduction
 from tests.cli.people import GRAPH, people
-from tests.experiments.test_reproduction_studies import small
+from tests.reproduction.test_studies import small
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def smaller():
     study = small("fig2-left")
     demo.GAMMAS, demo.SEEDS = (0.0, 1.0), (0,)
     demo.run_demo = partial(demo.run_demo, rows=300, epochs=2)
-    registry.find = lambda name: [study]
+    reproduction.find = lambda name: [study]
 
 
 def started(arguments):
@@ -66,7 +66,7 @@ def started(arguments):
         tqdm.set_lock(threading.RLock())
         if arguments[0] in ("demo", "reproduce"):
             smaller()
-        os._exit(run(arguments))
+        os._exit(reproduction.main(arguments[1:]) if arguments[0] == "reproduce" else run(arguments))
     finally:
         os._exit(99)
 

@@ -22,7 +22,7 @@ import typer
 from ciplearn._core.errors import CiplearnError
 from ciplearn.cli.audit import audit
 from ciplearn.cli.check import check
-from ciplearn.cli.experiments import bench, demo, reproduce
+from ciplearn.cli.experiments import bench, demo
 from ciplearn.cli.fit import fit
 from ciplearn.cli.imagine import imagine
 from ciplearn.cli.output import complain, note, prepare_streams, say
@@ -38,7 +38,6 @@ _COMMANDS: dict[str, Callable[..., int | None]] = {
     "audit": audit,
     "imagine": imagine,
     "bench": bench,
-    "reproduce": reproduce,
     "workbench": workbench,
 }
 

@@ -1,1 +1,1 @@
-"""Measurements and reproductions that the command line offers."""
+"""What the command line offers to try and to measure: the demo and the benchmark."""

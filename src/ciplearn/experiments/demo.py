@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from ciplearn._core.files import make_folder, whole_file, write_file
@@ -19,7 +20,6 @@ from ciplearn.datasets import MinMaxScaling, first_synthetic
 from ciplearn.display import FrontierDisplay
 from ciplearn.estimators import CIPRegressor, frontier
 from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
-from ciplearn.experiments.reproduction.drawing import canvas
 from ciplearn.learning import Frontier
 from ciplearn.report import Report
 from ciplearn.scm import StructuralCausalModel, fit_scm
@@ -205,7 +205,7 @@ def _chosen(measured: Frontier) -> float:
 def _written(
     folder: Path, report: Report, measured: Frontier, chosen: float, baselines: dict[str, tuple[float, float]]
 ) -> tuple[Path, ...]:
-    figure = canvas(7.2, 4.8)
+    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     display = FrontierDisplay.from_frontier(measured, baselines=baselines, chosen=chosen).plot(ax=figure.subplots())
     display.ax_.set_title("What invariance in A costs: first synthetic case", loc="left")
     display.ax_.set_ylabel("mean squared error on held-out rows")
