@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ciplearn.scm import StructuralCausalModel as StructuralCausalModel
     from ciplearn.scm import fit_scm as fit_scm
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Room -> the public names that it holds.
 _NAMES: dict[str, tuple[str, ...]] = {
