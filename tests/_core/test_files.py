@@ -176,10 +176,96 @@ def test_list_tells_a_file_that_was_changed(tmp_path):
     (folder / "model.json").write_text("old nodel.json")
     with pytest.raises(InputError, match="was changed since it was saved"):
         read_listed(folder, "model.json")
-    for line in ("nonsense", f"{'0' * 64}  ../../passwd", f"{'0' * 64}  /etc/passwd"):
+    names = ("../../passwd", "/etc/passwd", "a//b", "./a", "a\\b", "C:a", "a\x00", files.CHECKSUMS, ".ciplearn-x/a")
+    for line in ("nonsense", *(f"{'0' * 64}  {name}" for name in names)):
         (folder / files.CHECKSUMS).write_text(line + "\n")
         with pytest.raises(InputError, match="no list of checksums"):
             listed_files(folder)
+
+
+def state(folder):
+    """Everything below a folder, links as links, with what it says and when it was changed."""
+    found = sorted(path for path in Path(folder).rglob("*"))
+    return {
+        path.relative_to(folder): (path.lstat().st_mtime_ns, path.read_bytes() if path.is_file() else None)
+        for path in found
+    }
+
+
+def test_folder_whose_writer_was_killed_is_refused_by_readers_and_finished_by_the_next_writer(tmp_path):
+    folder = tmp_path / "model"
+    code, after, unfinished = 9, -1, 0
+    while code == 9:
+        after += 1
+        fill(folder, "old", names=("model.json", "only/in/old"))
+        code = killed(lambda: fill(folder, "killed"), after)
+        before = state(folder)
+        if (folder / files._ARRIVING).exists():
+            unfinished += 1
+            with pytest.raises(InputError, match="model is unfinished"):
+                read_listed(folder, "model.json")
+        else:
+            read_listed(folder, "model.json")
+        assert state(folder) == before
+        files.check_folder(folder, overwrite=True)
+        fill(folder, "new")
+        assert contents(folder) == {name: f"new {name}" for name in ("model.json", "trials/00/weights")}
+    assert unfinished > 3
+
+
+def test_links_in_a_folder_are_refused_and_nothing_behind_them_is_touched(tmp_path):
+    def hostile(name):
+        for made in (tmp_path / name, tmp_path / f"{name} victim"):
+            fill(made, "old", names=("model.json", "thesis.txt"))
+        return tmp_path / name, tmp_path / f"{name} victim"
+
+    def arriving(folder, names):
+        for name in names:
+            (folder / files._ARRIVING / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / files._ARRIVING / name).write_text("evil")
+        files._write_checksums(folder / files._ARRIVING)
+
+    cases = {}
+    # Files that wait to replace, and a list that lets delete, what lies behind a link.
+    folder, victim = cases["through a link"] = hostile("through a link")
+    (folder / "lnk").symlink_to("../through a link victim")
+    arriving(folder, ["lnk/.bashrc"])
+    with (folder / files.CHECKSUMS).open("a") as lines:
+        lines.write(f"{files.checksum(victim / 'thesis.txt')}  lnk/thesis.txt\n")
+    # The place where files wait is another folder.
+    folder, victim = cases["waiting elsewhere"] = hostile("waiting elsewhere")
+    (folder / files._ARRIVING).symlink_to(victim)
+    # Files that wait are links themselves.
+    folder, victim = cases["waiting links"] = hostile("waiting links")
+    arriving(folder, ["a/model.json"])
+    (folder / files._ARRIVING / "a" / "model.json").unlink()
+    (folder / files._ARRIVING / "a").rmdir()
+    (folder / files._ARRIVING / "a").symlink_to(victim)
+    # A file of the folder is a link; so is its list.
+    folder, victim = cases["a file"] = hostile("a file")
+    (folder / "model.json").unlink()
+    (folder / "model.json").symlink_to(victim / "model.json")
+    folder, victim = cases["the list"] = hostile("the list")
+    (folder / files.CHECKSUMS).unlink()
+    (folder / files.CHECKSUMS).symlink_to(victim / files.CHECKSUMS)
+    for folder, victim in cases.values():
+        before, untouched = state(tmp_path), state(victim)
+        with pytest.raises(InputError, match=r"is unfinished|is a link"):
+            read_listed(folder, "model.json")
+        assert state(tmp_path) == before
+        with pytest.raises(InputError, match="is a link"):
+            fill(folder, "new")
+        assert state(victim) == untouched
+
+
+def test_file_that_is_not_of_the_list_is_kept_where_a_folder_is_finished(tmp_path):
+    folder = tmp_path / "model"
+    fill(folder, "old")
+    assert killed(lambda: fill(folder, "killed", names=("model.json", "thesis.tex")), after=1) == 9
+    (folder / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match=r"thesis.tex is not what ciplearn has written"):
+        fill(folder, "new")
+    assert (folder / "thesis.tex").read_text() == "years of work"
 
 
 def test_devices_pipes_and_files_without_end_are_not_read(tmp_path):

@@ -1,7 +1,8 @@
 """Files and folders that appear whole or not at all, also after a kill.
 
 Whatever is unfinished lies beside its target under a hidden name, `.ciplearn-….part`, and is locked by the run that
-writes it. A name without a lock was left by a run that was killed; the next run that writes there removes it.
+writes it. A name without a lock was left by a run that was killed; the next run that writes there removes it. Reading
+never writes: it says that a folder is unfinished, and leaves the end of the work to the next run that writes there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -84,7 +85,7 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
         Whether files of an earlier call may be replaced.
     """
     with _written_to(target) as place:
-        finish_folder(place)
+        _finish(place)
         check_folder(target, overwrite=overwrite)
         place.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(place.parent)
@@ -98,7 +99,7 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
             if place.exists():
                 # From here on the new files are complete; a run that is killed below is finished by the next.
                 fresh.rename(place / _ARRIVING)
-                finish_folder(place)
+                _finish(place)
             else:
                 fresh.rename(place)
 
@@ -119,27 +120,48 @@ def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) ->
         raise InputError(
             f"{target} holds files of an earlier run already; pass another folder, or --overwrite (overwrite=True)."
         )
-    changed = [name for name, known in listed.items() if (place / name).is_file() and checksum(place / name) != known]
-    foreign = [name for name in new if name not in listed and (place / name).exists()]
-    if changed or foreign:
+    _refuse_foreign(place, listed, {**dict.fromkeys(new, ""), **_waiting(place)})
+
+
+def _refuse_foreign(folder: Path, listed: dict[str, str], new: dict[str, str]) -> None:
+    """Refuse to replace a file that is neither what the folder's list says nor what is to take its place."""
+    for name in {**listed, **new}:
+        path = folder / name
+        foreign = path.exists() and (not path.is_file() or checksum(path) not in (listed.get(name), new.get(name)))
+        if foreign:
+            raise InputError(f"{path} is not what ciplearn has written there; move it away, or pass another folder.")
+
+
+def check_finished(folder: Path) -> None:
+    """Refuse to read a folder in which files wait to take their places; only a run that writes there moves them."""
+    # Unlike that of a Path, this one takes every name, also one that no folder can have.
+    if os.path.lexists(folder / _ARRIVING):
         raise InputError(
-            f"{target / (changed or foreign)[0]} is not what ciplearn has written there; move it away, or pass another "
-            "folder."
+            f"{folder} is unfinished, a run that wrote it was stopped or is at work; write it again, with --overwrite "
+            "(overwrite=True)."
         )
 
 
-def finish_folder(folder: Path) -> None:
+def _waiting(folder: Path) -> dict[str, str]:
+    """Return the files that wait in a folder to take their places, with their checksums."""
+    _refuse_links(folder, [_ARRIVING])
+    new = listed_files(folder / _ARRIVING)
+    _refuse_links(folder, new)
+    return new
+
+
+def _finish(folder: Path) -> None:
     """Put files in place that a killed run has left waiting."""
     arriving = folder / _ARRIVING
-    # Unlike that of a Path, this one takes every name, also one that no folder can have.
-    if not os.path.isdir(arriving):
+    if not os.path.lexists(arriving):
         return
     with _lock(folder, wait=True):
-        if not (arriving / CHECKSUMS).exists():
+        listed, new = listed_files(folder), _waiting(folder)
+        if not new:
             shutil.rmtree(arriving, ignore_errors=True)
             return
-        new = listed_files(arriving)
-        for name in listed_files(folder):
+        _refuse_foreign(folder, listed, new)
+        for name in listed:
             if name not in new:
                 (folder / name).unlink(missing_ok=True)
                 _remove_empty_folders((folder / name).parent, folder)
@@ -162,6 +184,8 @@ def read_listed(folder: Path, name: str, largest: int = 256) -> bytes:
     largest : int
         MiB that are read at most.
     """
+    check_finished(folder)
+    _refuse_links(folder, [name])
     content = read_bounded(folder / name, largest)
     listed = listed_files(folder).get(name)
     if listed is not None and checksum(content) != listed:
@@ -172,6 +196,7 @@ def read_listed(folder: Path, name: str, largest: int = 256) -> bytes:
 def listed_files(folder: Path) -> dict[str, str]:
     """Return the files that a folder's list names, with their checksums; none without a list."""
     path = folder / CHECKSUMS
+    _refuse_links(folder, [CHECKSUMS])
     if not path.is_file():
         return {}
     try:
@@ -180,9 +205,25 @@ def listed_files(folder: Path) -> dict[str, str]:
         lines = [""]
     matches = [re.fullmatch(r"([0-9a-f]{64})  (.+)", line) for line in lines]
     names = {match[2]: match[1] for match in matches if match is not None}
-    if None in matches or any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
+    if None in matches or not all(map(_is_plain, names)):
         raise InputError(f"{path} was changed and is no list of checksums; write the folder anew.")
+    _refuse_links(folder, names)
     return names
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name stays below its folder on every system, and is none that the folder itself needs."""
+    parts = name.split("/")
+    hidden = any(part in ("", ".", "..") or part.startswith(_HIDDEN) for part in parts)
+    return not hidden and name != CHECKSUMS and name.isprintable() and not set(name) & set("\\:")
+
+
+def _refuse_links(folder: Path, names: Iterable[str]) -> None:
+    """Refuse names that lead elsewhere by way of a link below the folder."""
+    below = (folder / part for name in names for part in (Path(name), *Path(name).parents[:-1]))
+    for path in dict.fromkeys(below):
+        if path.is_symlink():
+            raise InputError(f"{path} is a link, and a folder of ciplearn holds none; put the file itself there.")
 
 
 def read_bounded(path: Path, largest: int) -> bytes:

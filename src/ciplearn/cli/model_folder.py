@@ -17,7 +17,7 @@ import pandas as pd
 
 from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import finish_folder, read_listed
+from ciplearn._core.files import check_finished, read_listed
 from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import LEFT_OUT, LINE
@@ -77,7 +77,7 @@ class ModelFolder:
     @classmethod
     def read(cls, path: Path) -> ModelFolder:
         """Read a folder that ``ciplearn fit`` has written; nothing in it is run."""
-        finish_folder(path)
+        check_finished(path)
         if not os.path.exists(path / _MODEL):
             raise InputError(f"{path} is no model folder; pass the folder that ciplearn fit has written with --out.")
         model = load_model(path)

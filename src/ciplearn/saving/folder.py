@@ -26,7 +26,7 @@ from torch import nn
 import ciplearn
 from ciplearn._core.choices import mapping_of
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
-from ciplearn._core.files import checksum, finish_folder, listed_folder, read_listed
+from ciplearn._core.files import check_finished, checksum, listed_folder, read_listed
 from ciplearn._core.flags import flag
 from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
@@ -262,7 +262,7 @@ def _architecture(network: nn.Module) -> dict[str, Any]:
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
-    finish_folder(folder)
+    check_finished(folder)
     # Unlike a Path's, this one takes every name, also one that no file can have.
     if not os.path.exists(folder / _DESCRIPTION):
         raise InputError(f"{folder} is no saved model; pass the folder that save_model has written.")
