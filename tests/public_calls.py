@@ -344,11 +344,7 @@ CALLS = {
         lambda profile, **given: ciplearn.Report(**given).to_html(profile),
         {
             "audit": None,
-            "model": model,
-            "rows": TABLE,
             "title": "A title",
-            "max_effect": None,
-            "max_vcf": None,
             "frontier": None,
             "chosen": None,
             "rule": "",

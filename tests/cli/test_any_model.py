@@ -14,7 +14,7 @@ from ciplearn.cli.app import run
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities, from_module, from_onnx, positive_last
 
 ROLES = ["--outcome", "income", "--protected", "sex"]
-EFFORT = ["--points=30", "--interventions=6", "--draws=3", "--scm-rows=300", "--doubt=0"]
+EFFORT = ["--points=30", "--interventions=6", "--draws=3", "--scm-rows=300", "--doubt=0", "--no-gate"]
 
 MODULE = """
 import numpy as np

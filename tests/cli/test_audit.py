@@ -48,7 +48,8 @@ def known(tmp_path_factory):
 def audited(folder, capsys, *more):
     capsys.readouterr()
     arguments = ["audit", str(folder / "m"), str(folder / "t.csv"), "--out", str(folder / "r.html"), "--json"]
-    code = run([*arguments, *EFFORT, *more])
+    gate = [] if any(word.startswith("--max") for word in more) else ["--no-gate"]
+    code = run([*arguments, *EFFORT, *gate, *more])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -92,7 +93,7 @@ def test_gamma_lowers_vcf_in_the_trials(known, capsys):
 def test_bound_on_vcf_decides_the_exit_code(known, capsys):
     scm = ["--scm", str(known / "scm.yaml")]
     assert audited(known, capsys, *scm, "--max-vcf=0")[0] == 1
-    assert audited(known, capsys, *scm, "--max-vcf=1e9")[0] == 0
+    assert audited(known, capsys, *scm, "--max-vcf=1e9", "--max-effect=1e9")[0] == 0
 
 
 def test_bound_on_effects_decides_the_exit_code(known, capsys):
@@ -128,7 +129,7 @@ def test_line_is_compared_with_the_predictor_at_its_end(place, tmp_path, capsys)
     assert run([*fitted, "--out", out]) == 0
     capsys.readouterr()
     effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--doubt=0", "--json"]
-    assert run(["audit", out, table, "--out", str(tmp_path / "r.html"), *effort]) == 0
+    assert run(["audit", out, table, "--out", str(tmp_path / "r.html"), *effort, "--no-gate"]) == 0
     pairs = json.loads(capsys.readouterr().out)["effects"]["pairs"]
     effects = {pair["model"]: abs(pair["effect"]) for pair in pairs}
     assert effects["this model"] < effects["unconstrained"]
@@ -163,7 +164,10 @@ def test_commands_to_run_next_do_run(known, capsys, monkeypatch):
 def test_mechanism_that_does_not_fit_is_a_warning_in_the_terminal(known, capsys, monkeypatch):
     sentence = "The noise of L still depends on A."
     monkeypatch.setattr(FitReport, "misfits", (Finding("L", sentence),))
-    assert run(["audit", str(known / "m"), str(known / "t.csv"), "--out", str(known / "r.html"), *EFFORT]) == 0
+    assert (
+        run(["audit", str(known / "m"), str(known / "t.csv"), "--out", str(known / "r.html"), *EFFORT, "--no-gate"])
+        == 0
+    )
     said = capsys.readouterr()
     assert f"note: The causal model is in doubt: {sentence}" in said.err
     assert "(in doubt about L)" in said.out

@@ -17,7 +17,7 @@ def make_report():
     """Build a report on a small model whose protected column has a name of your choice."""
 
     @cache
-    def audited(name, weight):
+    def audited(name, weight, limits):
         graph = CausalGraph.from_edges([("S", name), ("S", "Y"), (name, "Y")])
         scm = StructuralCausalModel(
             graph,
@@ -29,24 +29,25 @@ def make_report():
         def model(frame):
             return weight * frame[name] + frame["S"]
 
-        return graph, model, rows, audit(model, scm, rows, "Y", [name], n_points=100, n_interventions=20)
+        beside = {"unconstrained": lambda frame: frame[name] + frame["S"]}
+        few = {"n_points": 100, "n_interventions": 20}
+        return graph, audit(model, scm, rows, "Y", [name], beside=beside, limits=limits, **few)
 
-    def make(name="A", weight=0.5, **changes):
-        graph, model, rows, found = audited(name, weight)
+    def make(name="A", weight=0.5, limits=None, **changes):
+        graph, found = audited(name, weight, limits)
         points = [
             Point(gamma, 0, {"loss": 1 + gamma, "score": 0.9 - gamma / 10, "penalty": 0.1 / (1 + gamma), "vcf": vcf})
             for gamma, vcf in ((0.0, 1.0), (0.5, 0.4), (2.0, 0.01))
         ]
         settings = {
             "title": f"About {name}",
-            "free": lambda frame: frame[name] + frame["S"],
             "frontier": Frontier(tuple(points)),
             "chosen": 0.5,
             "baselines": {name: (0.0, 2.0)},
             "settings": {f"ciplearn fit {name}": {"graph": graph.to_dagitty(), "note": name}},
             "next_steps": dict.fromkeys(("passes", "fails", "useless"), f"ciplearn check {name}"),
         }
-        return Report(audit=found, model=model, rows=rows, **{**settings, **changes})
+        return Report.of(found, **{**settings, **changes})
 
     return make
 
@@ -81,5 +82,6 @@ def decisions():
     drawn = scm.sample(400, random_state=0)
     rows = drawn.assign(Y=np.where(drawn["Y"] > 1, "yes", "no"))
     model, free = Logistic(X=1.0, sex=-1.0, race=-0.4), Logistic(X=1.0, sex=1.0)
-    found = audit(model, scm, rows, "Y", ["sex", "race"], n_points=60, n_interventions=20, verdict=None)
-    return Report(audit=found, model=model, free=free, rows=rows, title="Decisions", unknown={"race": 7})
+    beside = {"unconstrained": free}
+    found = audit(model, scm, rows, "Y", ["sex", "race"], n_points=60, n_interventions=20, beside=beside)
+    return Report.of(found, title="Decisions", unknown={"race": 7})

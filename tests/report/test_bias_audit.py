@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,8 @@ def test_rows_without_a_value_are_counted_and_left_out_of_the_tables(decisions):
     rows = decisions.rows.astype({"race": object})
     rows.loc[rows.index[:5], "race"] = None
     audit, model = decisions.audit, decisions.model
-    report = Report(audit=audit, model=_without_race(model), rows=rows, title="t", groups=["race"], unknown={"race": 7})
+    changed = dataclasses.replace(audit, model=_without_race(model), rows=rows)
+    report = Report.of(changed, groups=["race"], unknown={"race": 7})
     found = BiasAudit.of(report)
     assert found.unknown == {"race": 12}
     assert found.table["n_rows"].sum() == 395
@@ -68,7 +71,7 @@ def test_several_classes_have_no_selection(decisions):
 
     rows = decisions.rows.assign(Y=np.resize(["a", "b", "c"], len(decisions.rows)))
     found = audit(Three(), decisions.audit.scm, rows, "Y", ["sex"], n_points=10, n_interventions=5)
-    report = Report(audit=found, model=Three(), rows=rows, title="t")
+    report = Report.of(found)
     with pytest.raises(InputError, match="gives 3 numbers"):
         report.to_html("bias-audit")
     assert "What changing sex does" in report.to_html()

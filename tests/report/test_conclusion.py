@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ciplearn import audit
+from ciplearn.evaluation import Limits
 from ciplearn.report import Report
 from tests.report.conftest import Logistic
 
@@ -25,9 +26,9 @@ def test_headline_names_the_largest_paired_effect_however_few_rows_show_its_valu
 
 
 def test_limits_decide(make_report):
-    assert make_report(max_effect=100.0).conclusion.state == "passes"
-    assert make_report(max_effect=100.0, max_vcf=1e-9).conclusion.state == "fails"
-    assert make_report(weight=1e-3, max_effect=1e-9).conclusion.state == "fails"
+    assert make_report(limits=Limits(100.0)).conclusion.state == "passes"
+    assert make_report(limits=Limits(100.0, 1e-9)).conclusion.state == "fails"
+    assert make_report(weight=1e-3, limits=Limits(1e-9)).conclusion.state == "fails"
 
 
 def test_average_that_hides_opposite_moves_does_not_pass(make_report):
@@ -37,8 +38,8 @@ def test_average_that_hides_opposite_moves_does_not_pass(make_report):
     def model(frame):
         return 2 * frame["S"] + 0.5 * np.sign(frame["S"]) * frame["A"]
 
-    found = audit(model, base.audit.scm, base.rows, "Y", ["A"], n_points=200, n_interventions=20)
-    report = Report(audit=found, model=model, rows=base.rows, title="Both ways", max_effect=0.4)
+    effort = {"n_points": 200, "n_interventions": 20}
+    report = audit(model, base.audit.scm, base.rows, "Y", ["A"], limits=Limits(max_effect=0.4), **effort)
     names = [check.name for check in report.conclusion.checks if not check.holds]
     assert report.conclusion.state == "fails"
     assert "Single rows:" in names
@@ -54,14 +55,13 @@ def test_predictor_that_is_hardly_better_than_a_constant_is_useless(make_report,
         return np.full(len(frame), mean)
 
     found = audit(constant, base.audit.scm, base.rows, "Y", ["A"], n_points=30, n_interventions=10)
-    report = Report(audit=found, model=constant, rows=base.rows, title="Constant")
+    report = Report.of(found)
     assert report.conclusion.state == "useless"
     assert "0 %" in report.to_html()
 
     even = Logistic(X=0.0)
     found = audit(even, decisions.audit.scm, decisions.rows, "Y", ["sex"], n_points=30, n_interventions=10)
-    labels = Report(audit=found, model=even, rows=decisions.rows, title="Even")
-    assert labels.conclusion.state == "useless"
+    assert found.conclusion.state == "useless"
     assert decisions.conclusion.state != "useless"
 
 

@@ -8,7 +8,7 @@ from ciplearn.report.groups import scores_by_group
 
 def test_scores_are_those_of_the_evaluation_with_and_without_a_penalty(decisions):
     found = decisions.by_group
-    for name, model in decisions.models.items():
+    for name, model in decisions.audit.models.items():
         own = group_scores(model, decisions.rows, "Y", decisions.group_columns).table
         here = found.table[found.table["model"] == name]
         assert here["group"].tolist() == own["group"].tolist()

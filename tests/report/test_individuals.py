@@ -14,18 +14,11 @@ def test_most_affected_rows_come_first_with_all_columns_that_matter(decisions):
 
 
 def test_any_row_can_be_asked_about(decisions):
-    report = Report(
-        audit=decisions.audit,
-        model=decisions.model,
-        free=decisions.free,
-        rows=decisions.rows,
-        title="t",
-        individuals=[7],
-    )
+    report = Report.of(decisions.audit, individuals=[7])
     (one,) = report.shown_individuals
     row = decisions.rows.loc[[7]]
     assert one.answers[0].predictions == {
-        name: pytest.approx(model.predict_proba(row)[0, 1]) for name, model in decisions.models.items()
+        name: pytest.approx(model.predict_proba(row)[0, 1]) for name, model in decisions.audit.models.items()
     }
     worlds = {answer.world: answer.predictions for answer in one.answers[1:]}
     assert list(worlds) == [*(f"sex = {v}" for v in (0, 1)), *(f"race = {v}" for v in (0, 1, 2))] or len(worlds) == 5
@@ -38,4 +31,4 @@ def test_any_row_can_be_asked_about(decisions):
 
 def test_row_that_was_not_audited_is_named(decisions):
     with pytest.raises(InputError, match="Row 4000 is not among the 400 audited rows"):
-        Report(audit=decisions.audit, model=decisions.model, rows=decisions.rows, title="t", individuals=[4000])
+        Report.of(decisions.audit, individuals=[4000])

@@ -10,6 +10,8 @@ from sklearn.metrics import log_loss, r2_score
 from ciplearn import CausalGraph, StructuralCausalModel
 from ciplearn.workbench.measures import Judge
 
+ABOUT_A = CausalGraph.from_edges("A -> Y").criterion("Y", ["A"])
+
 
 class Echo:
     """Says what X is."""
@@ -26,7 +28,7 @@ def test_an_outcome_that_acts_on_an_input_is_known_where_noise_is_told_and_hidde
         noise={"A": norm(), "Y": norm(), "X": norm(0, 0.1)},
     )
     rows = scm.sample(100, random_state=0)[["A", "X", "Y"]]
-    vcf = Judge(rows, "Y", ("A",), scm, None, 0)._vcf(Echo())
+    vcf = Judge(rows, scm.graph.criterion("Y", ["A"]), scm, None, 0)._vcf(Echo())
     assert 0.7 < vcf.value < 1.4, "A moves X by its own variance"
 
 
@@ -34,7 +36,7 @@ def test_loss_and_score_are_those_of_scikit_learn_with_intervals_around_them():
     draw = np.random.default_rng(0)
     rows = pd.DataFrame({"A": draw.normal(size=300)}).assign(Y=lambda t: t["A"] + draw.normal(size=300))
     model = LinearRegression().fit(rows[["A"]], rows["Y"])
-    found = Judge(rows, "Y", ("A",), None, None, 0).measured(model)
+    found = Judge(rows, ABOUT_A, None, None, 0).measured(model)
     said = model.predict(rows[["A"]])
     assert found["loss"]["value"] == pytest.approx(np.square(said - rows["Y"]).mean())
     assert found["score"]["value"] == pytest.approx(r2_score(rows["Y"], said))
@@ -47,10 +49,10 @@ def test_label_that_training_has_not_seen_is_judged_as_wrong():
     draw = np.random.default_rng(0)
     rows = pd.DataFrame({"A": draw.normal(size=60), "Y": ["no", "yes", "yes"] * 20})
     model = LogisticRegression().fit(rows[["A"]], rows["Y"])
-    judge = Judge(rows, "Y", ("A",), None, model.classes_, 0)
+    judge = Judge(rows, ABOUT_A, None, model.classes_, 0)
     assert judge.measured(model)["loss"]["value"] == pytest.approx(
         log_loss(rows["Y"], model.predict_proba(rows[["A"]]))
     )
-    strange = Judge(rows.assign(Y=["no", "perhaps", "perhaps"] * 20), "Y", ("A",), None, model.classes_, 0)
+    strange = Judge(rows.assign(Y=["no", "perhaps", "perhaps"] * 20), ABOUT_A, None, model.classes_, 0)
     assert strange.measured(model)["score"]["value"] == 0
     assert strange.measured(model)["score"]["high"] > 0

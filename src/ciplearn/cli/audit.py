@@ -231,14 +231,15 @@ def audit(
     max_effect: Annotated[
         float | None,
         typer.Option(
-            help="Exit with code 1 where a paired effect may be above this, in the outcome's unit; of a probability, 5 "
-            "points are 0.05.",
+            help="The most that a change of the protected columns may move a prediction, in the outcome's unit; of a "
+            "probability, 5 points are 0.05. Default: 0.05 for probabilities, else a tenth of the outcome's deviation.",
             min=0,
         ),
     ] = None,
     max_vcf: Annotated[
-        float | None, typer.Option(help="Exit with code 1 where the interval of VCF ends above this.", min=0)
+        float | None, typer.Option(help="The most that VCF may be, up to the end of its interval.", min=0)
     ] = None,
+    gate: Annotated[bool, typer.Option(help="Exit with code 1 where the model does not pass.")] = True,
     individuals: options.Individuals = None,
     profile: Annotated[
         str,
@@ -276,6 +277,7 @@ def audit(
     """
     from ciplearn._core.columns import CLASSIFICATION
     from ciplearn._core.files import whole_file
+    from ciplearn.evaluation.conclusion import PASSES, Limits
 
     options.choice("--profile", profile, ("decision", "bias-audit", "model-card"))
     # Options that the body does not name are read from `call.params` by `AuditCall.of`, which two commands share.
@@ -293,11 +295,11 @@ def audit(
             )
         # Predictions that were written down cannot be asked about rows of other graphs.
         effort = asked.effort if predictions is None else replace(asked.effort, doubt=0)
-        found = subject.report(effort, seed, scm, run_code=run_code, groups=split_names(groups))
+        found = subject.report(
+            effort, seed, scm, run_code=run_code, groups=split_names(groups), limits=Limits(max_effect, max_vcf)
+        )
         report = replace(
             found,
-            max_effect=max_effect,
-            max_vcf=max_vcf,
             # The rows that are affected most are known only when all were asked about.
             individuals=asked.individuals if predictions is None else asked.fixed_individuals(subject),
             settings=_settings(asked, out),
@@ -310,8 +312,7 @@ def audit(
         for sentence in report.summary():
             say(sentence)
         say(f"Written: {printable(out)}")
-    limits = {"effect": max_effect, "vcf": max_vcf}
-    return int(any(limits.get(check.asks) is not None and not check.holds for check in report.conclusion.checks))
+    return int(gate and report.conclusion.state != PASSES)
 
 
 def _foreign(asked: AuditCall, predictor: str | None, onnx: Path | None, predictions: Path | None) -> Foreign | None:

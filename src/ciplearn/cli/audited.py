@@ -14,7 +14,6 @@ from ciplearn._core.columns import CLASSIFICATION
 from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_generator
-from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.audit import Effort
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder
@@ -24,15 +23,13 @@ from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import COUNTERFACTUAL, LEFT_OUT, LINE
-from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
+from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
-from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.scores import predictive_scores
+from ciplearn.evaluation.wording import FREE, MODEL
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.report import Report
-from ciplearn.report.wording import FREE, MODEL
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
@@ -155,16 +152,18 @@ class Audited:
         run_code: bool = False,
         groups: Sequence[str] | None = None,
         compare: bool = True,
+        limits: Limits | None = None,
     ) -> Report:
         """Measure the model under a causal model that is given or estimated, and others beside it."""
         torch.set_num_threads(1)
-        graph = self.verdict.graph
-        learnt_from = sample_with_every_label(self.every, effort.scm_rows, as_generator(seed))
-        with progress("causal model", "step", total=4) as bar:
+        beside, how = self._beside() if compare else ({}, {})
+        with progress("causal model", "step", total=3) as bar:
+            # Rows that trained a model say too little about how it does on others.
+            judging = sample_with_every_label(self.rows, effort.scm_rows, as_generator(seed))
             if scm_file is None:
-                scm: StructuralCausalModel = fit_scm(graph, learnt_from, None, seed)
+                scm: StructuralCausalModel = fit_scm(self.verdict.graph, judging, None, seed)
             else:
-                scm = read_scm(scm_file, graph, run_code=run_code)
+                scm = read_scm(scm_file, self.verdict.graph, run_code=run_code)
             bar.update()
             bar.set_description_str("counterfactuals")
             found = audit(
@@ -178,35 +177,32 @@ class Audited:
                 n_draws=effort.n_draws,
                 random_state=seed,
                 inputs=self.inputs,
+                beside=beside,
+                limits=limits,
             )
             bar.update()
-            bar.set_description_str("models to compare with")
-            beside = self._beside(found, effort, seed) if compare else {}
-            bar.update()
             bar.set_description_str("how wrong it may be")
-            doubts = self._doubts(found, learnt_from, effort, seed) if compare and effort.doubt else {}
+            doubts = self._doubts(found, effort, seed) if compare and effort.doubt else {}
             bar.update()
         for finding in found.vcf.doubts:
             note(f"The causal model is in doubt: {finding.sentence}")
         about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
-        return Report(
-            audit=found,
-            model=self.model,
-            rows=self.rows,
-            title=f"Predicting {self.verdict.outcome}, and {as_list(found.verdict.protected)}",
-            groups=groups,
+        return Report.of(
+            found,
             doubts=doubts,
+            groups=groups,
             unknown=self.unknown,
             about_rows=f"Audited on: {about}",
-            **beside,
+            **how,
+            **self._frontier(found),
         )
 
-    def _doubts(self, found: Audit, rows: pd.DataFrame, effort: Effort, seed: int) -> dict[str, Any]:
-        """Ask how wrong graph and causal model may be, on the rows that the causal model was learnt from."""
+    def _doubts(self, found: Audit, effort: Effort, seed: int) -> dict[str, Any]:
+        """Ask how wrong graph and causal model may be, on all rows: a graph has no training rows."""
         return how_wrong(
             self.model,
             found.verdict,
-            rows,
+            sample_with_every_label(self.every, effort.scm_rows, as_generator(seed)),
             found.scm,
             vcf=found.vcf.value,
             context=found.vcf.context,
@@ -219,64 +215,55 @@ class Audited:
             random_state=seed,
         )
 
-    def _beside(self, found: Audit, effort: Effort, seed: int) -> dict[str, Any]:
-        """What the model is compared with, and how it was trained."""
+    def _beside(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the model is measured beside, and how it was trained."""
         folder = self.folder
         if folder is None:
-            return {"rule": f"{self.model.name} was trained elsewhere; nothing is known of how."}
-        trials, ours = folder.trials(), self.reordered(folder.model)
+            return {}, {"rule": f"{self.model.name} was trained elsewhere; nothing is known of how."}
+        trials = folder.trials()
         free = None if folder.is_unconstrained else self.reordered(trials.get(0.0))
+        compared = {} if free is None else {FREE: free}
         if not self.is_ours:
-            models = {MODEL: self.model, folder.path.name: ours} | ({} if free is None else {FREE: free})
-            measured = self._measured(models, found, effort, seed)
-            return {
-                "free": ours,
-                "free_name": folder.path.name,
-                "baselines": {name: (each["vcf"], each["loss"]) for name, each in measured.items()},
-                "rule": f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here.",
+            ours = {folder.path.name: self.reordered(folder.model)}
+            return ours | compared, {
+                "rule": f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here."
             }
+        if folder.comparison is None:
+            # Routes were judged by fit; trainings at other gammas are measured here.
+            others = {gamma: model for gamma, model in trials.items() if gamma not in (0.0, folder.training["gamma"])}
+            compared |= {_at(gamma): self.reordered(model) for gamma, model in others.items()}
         chosen = None if folder.model.route_ in (LINE, LEFT_OUT) else folder.training["gamma"]
-        said = {
-            "free": free,
+        return compared, {
             "comparison": folder.comparison,
             "chosen": chosen,
             "rule": _how_trained(folder),
             "penalty": _penalty_name(folder.model),
         }
-        if folder.comparison is not None or not folder.trace.points:
-            # Routes were judged by fit, and baselines are not kept.
-            return said
-        # What was trained once more is measured, not the trial that it came from.
-        models = {str(gamma): self.reordered(model) for gamma, model in trials.items()}
-        measured = self._measured({**models, str(folder.training["gamma"]): self.model}, found, effort, seed)
-        points = [
-            Point(one.gamma, one.seed, {**measured[str(one.gamma)], **_penalty_of(one)}) for one in folder.trace.points
-        ]
-        return {**said, "frontier": Frontier(tuple(points))}
 
-    def _measured(
-        self, models: Mapping[str, Any], found: Audit, effort: Effort, seed: int
-    ) -> dict[str, dict[str, float]]:
-        """Measure models as the model itself was measured: the same rows, the same imagined ones, one number each."""
-        vcf = variance_of_counterfactuals(
-            dict(models),
-            found.scm,
-            self.rows,
-            found.verdict.protected,
-            effort.n_points,
-            effort.n_interventions,
-            seed,
-            context=found.vcf.context,
-            inputs=found.inputs,
-            n_draws=effort.n_draws,
-        )
-        measured = {}
-        for name, model in models.items():
-            predictor = Predictor(model, found.method, found.inputs)
-            scores = predictive_scores(predictor, predictor.in_blocks(self.rows), self.rows[self.verdict.outcome])
-            loss, score = ("mse", "r2") if "mse" in scores else ("log_loss", "accuracy")
-            measured[name] = {"loss": scores[loss], "score": scores[score], "vcf": vcf[name].value}
-        return measured
+    def _frontier(self, found: Audit) -> dict[str, Any]:
+        """Every model that was measured, as the audit's own was: with the gammas tried, or as baselines."""
+        measured = {name: _measures(one.vcf.value, one.scores) for name, one in found.beside.items()}
+        if self.folder is None or self.folder.comparison is not None:
+            return {}
+        own = _measures(found.vcf.value, found.scores)
+        if not self.is_ours:
+            return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: own, **measured}.items()}}
+        gamma = self.folder.training["gamma"]
+        points = []
+        for point in self.folder.trace.points:
+            name = FREE if point.gamma == 0 and FREE in measured else _at(point.gamma)
+            each = own if point.gamma == gamma else measured[name]
+            points.append(Point(point.gamma, point.seed, {**each, **_penalty_of(point)}))
+        return {"frontier": Frontier(tuple(points))} if points else {}
+
+
+def _at(gamma: float) -> str:
+    return f"gamma = {gamma:g}"
+
+
+def _measures(vcf: float, scores: Mapping[str, float]) -> dict[str, float]:
+    loss, score = ("mse", "r2") if "mse" in scores else ("log_loss", "accuracy")
+    return {"loss": scores[loss], "score": scores[score], "vcf": vcf}
 
 
 def _penalty_of(point: Point) -> dict[str, float]:

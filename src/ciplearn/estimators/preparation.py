@@ -341,7 +341,8 @@ def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any)
         estimator.route_ = COUNTERFACTUAL
         return roles
     estimator.route_ = INDEPENDENCE if roles.statements else NO_ROUTE
-    if roles.verdict is not None and not roles.verdict.holds:
+    # A statement that was named beside the graph is enforced as it stands.
+    if estimator.independence is None and roles.verdict is not None and not roles.verdict.holds:
         against = (f.sentence for f in roles.verdict.findings if not f.holds and f.condition != "paper")
         message = f"The graph does not certify {roles.independence}: {' '.join(against)}"
         if estimator.on_violation == "raise":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -36,11 +36,11 @@ class Roles:
         Columns that the prediction shall not follow: of the graph's protected nodes, of those named, or of the
         statement's right side.
     statements : tuple of Independence
-        What a penalty on dependence enforces; of several the one that is violated most counts.
+        What a penalty on dependence enforces; given several, the most violated one is penalised.
     unchanged : tuple of str
         Inputs that do not descend from the protected variables; none where no graph tells.
     verdict : Verdict or None
-        What the graph says about the statement, where there is a graph.
+        What the graph says about the question, where there is a graph; a weaker statement may be enforced.
     """
 
     inputs: tuple[str, ...]
@@ -119,24 +119,33 @@ def settle_roles(
     names = tuple(table.columns)
     chosen = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
     named = named_columns(chosen, names, outcome)
-    if graph is not None:
-        if independence is not None:
-            raise InputError("Pass either a graph or an independence, got both; the graph derives its own.")
-        return _from_graph(checked_graph(graph), outcome, named, names)
     statements = _checked_statements(independence)
+    if graph is not None:
+        roles = _from_graph(checked_graph(graph), outcome, named, names)
+        return _enforcing(statements, roles, names) if statements else roles
     if protected is not None and not named["protected"]:
         raise InputError("No protected column was named, got protected=[]; name the columns to be invariant in.")
     if named["protected"] and statements and model_graph is None:
         raise InputError("Pass either protected columns or an independence, got both; the independence says it all.")
     if named["protected"] and not statements and model_graph is None:
         statements = (Independence(right=named["protected"], given=named["adjustment"] or ()),)
-    for statement in statements:
-        _require(statement.right, names, "right")
-        _require(statement.given, names, "given")
+    _require_sides(statements, names)
     kept = named["protected"] or (statements[0].right if statements else ())
     _require(kept, names, "protected")
     seen = named["inputs"] or names
     return Roles(seen, tuple(kept), statements, _unchanged(model_graph, kept, seen))
+
+
+def _enforcing(statements: tuple[Independence, ...], roles: Roles, names: tuple[str, ...]) -> Roles:
+    """Return roles whose question is the graph's and whose penalty is about statements that were named."""
+    _require_sides(statements, names)
+    return replace(roles, statements=statements)
+
+
+def _require_sides(statements: Iterable[Independence], names: tuple[str, ...]) -> None:
+    for statement in statements:
+        _require(statement.right, names, "right")
+        _require(statement.given, names, "given")
 
 
 def _checked_statements(independence: Any) -> tuple[Independence, ...]:
@@ -213,15 +222,18 @@ def _from_graph(
             "The graph has undirected edges, so it stands for several graphs; orient them, or pass the independence."
         )
     refuse_outcome(verdict.outcome, names)
-    right, given = verdict.independence.right, verdict.independence.given
-    statement = Independence(
-        right=columns_of_nodes(right, names, "right"), given=columns_of_nodes(given, names, "given")
-    )
+    statement = statement_on_columns(verdict, names)
     kept, seen = (
         columns_of_nodes(verdict.protected, names, "protected"),
         columns_of_nodes(verdict.inputs, names, "inputs"),
     )
     return Roles(seen, kept, (statement,), _unchanged(graph, kept, seen), verdict)
+
+
+def statement_on_columns(verdict: Verdict, names: tuple[str, ...]) -> Independence:
+    """Return the independence that a verdict asks for, about columns in the place of nodes."""
+    right, given = verdict.independence.right, verdict.independence.given
+    return Independence(right=columns_of_nodes(right, names, "right"), given=columns_of_nodes(given, names, "given"))
 
 
 def columns_of_nodes(nodes: Iterable[str], names: tuple[str, ...], role: str) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """Measuring a finished predictor: variance of counterfactuals, tests of independence, audits."""
 
-from ciplearn.evaluation.auditing import Audit, audit
+from ciplearn.evaluation.audit_result import Audit, Beside
+from ciplearn.evaluation.auditing import audit
 from ciplearn.evaluation.bounds import VCFBounds, vcf_bounds
+from ciplearn.evaluation.conclusion import Check, Conclusion, Limits
 from ciplearn.evaluation.decisions import Flips
 from ciplearn.evaluation.effects import CounterfactualEffect, FlipRate, counterfactual_effect, flip_rate
 from ciplearn.evaluation.group_scores import GroupScores, group_scores
@@ -13,11 +15,15 @@ from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
 
 __all__ = [
     "Audit",
+    "Beside",
+    "Check",
+    "Conclusion",
     "CounterfactualEffect",
     "FlipRate",
     "Flips",
     "GroupScores",
     "IndependenceTest",
+    "Limits",
     "Overlap",
     "PairedEffects",
     "VCFBounds",

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.choices import mapping_of
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import finite
-from ciplearn._core.plain_data import as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
-from ciplearn._core.wording import as_list
-from ciplearn.causal import CausalGraph, Verdict
+from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.names import Names
+from ciplearn.evaluation.audit_result import Audit, Beside
 from ciplearn.evaluation.bounds import FEWEST_ROWS, VCFBounds, vcf_bounds
-from ciplearn.evaluation.carried_verdict import verdict_on
+from ciplearn.evaluation.carried_verdict import enforced_statement, verdict_on
+from ciplearn.evaluation.conclusion import Limits
 from ciplearn.evaluation.counterfactual_rows import known_columns, sample_with_every_label
 from ciplearn.evaluation.encoding import Sides
 from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
-from ciplearn.evaluation.independence import MAX_ROWS, IndependenceTest, run_test
+from ciplearn.evaluation.independence import MAX_ROWS, run_test
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
-from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
+from ciplearn.evaluation.wording import MODEL
 from ciplearn.penalties import HSCIC, HSIC
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.kinds import Array
@@ -36,102 +35,6 @@ from ciplearn.scm.kinds import Array
 # Rows that a causal model is estimated from, and that the value of HSCIC is computed on.
 _MODEL_ROWS = 50_000
 _HSCIC_ROWS = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """The answer of `audit`.
-
-    Attributes
-    ----------
-    vcf : VarianceOfCounterfactuals
-    test : IndependenceTest
-        Of the independence that the criterion asks for.
-    hscic : float
-        The paper's penalty of the predictions, centred; HSIC where the statement has no conditioning set.
-    scores : dict
-        ``mse`` and ``r2``, or ``accuracy`` and ``log_loss``.
-    verdict : Verdict
-        The criterion behind the independence.
-    scm : StructuralCausalModel
-        The model given, or the one that was estimated from graph and data.
-    n_rows : int
-    bounds : VCFBounds or None
-        Bounds on VCF without any causal model, where S is valid for the predictor's inputs and part of the context.
-    inputs : tuple of str
-        The columns that the predictor was shown.
-    method : str
-        How it was asked: ``"predict"``, ``"predict_proba"``, or ``"call"`` for a function.
-
-    Examples
-    --------
-    >>> import json
-    >>> from ciplearn import audit, datasets
-    >>> world = datasets.applicants()
-    >>> people = world.sample(300, random_state=0)
-    >>> found = audit(lambda frame: frame["hours"], world, people, "income", ["sex"], inputs=["hours"], n_points=50)
-    >>> sorted(json.loads(found.to_json()))[:3]
-    ['bounds', 'holds', 'hscic']
-    """
-
-    vcf: VarianceOfCounterfactuals
-    test: IndependenceTest
-    hscic: float
-    scores: dict[str, float]
-    verdict: Verdict
-    scm: StructuralCausalModel
-    n_rows: int
-    inputs: tuple[str, ...]
-    method: str
-    bounds: VCFBounds | None = None
-
-    @property
-    def model_based(self) -> bool:
-        """Whether the structural causal model was estimated."""
-        return self.vcf.model_based
-
-    def __str__(self) -> str:
-        measured = ", ".join(f"{_SCORE_NAMES[name]} {value:.4g}" for name, value in self.scores.items())
-        certified = "certifies" if self.verdict.holds else "does not certify"
-        statement = self.verdict.independence
-        criterion = (
-            f"The graph {certified} that {statement} makes predictions counterfactually invariant in "
-            f"{as_list(self.verdict.protected)}."
-        )
-        name = "HSCIC" if statement.given else "HSIC"
-        return "\n".join(
-            [
-                f"On {self.n_rows} rows the predictor has {measured}.",
-                str(self.vcf),
-                *([] if self.bounds is None else [self.bounds.beside(self.vcf)]),
-                criterion,
-                f"{self.test} {name} is {self.hscic:.3g}.",
-            ]
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-ready data."""
-        return {
-            "n_rows": self.n_rows,
-            "scores": as_data(self.scores),
-            "vcf": self.vcf.to_dict(),
-            "bounds": None
-            if self.bounds is None
-            else {**self.bounds.to_dict(), "beside_vcf": self.bounds.beside(self.vcf)},
-            "independence": self.verdict.independence.to_dict(),
-            "holds": self.verdict.holds,
-            "test": self.test.to_dict(),
-            "hscic": self.hscic,
-            "model_based": self.model_based,
-            "text": str(self),
-        }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
-
-
-_SCORE_NAMES = {"mse": "mean squared error", "r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
 
 
 def audit(
@@ -153,6 +56,8 @@ def audit(
     method: str | None = None,
     reference: pd.DataFrame | None = None,
     threshold: float | None = None,
+    beside: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
 ) -> Audit:
     """Measure a finished predictor: variance of counterfactuals, test, HSCIC and predictive score.
 
@@ -166,14 +71,19 @@ def audit(
         Rows that the predictor was not trained on, outcome included; columns that the graph does not know are ignored.
     outcome, protected, context, adjustment
         Roles, as in `CausalGraph.criterion`. By default those the model was trained with, if it knows them for this
-        graph, or those written in the graph's text. VCF is measured given the context, as the criterion speaks of it.
-        Where the causal model cannot say how likely a context's values are, a point is known by the observed ancestors
-        of its context, too, which can only make VCF larger; ``vcf.context`` says so.
+        graph, or those written in the graph's text. VCF is measured given the context: the whole row, unless another
+        context was named. A model that enforces a weaker statement is asked the same question. Where the causal model
+        cannot say how likely a context's values are, a point is known by the observed ancestors of its context, too,
+        which can only make VCF larger; ``vcf.context`` says so.
     verdict : Verdict, optional
         What the criterion said already. By default the verdict that the model carries for this graph; else the
         criterion is asked.
     n_points, n_interventions, n_draws, random_state, interventions, inputs, method, reference, threshold
         See `variance_of_counterfactuals`. Decisions are also compared at the share of positives that the outcome has.
+    beside : mapping from name to model, optional
+        Other predictors to measure on the same rows; the first is what results are compared with.
+    limits : Limits, optional
+        What is allowed.
 
     Examples
     --------
@@ -201,13 +111,14 @@ def audit(
         raise InputError("Both a verdict and roles were given; pass the verdict, or roles to judge anew.")
     if verdict.outcome not in table.columns:
         raise InputError(f"table lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
-    known = _model(scm, table, generator)
+    rows, known = table, _model(scm, table, generator)
     table, ignored = known_columns(known, table)
     columns = [column for column in table.columns if column != verdict.outcome]
     predictor = Predictor.of(model, columns, inputs, method, ignored)
     shown = predictor.inputs
+    others = mapping_of(beside, "beside")
     vcf = variance_of_counterfactuals(
-        model,
+        {MODEL: model, **others},
         known,
         table,
         verdict.protected,
@@ -223,22 +134,35 @@ def audit(
         threshold=threshold,
         rate=_base_rate(predictor, table[verdict.outcome], threshold),
     )
-    answers = predictor.in_blocks(table)
+    answers, truth = predictor.in_blocks(table), table[verdict.outcome]
     places = _some(len(table), MAX_ROWS, generator)
     tested = table.iloc[places]
-    right = tested[known.columns(verdict.independence.right)]
-    given = tested[known.columns(verdict.independence.given)] if verdict.independence.given else None
+    kept = enforced_statement(model)
+    statement = kept or Independence(
+        known.columns(verdict.independence.right), known.columns(verdict.independence.given)
+    )
+    right = tested[list(statement.right)]
+    given = tested[list(statement.given)] if statement.given else None
     sides = Sides.of(predictor.numbers(answers)[places], right, given)
     return Audit(
-        vcf=vcf,
+        vcf=vcf[MODEL],
         test=run_test(sides, generator),
+        statement=statement,
+        enforced=kept is not None,
         hscic=_hscic(sides.sampled(_HSCIC_ROWS, generator)),
-        scores=predictive_scores(predictor, answers, table[verdict.outcome]),
+        scores=predictive_scores(predictor, answers, truth),
         verdict=verdict,
         scm=known,
         n_rows=len(table),
         inputs=shown,
         method=predictor.method,
+        model=model,
+        rows=rows,
+        beside={
+            name: Beside(one, vcf[name], _scores(Predictor(one, predictor.method, shown), table, truth))
+            for name, one in others.items()
+        },
+        limits=limits or Limits(),
         bounds=_bounds(predictor, known, table, verdict, generator),
     )
 
@@ -288,6 +212,10 @@ def _bounds(
         method=None if predictor.method == "call" else predictor.method,
         random_state=generator,
     )
+
+
+def _scores(predictor: Predictor, table: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
+    return predictive_scores(predictor, predictor.in_blocks(table), truth)
 
 
 def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from ciplearn.causal import CausalGraph, Verdict
+from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.vector_columns import nodes_of
 
 _ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
@@ -31,6 +31,14 @@ def verdict_on(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict
         roles["outcome"] = trained.outcome
     named = {node for names in roles.values() for node in ([names] if isinstance(names, str) else names or ())}
     return graph.criterion(**roles if named <= set(graph.nodes) else {})
+
+
+def enforced_statement(model: Any) -> Independence | None:
+    """Return the independence, about columns, that a model was trained to keep; None where it was not."""
+    trained = getattr(model, "best_estimator_", model)
+    penalised = (getattr(trained, "gamma_", None) or 0) > 0
+    statement = getattr(trained, "independence_", None) if penalised else None
+    return statement if isinstance(statement, Independence) else None
 
 
 def _parts(graph: CausalGraph) -> tuple[Any, ...]:

@@ -51,6 +51,10 @@ class InterventionLaw(ABC):
         """What makes the weighted variance over a point's values an unbiased estimate of the law's."""
         return k / (k - 1)
 
+    def lists_every_value(self, k: int) -> bool:
+        """Whether each point gets every value with its share, so that none is a draw."""
+        return False
+
 
 @dataclass(frozen=True, eq=False)
 class SeenLaw(InterventionLaw):
@@ -90,25 +94,26 @@ class SeenLaw(InterventionLaw):
         """How many rows have each value."""
         return np.bincount(self.code, minlength=len(self.distinct))
 
-    def _all(self, k: int) -> bool:
+    def lists_every_value(self, k: int) -> bool:
+        """Where there are at most k."""
         return len(self.distinct) <= k
 
     def size(self, k: int) -> int:
         """All distinct values where they are few."""
-        return len(self.distinct) if self._all(k) else k
+        return len(self.distinct) if self.lists_every_value(k) else k
 
     def weights(self, k: int) -> Array:
         """The share of rows with each value; equal where rows are drawn."""
-        return self.counts / self.n if self._all(k) else super().weights(k)
+        return self.counts / self.n if self.lists_every_value(k) else super().weights(k)
 
     def correction(self, k: int) -> float:
         """Of a variance over all rows, or over k of them."""
-        used = self.n if self._all(k) else k
+        used = self.n if self.lists_every_value(k) else k
         return used / (used - 1)
 
     def draw(self, points: int, k: int, generator: Generator) -> Interventions:
         """Give all values, or rows drawn."""
-        if self._all(k):
+        if self.lists_every_value(k):
             seen = np.tile(np.arange(len(self.distinct)), (points, 1))
         else:
             rounds = -(-points * k // self.n)
@@ -130,6 +135,10 @@ class Grid(InterventionLaw):
     def correction(self, k: int) -> float:
         """The grid is the law, not a sample of it."""
         return 1.0
+
+    def lists_every_value(self, k: int) -> bool:
+        """Always."""
+        return True
 
     def draw(self, points: int, k: int, generator: Generator) -> Interventions:
         """Repeat the grid."""

@@ -184,6 +184,7 @@ class _Question:
         if self.interventions_looked_up < k:
             looked_up = np.sort(generator.choice(k, self.interventions_looked_up, replace=False))
         shares = weights[looked_up] / weights[looked_up].sum()
+        drawn = not law.lists_every_value(self.n_interventions)
         inside: dict[tuple[str, ...], Array] = {}
         found = {}
         for name, predictor in self.predictors.items():
@@ -208,8 +209,8 @@ class _Question:
                 per_output=np.einsum("dkq,k->dq", squares, weights),
                 lowest=means.min(axis=1),
                 highest=means.max(axis=1),
-                inside=_trace_where(means[:, looked_up], within * shares),
-                outside=_trace_where(means[:, looked_up], ~within * shares),
+                inside=_trace_where(means[:, looked_up], within * shares, drawn=drawn),
+                outside=_trace_where(means[:, looked_up], ~within * shares, drawn=drawn),
                 share_outside=1 - inside[read] @ shares,
             )
         return found
@@ -371,7 +372,7 @@ def _looked_up(points: Points, law: InterventionLaw, n_interventions: int) -> tu
     return int(np.clip(room // m, 2, k)), m
 
 
-def _trace_where(answers: Array, weights: Array) -> Array:  # (d, k, q), (d, k) -> (d,)
+def _trace_where(answers: Array, weights: Array, *, drawn: bool) -> Array:  # (d, k, q), (d, k) -> (d,)
     """Variance over the interventions with a weight above zero, its trace; NaN where there are fewer than two."""
     total = weights.sum(axis=1, keepdims=True)
     share = (weights / np.where(total > 0, total, 1))[:, :, None]
@@ -379,7 +380,8 @@ def _trace_where(answers: Array, weights: Array) -> Array:  # (d, k, q), (d, k) 
     mean = (shifted * share).sum(axis=1, keepdims=True)
     variance = (np.square(shifted - mean) * share).sum(axis=(1, 2))
     count = (weights > 0).sum(axis=1)
-    return np.where(count >= 2, variance * count / np.maximum(count - 1, 1), np.nan)
+    unbiased = variance * count / np.maximum(count - 1, 1) if drawn else variance
+    return np.where(count >= 2, unbiased, np.nan)
 
 
 def _mean_of_known(values: Array) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +105,11 @@ class VarianceOfCounterfactuals:
         parts += [f"Between two values of {who}, {flips}." for flips in self._flips()]
         parts.append(str(self.overlap))
         return " ".join(parts)
+
+    @property
+    def typical(self) -> float:
+        """√(2 VCF): how far predictions for a row typically lie apart between two values of A as they occur."""
+        return math.sqrt(2 * max(0.0, self.value))
 
     def _context(self) -> str:
         if self.whole_row:

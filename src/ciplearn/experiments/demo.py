@@ -20,6 +20,7 @@ from ciplearn.datasets import MinMaxScaling, first_synthetic
 from ciplearn.display import FrontierDisplay
 from ciplearn.estimators import CIPRegressor, frontier
 from ciplearn.evaluation import Audit, audit, variance_of_counterfactuals
+from ciplearn.evaluation.wording import FREE
 from ciplearn.learning import Frontier
 from ciplearn.report import Report
 from ciplearn.scm import StructuralCausalModel, fit_scm
@@ -140,12 +141,9 @@ def run_demo(
         CIPRegressor(**settings, gamma=gamma, random_state=SEEDS[0]).fit(case.train[_INPUTS], case.train["Y"])
         for gamma in (chosen, 0.0)
     )
-    found = audit(model, case.scm, case.test, n_points=500, n_interventions=200, random_state=0)
-    report = Report(
-        audit=found,
-        model=model,
-        free=free,
-        rows=case.test,
+    found = audit(model, case.scm, case.test, n_points=500, n_interventions=200, random_state=0, beside={FREE: free})
+    report = Report.of(
+        found,
         title="The first synthetic case of the paper",
         frontier=measured,
         chosen=chosen,

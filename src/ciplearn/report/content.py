@@ -6,33 +6,26 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
 from ciplearn._core.choices import of_kind, one_of, several
-from ciplearn._core.columns import as_numbers, check_cells, holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import as_data
-from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation import Audit, GroupScores, PairedEffects, paired_effects
-from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
+from ciplearn.evaluation import Audit, GroupScores, PairedEffects
+from ciplearn.evaluation.conclusion import Conclusion, scores_in_words
 from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.wording import FREE, Unit, percent, short
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
-from ciplearn.report.conclusion import Conclusion, conclude, scores_in_words
 from ciplearn.report.doubts import in_short
 from ciplearn.report.groups import scores_by_group
 from ciplearn.report.individuals import Individual, asked_about
-from ciplearn.report.wording import FREE, MODEL, Unit, percent, short
-
-# By default a probability may move by so much, and another prediction by this part of the outcome's deviation.
-_LIMIT_OF_PROBABILITIES = 0.05
-_LIMIT_IN_DEVIATIONS = 0.1
 
 _MOST_INDIVIDUALS = 6
 
@@ -41,25 +34,13 @@ PROFILES = ("decision", "bias-audit", "model-card")
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What an audit has found, arranged for the person who signs.
+    """What an audit has found, arranged for the person who signs; `Report.of` makes one.
 
     Parameters
     ----------
     audit : Audit
-    model
-        The predictor that was audited.
-    rows : DataFrame
-        The rows that it was audited on, outcome included.
+        With the model, the rows and the limits; what stands beside it is what the page compares with.
     title : str
-    free : optional
-        Another predictor to compare with: by default the same, trained for accuracy alone.
-    free_name : str
-        What that one is called.
-    max_effect : float, optional
-        How much the predictions may move between two protected values: on average, and for 95 % of rows. 0.05 for
-        probabilities by default, else a tenth of the outcome's standard deviation.
-    max_vcf : float, optional
-        What VCF may be.
     comparison : optional
         What `compare_routes` found: a frame ``table`` with ``name``, ``kind``, ``loss`` and ``vcf``, the name that was
         ``chosen``, a ``reason`` and ``notes``. It was measured on the rows that judged, before the audit.
@@ -95,19 +76,13 @@ class Report:
     >>> people = world.sample(300, random_state=0)
     >>> model = lambda frame: 2 * frame["training"] + 15
     >>> found = audit(model, world, people, "income", ["sex"], inputs=["training"], n_points=50)
-    >>> page = Report(audit=found, model=model, rows=people, title="Income").to_html()
+    >>> page = Report.of(found).to_html()
     >>> page.startswith("<!doctype html>")
     True
     """
 
     audit: Audit
-    model: Any
-    rows: pd.DataFrame
     title: str
-    free: Any = None
-    free_name: str = FREE
-    max_effect: float | None = None
-    max_vcf: float | None = None
     comparison: Any = None
     frontier: Frontier | None = None
     chosen: float | None = None
@@ -122,12 +97,25 @@ class Report:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     next_steps: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, audit: Audit, comparison: Any = None, doubts: Mapping[str, Any] | None = None, **more: Any) -> Self:
+        """Arrange an audit, with the comparison that chose the model and the doubts about graph and causal model.
+
+        Parameters
+        ----------
+        audit : Audit
+        comparison, doubts, more
+            See `Report`; the title is a question about the protected variables by default.
+        """
+        of_kind(audit, Audit, "audit", "pass what audit(...) returns")
+        outcome, who = audit.verdict.outcome, as_list(audit.verdict.protected)
+        more.setdefault("title", f"Does the predicted {outcome} depend on {who}?")
+        return cls(audit, comparison=comparison, doubts=doubts or {}, **more)
+
     def __post_init__(self) -> None:
         of_kind(self.audit, Audit, "audit", "pass what audit(...) returns")
-        of_kind(self.rows, pd.DataFrame, "rows", "pass the rows that were audited")
-        for name in ("max_effect", "max_vcf", "chosen"):
-            if getattr(self, name) is not None:
-                finite(getattr(self, name), name)
+        if self.chosen is not None:
+            finite(self.chosen, "chosen")
         if self.frontier is not None:
             of_kind(self.frontier, Frontier, "frontier", "pass what frontier(...) returns")
         groups = several(() if self.groups is None else self.groups, "groups")
@@ -144,20 +132,26 @@ class Report:
                 f"Row {strangers[0]!r} is not among the {len(self.rows)} audited rows; name one of these, such as "
                 f"{self.rows.index[0]!r}."
             )
-        self._check_rows()
 
-    def _check_rows(self) -> None:
-        """Refuse rows that cannot be those of the audit."""
-        rows, outcome = checked_table(self.rows, "rows"), self.audit.verdict.outcome
-        needed = [outcome, *self.audit.scm.columns(self.audit.vcf.protected), *self.audit.inputs]
-        absent = [name for name in needed if name not in rows.columns]
-        if absent or not self.audit.vcf.per_row.index.isin(rows.index).all():
-            lacks = f"the column {absent[0]!r}" if absent else "some of the rows"
-            raise InputError(f"rows lacks {lacks} that the audit asked about; pass the rows that were audited.")
-        for name in dict.fromkeys(needed):
-            check_cells(rows[name])
-        if not self.is_classifier and not holds_numbers(rows[outcome]):
-            raise InputError(f"rows holds labels of {outcome}, which was a number; pass the rows that were audited.")
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The audited rows."""
+        return self.audit.rows
+
+    @property
+    def model(self) -> Any:
+        """The audited predictor."""
+        return self.audit.model
+
+    @property
+    def free(self) -> Any:
+        """The predictor that it is compared with; None where there is none."""
+        return None if self.audit.before is None else self.audit.before.model
+
+    @property
+    def free_name(self) -> str:
+        """What that one is called."""
+        return next(iter(self.audit.beside), FREE)
 
     def to_html(self, profile: str = "decision") -> str:
         """Return the whole page; it needs nothing from a network.
@@ -176,9 +170,6 @@ class Report:
         """Return every number of the page as JSON-ready data."""
         trials = self.trials()
         said = {
-            "conclusion": self.conclusion,
-            "limit": self.limit,
-            "typical": self.typical,
             "summary": self.summary(),
             "verdict": self.audit.verdict,
             "effects": self.effects,
@@ -195,7 +186,7 @@ class Report:
     @property
     def is_classifier(self) -> bool:
         """Whether scores are about labels."""
-        return "accuracy" in self.audit.scores
+        return self.audit.is_classifier
 
     @property
     def answer(self) -> str:
@@ -208,55 +199,30 @@ class Report:
             f"the probability of {outcome} = {outputs[0]}" if len(outputs) == 1 else f"the probabilities of {outcome}"
         )
 
-    @cached_property
+    @property
     def unit(self) -> Unit:
         """How amounts of a prediction are written."""
-        return Unit(self.is_classifier, 1.0 if self.is_classifier else self._deviation)
-
-    @cached_property
-    def _deviation(self) -> float:
-        return float(as_numbers(self.rows[self.audit.verdict.outcome]).to_numpy(dtype=np.float64).std())
+        return self.audit.unit
 
     @property
     def limit(self) -> float:
-        """How much a prediction may move."""
-        if self.max_effect is not None:
-            return self.max_effect
-        return _LIMIT_OF_PROBABILITIES if self.is_classifier else _LIMIT_IN_DEVIATIONS * self._deviation
+        """How far a prediction may move."""
+        return self.audit.limit
 
     @property
     def typical(self) -> float:
-        """√(2 VCF): how far the predictions for a row typically lie apart between two values of A as they occur."""
-        return math.sqrt(2 * max(0.0, self.audit.vcf.value))
+        """How far the predictions for a row typically lie apart between two values of A as they occur."""
+        return self.audit.typical
 
     @property
-    def models(self) -> dict[str, Any]:
-        """The audited model, and the unconstrained one where there is one."""
-        return {MODEL: self.model} | ({} if self.free is None else {self.free_name: self.free})
-
-    @cached_property
     def conclusion(self) -> Conclusion:
         """Passes, fails, or useless."""
-        return conclude(self)
+        return self.audit.conclusion
 
-    @cached_property
+    @property
     def effects(self) -> PairedEffects | None:
-        """Paired effects of protected values; None where there are no two to compare, as in a vector."""
-        vcf = self.audit.vcf
-        columns = [self.audit.scm.columns([name]) for name in vcf.protected]
-        if any(len(each) > 1 for each in columns) or all(self.rows[each[0]].nunique() < 2 for each in columns):
-            return None
-        return paired_effects(
-            self.models,
-            self.audit.scm,
-            as_known_beforehand(self.audit.scm, self.rows, self.audit.verdict.outcome),
-            vcf.protected,
-            moved_by=self.limit,
-            n_points=vcf.n_points,
-            inputs=self.audit.inputs,
-            method=self._method,
-            n_draws=max(vcf.n_draws, 10),
-        )
+        """Paired effects of protected values."""
+        return self.audit.effects
 
     @cached_property
     def by_group(self) -> GroupScores | None:
@@ -353,7 +319,7 @@ class Report:
 
     def scores(self) -> dict[str, str]:
         """Names and values of the predictive scores, the more telling first."""
-        return scores_in_words(self)
+        return scores_in_words(self.audit)
 
     def trials(self) -> pd.DataFrame | None:
         """One row per gamma, means over seeds; None where nothing was compared."""
@@ -387,11 +353,9 @@ class Report:
     @property
     def _asked(self) -> dict[str, Predictor]:
         """The models, asked as in the audit."""
-        return {name: Predictor(model, self.audit.method, self.audit.inputs) for name, model in self.models.items()}
-
-    @property
-    def _method(self) -> str | None:
-        return None if self.audit.method == "call" else self.audit.method
+        return {
+            name: Predictor(model, self.audit.method, self.audit.inputs) for name, model in self.audit.models.items()
+        }
 
     def _columns(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
         return [column for column in self.audit.scm.columns(tuple(nodes)) if column in self.rows.columns]

@@ -14,6 +14,7 @@ from markupsafe import Markup
 import ciplearn
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.wording import as_list
+from ciplearn.evaluation.wording import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
 from ciplearn.report.bias_audit import BiasAudit
 from ciplearn.report.charts import SHAPES, Dot, agreement, over_gamma, trade_off
 from ciplearn.report.content import Report
@@ -21,7 +22,6 @@ from ciplearn.report.doubts import doubts
 from ciplearn.report.groups import FEW_ROWS
 from ciplearn.report.individuals import Individual
 from ciplearn.report.marks import Mark, Strip
-from ciplearn.report.wording import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
 
 if TYPE_CHECKING:
     from ciplearn.causal import Verdict

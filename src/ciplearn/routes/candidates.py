@@ -18,6 +18,7 @@ from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import Allowance, Judged
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE, Prepared
+from ciplearn.estimators.roles import statement_on_columns
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.evaluation.auditing import known_by
 from ciplearn.scm import EstimatedModel, fit_scm
@@ -200,10 +201,12 @@ class Candidates:
             )
         if not self.verdict.context:
             return
-        # A weaker statement, which leaves more to predict from: had the protected variables alone been different.
-        settings: dict[str, Any] = {"context": []}
-        prepared = self._prepared(self.rows, **settings)
-        if prepared.roles.verdict is not None and prepared.roles.verdict.holds:
+        # A weaker statement, which leaves more to predict from. The question, and what VCF is given, stay as they are.
+        verdict, names = self.verdict, tuple(pd.DataFrame(self.rows[0]).columns)
+        alone = self.graph.criterion(verdict.outcome, verdict.protected, [], verdict.inputs)
+        if alone.holds:
+            settings: dict[str, Any] = {"independence": statement_on_columns(alone, names)}
+            prepared = self._prepared(self.rows, **settings)
             self._along_gammas("independence of the protected alone", INDEPENDENCE, prepared, settings)
 
     def _counterfactual(self) -> None:

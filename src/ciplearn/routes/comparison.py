@@ -44,6 +44,9 @@ _NEXT_TO_NOTHING = 0.01
 # Which kind is taken where nobody can say how far predictions vary: what rests on the graph alone comes first.
 _WITHOUT_A_JUDGE = (LINE, INDEPENDENCE, LEFT_OUT, COUNTERFACTUAL)
 
+# From this share of the unconstrained predictor's relative VCF on, a route has only made all differences smaller.
+_ONLY_SHRINKS = 0.95
+
 _NOTHING_TO_LOSE = (
     "Even without any penalty the predictor is no better than a constant, so there is nothing to keep; add inputs that "
     "tell the outcome, or rows."
@@ -58,7 +61,8 @@ class Comparison:
     ----------
     table : DataFrame
         One row per candidate: ``name``, ``kind``, ``gamma`` or ``share``, ``loss``, ``score``, the criterion, ``vcf``,
-        ``relative``, ``allowed`` (whether the tolerance allows it) and ``rests_on``.
+        ``relative``, ``allowed`` (whether the tolerance allows it), ``shrinks`` (whether all differences between rows
+        became smaller alike, so that nothing is gained) and ``rests_on``.
     models : mapping from name to model
         As trained on the rows that do not judge, of several folds the last; with folds, the chosen model, the
         unconstrained one and the line are trained on all rows.
@@ -190,7 +194,7 @@ def compare_routes(
     joined = _joined(candidates, parts)
     routes_left = {candidates.about[name]["kind"] for name in joined} & set(ROUTES)
     allowance = Allowance(criterion, tolerance, joined[FREE], max(1, len(routes_left)))
-    table = _judged_table(candidates, judged or parts, joined, allowance)
+    table = _with_shrinking(_judged_table(candidates, judged or parts, joined, allowance))
     chosen, reason = _recommendation(table, tolerance) if allowance.explains_something else (FREE, _NOTHING_TO_LOSE)
     models = {name: candidates.models[name] for name in table["name"]}
     if len(splits) > 1:
@@ -234,6 +238,13 @@ def _judged_table(
     return table.reindex(columns=ordered)
 
 
+def _with_shrinking(table: pd.DataFrame) -> pd.DataFrame:
+    """Mark candidates whose VCF fell only because all their predictions moved together."""
+    free = table.loc[table["kind"] == FREE, ["vcf", "relative"]].iloc[0]
+    alike = (table["vcf"] < free["vcf"]) & (table["relative"] >= _ONLY_SHRINKS * free["relative"])
+    return table.assign(shrinks=alike & (table["kind"] != FREE))
+
+
 def _recommendation(table: pd.DataFrame, tolerance: float) -> tuple[str, str]:
     """The allowed route of least VCF, of several with next to none the most accurate.
 
@@ -241,6 +252,14 @@ def _recommendation(table: pd.DataFrame, tolerance: float) -> tuple[str, str]:
     """
     free = table[table["kind"] == FREE].iloc[0]
     allowed = table[table["allowed"] & table["kind"].isin(ROUTES)]
+    shrunk = allowed[allowed["shrinks"]]
+    allowed = allowed[~allowed["shrinks"]]
+    if allowed.empty and len(shrunk):
+        return FREE, (
+            f"Within a tolerance of {tolerance:.0%} routes only shrink all predictions alike "
+            f"({shrunk.sort_values('vcf').iloc[0]['name']}): they follow the protected variables as much as before. "
+            "Raise the tolerance."
+        )
     if allowed.empty:
         return FREE, (
             f"No route loses at most {tolerance:.0%} of what is explained; raise the tolerance, or choose a smaller "

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn.causal import Verdict
 from ciplearn.estimators.criteria import Judged, loss, score
 from ciplearn.evaluation import VarianceOfCounterfactuals, variance_of_counterfactuals
-from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
+from ciplearn.evaluation.auditing import known_by
 from ciplearn.evaluation.group_scores import grouped
 from ciplearn.evaluation.intervals import bootstrap_interval, share_interval
 from ciplearn.scm import StructuralCausalModel
@@ -27,8 +28,8 @@ class Judge:
     ----------
     rows : DataFrame
         Outcome included.
-    outcome : str
-    protected : sequence of str
+    verdict : Verdict
+        Of the question: its context is what a row is known by when VCF is measured.
     scm : StructuralCausalModel or None
         None where none could be estimated; then there are no counterfactuals.
     classes : array or None
@@ -39,13 +40,14 @@ class Judge:
     def __init__(
         self,
         rows: pd.DataFrame,
-        outcome: str,
-        protected: tuple[str, ...],
+        verdict: Verdict,
         scm: StructuralCausalModel | None,
         classes: Array | None,
         seed: int,
     ) -> None:
-        self.rows, self.outcome, self.protected, self.scm = rows, outcome, protected, scm
+        self.rows, self.verdict, self.scm = rows, verdict, scm
+        self.outcome, self.protected = verdict.outcome, verdict.protected
+        outcome = verdict.outcome
         self.inputs = rows.drop(columns=outcome)
         self.classes = classes
         self.seed = seed
@@ -90,11 +92,12 @@ class Judge:
         return variance_of_counterfactuals(
             model,
             self.scm,
-            as_known_beforehand(self.scm, self.rows, self.outcome),
+            self.rows,
             list(self.protected),
             _POINTS,
             _INTERVENTIONS,
             self.seed,
+            context=known_by(self.verdict, self.scm, self.rows),
             inputs=list(self.inputs.columns),
             n_draws=_DRAWS,
         )

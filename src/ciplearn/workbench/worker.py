@@ -24,7 +24,6 @@ import torch
 from ciplearn import CIPClassifier, CIPRegressor, audit, baselines, fit_scm
 from ciplearn._core.errors import CiplearnError
 from ciplearn._core.files import write_file
-from ciplearn._core.wording import as_list
 from ciplearn.estimators.criteria import Allowance, Judged
 from ciplearn.estimators.preparation import NO_ROUTE
 from ciplearn.report import Report
@@ -163,7 +162,7 @@ class Walk:
         except CiplearnError as problem:
             tell(note=f"There are no counterfactuals here: {problem}")
         tell(step=True)
-        return Judge(self.judging, self.outcome, self.verdict.protected, scm, classes, self.recipe.seed)
+        return Judge(self.judging, self.verdict, scm, classes, self.recipe.seed)
 
 
 @contextlib.contextmanager
@@ -195,11 +194,8 @@ def keep_walked(request: dict[str, Any]) -> None:
     model = load_model(walked)
     scm = fit_scm(walk.document.graph, walk.held, random_state=walk.recipe.seed + 2)
     found = audit(model, scm, walk.held, n_points=200, n_interventions=50, n_draws=10, random_state=walk.recipe.seed)
-    report = Report(
-        audit=found,
-        model=model,
-        rows=walk.held,
-        title=f"Predicting {walk.outcome}, and {as_list(walk.verdict.protected)}",
+    report = Report.of(
+        found,
         rule="This stop was kept on the workbench.",
         penalty="variance over imagined rows",
         about_rows=f"Audited on: {len(walk.held)} rows that neither training nor the walk has seen.",

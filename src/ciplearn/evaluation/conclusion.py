@@ -1,0 +1,272 @@
+"""`Limits`, and the `Conclusion` that an audit comes to by them: passes, fails, or useless.
+
+No other place decides what passes: the report, the command line, the workbench and the goals of a fit ask here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.numbers import finite
+from ciplearn._core.plain_data import fields_as_data
+from ciplearn._core.wording import as_list
+from ciplearn.evaluation.wording import MODEL, decimal, percent, short
+
+if TYPE_CHECKING:
+    from ciplearn.evaluation.auditing import Audit
+
+PASSES, FAILS, USELESS = "passes", "fails", "useless"
+
+# A predictor that explains less than this of what a constant leaves open is of no use.
+_OF_USE = 0.01
+
+# By default a probability may move by so much, and another prediction by this part of the outcome's deviation.
+_PROBABILITY = 0.05
+_DEVIATIONS = 0.1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an audit allows.
+
+    Attributes
+    ----------
+    max_effect : float, optional
+        How far predictions may move between two protected values: on average, and for all but a few rows. By default
+        0.05 for probabilities, else a tenth of the outcome's standard deviation.
+    max_vcf : float, optional
+        How large VCF may be; it is not asked about by default.
+    moved_rows : float
+        The share of rows that may move by more than ``max_effect``.
+    """
+
+    max_effect: float | None = None
+    max_vcf: float | None = None
+    moved_rows: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("max_effect", "max_vcf", "moved_rows"):
+            if getattr(self, name) is not None:
+                finite(getattr(self, name), name)
+
+    @property
+    def are_defaults(self) -> bool:
+        """Whether nobody has set a limit."""
+        return self.max_effect is None and self.max_vcf is None
+
+    def effect(self, *, probability: bool, deviation: float) -> float:
+        """Return the limit of an effect, for probabilities or for an outcome of some standard deviation."""
+        if self.max_effect is not None:
+            return self.max_effect
+        return _PROBABILITY if probability else _DEVIATIONS * deviation
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was asked of the predictor.
+
+    Attributes
+    ----------
+    name : str
+    sentence : str
+        What was found, with its number and its limit.
+    holds : bool
+    asks : str
+        What it asks about: ``"use"``, ``"effect"``, ``"rows"`` or ``"vcf"``.
+    value, limit : float
+        What was measured, and what is allowed.
+    before : float, optional
+        The same quantity of the predictor that was trained for accuracy alone, where there is one.
+    """
+
+    name: str
+    sentence: str
+    holds: bool
+    asks: str
+    value: float
+    limit: float
+    before: float | None = None
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What the audit comes to.
+
+    Attributes
+    ----------
+    state : str
+        ``"useless"`` where the predictor is hardly better than a constant; else ``"passes"`` where the ends of all
+        intervals keep to the limits, and ``"fails"`` where one does not.
+    headline : str
+    checks : tuple of Check
+    """
+
+    state: str
+    headline: str
+    checks: tuple[Check, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the conclusion as JSON-ready data."""
+        return fields_as_data(self)
+
+
+def conclude(audit: Audit) -> Conclusion:
+    """Judge an audit by its limits."""
+    who = as_list(audit.vcf.protected)
+    use, effect, rows, spread = _use(audit), _effect(audit), _rows(audit), _spread(audit)
+    checks = tuple(check for check in (use, effect, rows, spread) if check is not None)
+    fails = [check is not None and not check.holds for check in (effect, rows, spread)]
+    if use is not None and not use.holds:
+        return Conclusion(USELESS, f"Nothing is gained by using this predictor, however little {who} moves it.", checks)
+    most = _most(audit)
+    if not any(fails):
+        said = f"Changing {who} moves the prediction for the same row by no more than is allowed{most}"
+        return Conclusion(PASSES, f"{said}{_if_right(audit)}.", checks)
+    if fails[0] or audit.effects is None:
+        said = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
+    elif fails[1]:
+        said = (
+            f"Changing {who} moves too many single rows by more than is allowed; on average it moves them less{most}."
+        )
+    else:
+        said = f"Changing {who} makes the predictions for the same row vary more than is allowed{most}."
+    return Conclusion(FAILS, said, checks)
+
+
+def _most(audit: Audit) -> str:
+    """The largest paired effect, however few rows show its values."""
+    if audit.effects is None:
+        return ""
+    row = audit.effects.largest(MODEL)
+    amount = audit.unit.amount(row["effect"], signed=True)
+    return f": most from {row['first']} to {row['second']}, by {amount} on average"
+
+
+def _if_right(audit: Audit) -> str:
+    nodes = sorted({finding.node for finding in audit.vcf.doubts})
+    return f", if the causal model is right, which is in doubt about {as_list(nodes)}" if nodes else ""
+
+
+def explained(scores: Mapping[str, float], outcome: pd.Series) -> float:
+    """1 − loss / loss of the best constant on the same rows; for labels alone, of the share of wrong ones."""
+    if "r2" in scores:
+        return scores["r2"]
+    shares = outcome.value_counts(normalize=True).to_numpy()
+    shares = shares[shares > 0]
+    if "log_loss" in scores:
+        constant, loss = float(-(shares * np.log(shares)).sum()), scores["log_loss"]
+    else:
+        constant, loss = 1 - float(shares.max()), 1 - scores["accuracy"]
+    return 1 - loss / constant if constant > 0 else math.nan
+
+
+def _use(audit: Audit) -> Check | None:
+    outcome = audit.rows[audit.verdict.outcome]
+    share = explained(audit.scores, outcome)
+    if math.isnan(share):
+        return None
+    of_what = "the variance" if "r2" in audit.scores else "what a constant gets wrong"
+    said = f"It explains {percent(max(share, 0.0))} of {of_what} on the audited rows."
+    if share < 0:
+        said = "It is worse than a constant on these rows."
+    before = None if audit.before is None else explained(audit.before.scores, outcome)
+    return Check(
+        "Is it of use?",
+        f"{said} At least {percent(_OF_USE)} is required.",
+        share >= _OF_USE,
+        "use",
+        share,
+        _OF_USE,
+        before,
+    )
+
+
+def _effect(audit: Audit) -> Check | None:
+    if audit.effects is None:
+        return None
+    row, unit = audit.effects.largest(MODEL), audit.unit
+    end = max(abs(row["effect_low"]), abs(row["effect_high"]))
+    return Check(
+        "Largest effect:",
+        f"From {row['first']} to {row['second']}: {unit.amount(row['effect'], signed=True)} on average "
+        f"(95 % interval {unit.between(row['effect_low'], row['effect_high'])}); at most {unit.amount(audit.limit)} "
+        "is allowed.",
+        bool(end <= audit.limit),
+        "effect",
+        float(row["effect"]),
+        audit.limit,
+        audit.pair_before(row, "effect"),
+    )
+
+
+def _rows(audit: Audit) -> Check | None:
+    """How many rows the pair of the largest effect moves; another pair speaks where that one alone breaks the limit."""
+    if audit.effects is None:
+        return None
+    allowed = audit.limits.moved_rows
+    row, table = audit.effects.largest(MODEL), audit.effects.table
+    if row["moved_high"] <= allowed:
+        pairs = table[table["model"] == MODEL]
+        row = max((row, pairs.loc[pairs["moved_high"].idxmax()]), key=lambda pair: pair["moved_high"] > allowed)
+    return Check(
+        "Single rows:",
+        f"From {row['first']} to {row['second']}, {percent(row['moved'])} of rows move by more than "
+        f"{audit.unit.amount(audit.limit)} (95 % interval {percent(row['moved_low'])} to "
+        f"{percent(row['moved_high'])}); at most {percent(allowed)} may.",
+        bool(row["moved_high"] <= allowed),
+        "rows",
+        float(row["moved"]),
+        allowed,
+        audit.pair_before(row, "moved"),
+    )
+
+
+def _spread(audit: Audit) -> Check | None:
+    """VCF, where a bound on it was set; the typical difference, where there are no pairs of values to list."""
+    vcf, unit, most = audit.vcf, audit.unit, audit.limits.max_vcf
+    low, high = vcf.interval
+    before = None if audit.before is None else audit.before.vcf.value
+    if most is not None:
+        return Check(
+            "Variance of counterfactuals:",
+            f"{short(vcf.value)} (95 % interval {short(low)} to {short(high)}); at most {short(most)} is allowed.",
+            high <= most,
+            "vcf",
+            vcf.value,
+            most,
+            before,
+        )
+    if audit.effects is not None:
+        return None
+    ends = [math.sqrt(2 * max(end, 0.0)) for end in (low, high)]
+    return Check(
+        "Typical difference:",
+        f"{unit.amount(audit.typical)} (95 % interval {unit.between(*ends)}) between two values as they occur; at "
+        f"most {unit.amount(audit.limit)} is allowed.",
+        ends[1] <= audit.limit,
+        "effect",
+        audit.typical,
+        audit.limit,
+        audit.typical_before,
+    )
+
+
+def scores_in_words(audit: Audit) -> dict[str, str]:
+    """Names and values of the predictive scores, the more telling first."""
+    found = audit.scores
+    said = {}
+    if "accuracy" in found:
+        said["right decisions"] = percent(found["accuracy"])
+    if not math.isnan(found.get("r2", math.nan)):
+        said["variance explained"] = percent(found["r2"]) if found["r2"] >= 0 else "none"
+    if "log_loss" in found:
+        said["log loss"] = decimal(found["log_loss"])
+    if "mse" in found:
+        said["root mean squared error"] = audit.unit.amount(math.sqrt(found["mse"]))
+    return said
