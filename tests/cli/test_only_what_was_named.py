@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests._core.test_files import state
+from tests._core.test_listed_folders import state
 
 strace = shutil.which("strace")
 pytestmark = pytest.mark.skipif(strace is None, reason="strace is not installed")

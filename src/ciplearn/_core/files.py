@@ -1,18 +1,18 @@
-"""Files and folders that appear whole or not at all, also after a kill.
+"""Files that appear whole or not at all, also after a kill; locks; reading within bounds.
 
 Whatever is unfinished lies beside its target under a hidden name, `.ciplearn-….part`, and is locked by the run that
-writes it. A name without a lock was left by a run that was killed; the next run that writes there removes it. Reading
-never writes: it says that a folder is unfinished, and leaves the end of the work to the next run that writes there.
+writes it. A name without a lock was left by a run that was killed; the next run that writes there removes it.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -24,25 +24,26 @@ try:
 except ImportError:  # Windows has no such locks, and does not remove a file that is open.
     fcntl = None  # type: ignore[assignment]
 
-# The list of what was written into a folder, as `sha256sum --check` reads it.
-CHECKSUMS = "SHA256SUMS"
-
-_HIDDEN = ".ciplearn-"
-
-# Files of a folder that wait in it to take their places.
-_ARRIVING = f"{_HIDDEN}arriving"
+# How names begin of what is unfinished.
+HIDDEN = ".ciplearn-"
 
 _BLOCK = 1 << 20
 _MEBIBYTE = 1 << 20
 
 
 @contextmanager
-def whole_file(target: Path) -> Iterator[IO[bytes]]:
+def whole_file(target: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """Yield a stream whose content becomes the target's at the end; after an error or Ctrl-C nothing has changed.
 
     A link is followed. A device or a pipe is written to directly: there is nothing to keep whole.
+
+    Parameters
+    ----------
+    target : Path
+    mode : int
+        Who may read and write a new file, less what the user's mask takes away.
     """
-    with _written_to(target) as place:
+    with written_to(target) as place:
         if place.exists() and not place.is_file():
             if place.is_dir():
                 raise InputError(f"{target} is a folder; pass the name of a file.")
@@ -50,15 +51,15 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
                 yield stream
             return
         place.parent.mkdir(parents=True, exist_ok=True)
-        with _unfinished(place.parent, Path.touch) as part:
+        with unfinished(place.parent, lambda part: part.touch(mode, exist_ok=False)) as part:
             with part.open("wb") as stream:
                 yield stream
             part.replace(place)
 
 
-def write_file(target: Path, content: str | bytes) -> None:
+def write_file(target: Path, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file whole."""
-    with whole_file(target) as stream:
+    with whole_file(target, mode) as stream:
         stream.write(content.encode() if isinstance(content, str) else content)
 
 
@@ -70,162 +71,6 @@ def make_folder(folder: Path) -> None:
         raise InputError(f"{folder} cannot be made: {error.strerror or error}; pass another folder.") from error
 
 
-@contextmanager
-def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yield an empty folder whose files become the target's at the end, with a list of them and their checksums.
-
-    Of a target that exists, only files are replaced that its own list names and that are still what was written; all
-    others stay. Whatever stands in the way is found out before any work is done.
-
-    Parameters
-    ----------
-    target : Path
-        A link is followed.
-    overwrite : bool
-        Whether files of an earlier call may be replaced.
-    """
-    with _written_to(target) as place:
-        _finish(place)
-        check_folder(target, overwrite=overwrite)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(place.parent)
-        # Inside a folder that exists: its parent may be another disk, or not ours to write to.
-        with _unfinished(place if place.exists() else place.parent, Path.mkdir) as part:
-            fresh = part / "fresh"
-            fresh.mkdir()
-            yield fresh
-            _write_checksums(fresh)
-            check_folder(target, overwrite=overwrite, new=tuple(listed_files(fresh)))
-            if place.exists():
-                # From here on the new files are complete; a run that is killed below is finished by the next.
-                fresh.rename(place / _ARRIVING)
-                _finish(place)
-            else:
-                fresh.rename(place)
-
-
-def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) -> None:
-    """Refuse a target that is a file, holds work of others only, or work of ours that must not be replaced."""
-    place = Path(os.path.realpath(target))
-    if not place.exists():
-        return
-    if not place.is_dir():
-        raise InputError(f"{target} is a file, not a folder; pass the name of a folder.")
-    if all(path.name.startswith(_HIDDEN) for path in place.iterdir()):
-        return
-    listed = listed_files(place)
-    if not listed:
-        raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
-    if not overwrite:
-        raise InputError(
-            f"{target} holds files of an earlier run already; pass another folder, or --overwrite (overwrite=True)."
-        )
-    _refuse_foreign(place, listed, {**dict.fromkeys(new, ""), **_waiting(place)})
-
-
-def _refuse_foreign(folder: Path, listed: dict[str, str], new: dict[str, str]) -> None:
-    """Refuse to replace a file that is neither what the folder's list says nor what is to take its place."""
-    for name in {**listed, **new}:
-        path = folder / name
-        foreign = path.exists() and (not path.is_file() or checksum(path) not in (listed.get(name), new.get(name)))
-        if foreign:
-            raise InputError(f"{path} is not what ciplearn has written there; move it away, or pass another folder.")
-
-
-def check_finished(folder: Path) -> None:
-    """Refuse to read a folder in which files wait to take their places; only a run that writes there moves them."""
-    # Unlike that of a Path, this one takes every name, also one that no folder can have.
-    if os.path.lexists(folder / _ARRIVING):
-        raise InputError(
-            f"{folder} is unfinished, a run that wrote it was stopped or is at work; write it again, with --overwrite "
-            "(overwrite=True)."
-        )
-
-
-def _waiting(folder: Path) -> dict[str, str]:
-    """Return the files that wait in a folder to take their places, with their checksums."""
-    _refuse_links(folder, [_ARRIVING])
-    new = listed_files(folder / _ARRIVING)
-    _refuse_links(folder, new)
-    return new
-
-
-def _finish(folder: Path) -> None:
-    """Put files in place that a killed run has left waiting."""
-    arriving = folder / _ARRIVING
-    if not os.path.lexists(arriving):
-        return
-    with _lock(folder, wait=True):
-        listed, new = listed_files(folder), _waiting(folder)
-        if not new:
-            shutil.rmtree(arriving, ignore_errors=True)
-            return
-        _refuse_foreign(folder, listed, new)
-        for name in listed:
-            if name not in new:
-                (folder / name).unlink(missing_ok=True)
-                _remove_empty_folders((folder / name).parent, folder)
-        for name in new:
-            if (arriving / name).exists():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (arriving / name).replace(folder / name)
-        # The list last: as long as it waits, so does the rest of the work.
-        (arriving / CHECKSUMS).replace(folder / CHECKSUMS)
-        shutil.rmtree(arriving, ignore_errors=True)
-
-
-def read_listed(folder: Path, name: str, largest: int = 256) -> bytes:
-    """Read a file of a folder, and refuse one that is no longer what its list says; without a list, take it as it is.
-
-    Parameters
-    ----------
-    folder : Path
-    name : str
-    largest : int
-        MiB that are read at most.
-    """
-    check_finished(folder)
-    _refuse_links(folder, [name])
-    content = read_bounded(folder / name, largest)
-    listed = listed_files(folder).get(name)
-    if listed is not None and checksum(content) != listed:
-        raise InputError(f"{folder / name} is truncated or was changed since it was saved; write the folder anew.")
-    return content
-
-
-def listed_files(folder: Path) -> dict[str, str]:
-    """Return the files that a folder's list names, with their checksums; none without a list."""
-    path = folder / CHECKSUMS
-    _refuse_links(folder, [CHECKSUMS])
-    if not path.is_file():
-        return {}
-    try:
-        lines = read_bounded(path, largest=1).decode().splitlines()
-    except UnicodeDecodeError:
-        lines = [""]
-    matches = [re.fullmatch(r"([0-9a-f]{64})  (.+)", line) for line in lines]
-    names = {match[2]: match[1] for match in matches if match is not None}
-    if None in matches or not all(map(_is_plain, names)):
-        raise InputError(f"{path} was changed and is no list of checksums; write the folder anew.")
-    _refuse_links(folder, names)
-    return names
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a name stays below its folder on every system, and is none that the folder itself needs."""
-    parts = name.split("/")
-    hidden = any(part in ("", ".", "..") or part.startswith(_HIDDEN) for part in parts)
-    return not hidden and name != CHECKSUMS and name.isprintable() and not set(name) & set("\\:")
-
-
-def _refuse_links(folder: Path, names: Iterable[str]) -> None:
-    """Refuse names that lead elsewhere by way of a link below the folder."""
-    below = (folder / part for name in names for part in (Path(name), *Path(name).parents[:-1]))
-    for path in dict.fromkeys(below):
-        if path.is_symlink():
-            raise InputError(f"{path} is a link, and a folder of ciplearn holds none; put the file itself there.")
-
-
 def read_bounded(path: Path, largest: int) -> bytes:
     """Read a regular file of at most so many MiB: no pipe that never ends, no device, no file that fills the memory."""
     try:
@@ -233,7 +78,8 @@ def read_bounded(path: Path, largest: int) -> bytes:
             raise InputError(f"{path} is no regular file; pass the path of one.")
         if path.stat().st_size > largest * _MEBIBYTE:
             raise InputError(f"{path} has more than {largest} MiB, which no file of its kind needs; pass another.")
-        return path.read_bytes()
+        with open(path, "rb", opener=_open_at_once) as stream:
+            return stream.read()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; check the path.") from error
 
@@ -251,44 +97,44 @@ def checksum(content: bytes | Path | IO[bytes]) -> str:
     return found.hexdigest()
 
 
-def _write_checksums(folder: Path) -> None:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / CHECKSUMS)
-    lines = [f"{checksum(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
-    (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
-
-
 @contextmanager
 def held_alone(file: Path) -> Iterator[None]:
     """Keep other runs from adding to a file meanwhile; refuse it where another run holds it."""
-    file.touch()
-    with _lock(file) as held:
+    place = Path(os.path.realpath(file))
+    place.touch()
+    with locked(place) as held:
         if held is False:
             raise InputError(f"{file} is written by another run at the moment; wait for its end, or name another file.")
         try:
             yield
         finally:
-            if not file.stat().st_size:
-                file.unlink()
+            if not place.stat().st_size:
+                place.unlink()
 
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """Yield an empty folder that is removed at the end; those that killed runs have left are removed first."""
     # For oneself alone: the place may be one that others use, too.
-    with _unfinished(parent, lambda path: path.mkdir(mode=0o700)) as part:
-        yield part
+    with unfinished(parent, lambda path: path.mkdir(mode=0o700)) as part:
+        try:
+            yield part
+        except OSError as error:
+            if not isinstance(error.filename, str) or part not in Path(error.filename).parents:
+                raise
+            raise _cannot_be_written(parent, error) from error
 
 
 @contextmanager
-def _unfinished(parent: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+def unfinished(parent: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """Yield a hidden path that is ours alone, and remove it at the end; those of killed runs are removed first."""
-    _remove_abandoned(parent)
+    remove_abandoned(parent)
     while True:
-        part = parent / f"{_HIDDEN}{secrets.token_hex(6)}.part"
+        part = parent / f"{HIDDEN}{secrets.token_hex(6)}.part"
         make(part)
-        with _lock(part) as held:
+        with locked(part) as held:
             # Another run may have taken it for a killed one's, before it was locked.
-            if held is not False and part.exists():
+            if held is not False:
                 try:
                     yield part
                 finally:
@@ -296,21 +142,25 @@ def _unfinished(parent: Path, make: Callable[[Path], None]) -> Iterator[Path]:
                 return
 
 
-def _remove_abandoned(folder: Path) -> None:
-    for part in folder.glob(f"{_HIDDEN}*.part"):
-        with _lock(part) as held:
+def remove_abandoned(folder: Path) -> None:
+    for part in folder.glob(f"{HIDDEN}*.part"):
+        with locked(part) as held:
             if held:
                 _remove(part)
 
 
 @contextmanager
-def _lock(path: Path, *, wait: bool = False) -> Iterator[bool | None]:
-    """Hold the lock of a path: True, False where another run holds it, None where locks cannot be had."""
+def locked(path: Path, *, wait: bool = False) -> Iterator[bool | None]:
+    """Hold the lock of a file or folder, which a crash frees.
+
+    Yields True; False where another run holds it or has just removed it; None where locks cannot be had.
+    """
     if fcntl is None:
         yield None
         return
     try:
-        handle = os.open(path, os.O_RDONLY)
+        # Files to write, too: disks that are shared over a network lock no others.
+        handle = _open_at_once(path, os.O_NOFOLLOW | (os.O_RDONLY if path.is_dir() else os.O_RDWR))
     except OSError:
         yield None
         return
@@ -318,6 +168,7 @@ def _lock(path: Path, *, wait: bool = False) -> Iterator[bool | None]:
         held: bool | None = True
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            held = path.exists() and os.path.samestat(os.fstat(handle), path.stat())
         except BlockingIOError:
             held = False
         except OSError:
@@ -325,6 +176,16 @@ def _lock(path: Path, *, wait: bool = False) -> Iterator[bool | None]:
         yield held
     finally:
         os.close(handle)
+
+
+def _open_at_once(path: str | os.PathLike[str], flags: int) -> int:
+    """Open a regular file or a folder: a pipe would wait for its other end, a device might do anything."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return handle
 
 
 def _remove(path: Path) -> None:
@@ -335,23 +196,28 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def _remove_empty_folders(folder: Path, above: Path) -> None:
-    with suppress(OSError):
-        while folder != above:
-            folder.rmdir()
-            folder = folder.parent
-
-
 @contextmanager
-def _written_to(target: Path) -> Iterator[Path]:
+def written_to(target: Path) -> Iterator[Path]:
     """Yield the place behind a name, and say in one sentence why it cannot be written to."""
     place = Path(os.path.realpath(target))
     try:
         yield place
     except OSError as error:
+        if _is_hidden(place):
+            # A part of something larger, whose writer says under which name people know it.
+            error.filename = error.filename or str(place)
+            raise
         if not _is_about(error, place):
             raise
-        raise InputError(f"{target} cannot be written: {error.strerror or error}; pass another place.") from error
+        raise _cannot_be_written(target, error) from error
+
+
+def _cannot_be_written(target: Path, error: OSError) -> InputError:
+    return InputError(f"{target} cannot be written: {error.strerror or error}; pass another place.")
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(HIDDEN) for part in path.parts)
 
 
 def _is_about(error: OSError, place: Path) -> bool:
@@ -359,5 +225,4 @@ def _is_about(error: OSError, place: Path) -> bool:
     if not isinstance(error.filename, str):
         return True
     path = Path(os.path.realpath(error.filename))
-    ours = any(part.startswith(_HIDDEN) for part in path.parts)
-    return ours or path == place or path in place.parents or place in path.parents
+    return _is_hidden(path) or path == place or path in place.parents or place in path.parents

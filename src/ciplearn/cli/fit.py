@@ -131,7 +131,7 @@ def fit(
 
       ciplearn fit 'rows/*.parquet' --graph graph.txt --outcome income --protected sex --engine ray --out model
     """
-    from ciplearn._core.files import check_folder, listed_folder
+    from ciplearn._core.listed_folders import check_folder, listed_folder
     from ciplearn._core.memory import put_off
 
     put_off("scipy.stats")

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import check_finished, read_listed
+from ciplearn._core.listed_folders import check_finished, read_listed
 from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import LEFT_OUT, LINE

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.files import CHECKSUMS, listed_files
+from ciplearn._core.listed_folders import CHECKSUMS, listed_files
 from ciplearn._core.mapping_files import read_mapping
 
 if TYPE_CHECKING:

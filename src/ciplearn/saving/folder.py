@@ -26,8 +26,9 @@ from torch import nn
 import ciplearn
 from ciplearn._core.choices import mapping_of
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
-from ciplearn._core.files import check_finished, checksum, listed_folder, read_listed
+from ciplearn._core.files import checksum
 from ciplearn._core.flags import flag
+from ciplearn._core.listed_folders import check_finished, listed_folder, read_listed
 from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator

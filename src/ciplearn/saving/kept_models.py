@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import checksum, read_listed
+from ciplearn._core.files import checksum
+from ciplearn._core.listed_folders import read_listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.imagining import checked_models
 from ciplearn.estimators.preparation import COUNTERFACTUAL
