@@ -114,8 +114,12 @@ class Page:
             chain = chain.key_up(key)
         chain.perform()
 
-    def focus_drawing(self):
-        self.run("document.querySelector('.drawing').focus()")
+    def add_node(self, name):
+        """Add a node by keys, whatever has the focus."""
+        self.keys("n")
+        self.wait(".rename input")
+        self.keys(name, "\ue007")
+        self.until(lambda: name in self.doc("editor.doc.nodes"))
 
     def place(self, name):
         """Where a node is, in pixels of the window."""
@@ -176,7 +180,7 @@ class Page:
         """Paste a graph."""
         self.click("[data-opens=paste]")
         self.wait("dialog textarea")
-        self.run("document.querySelector('dialog textarea').value = arguments[0]", text)
+        self.driver.execute_cdp_cmd("Input.insertText", {"text": text})  # into whatever has the focus
         self.click("dialog [data-do=read]")
 
     def export(self, notation):

@@ -1,6 +1,7 @@
 """A drawing as the page sends it: read, written, repaired."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -77,3 +78,23 @@ def test_unknown_change_is_refused_in_words():
     document = Document(twenty()["figure a"])
     with pytest.raises(InputError, match="cannot apply 'paint'"):
         document.repaired(document.verdict(), (Change("paint", ("A",), "paint A"),))
+
+
+def test_fingerprint_tells_edges_roles_kinds_and_tables_apart_and_not_places_or_orders():
+    text = "dag {{ A [exposure] Y [outcome] S -> {{A Y}} A -> L -> Y {} }}"
+    drawn = Document(CausalGraph.from_dagitty(text.format("")))
+    mark = drawn.fingerprint("one")
+    moved = CausalGraph.from_dagitty('dag { Y [outcome] A -> L -> Y S -> {Y A} A [exposure,pos="3,4"] }')
+    assert Document(moved).fingerprint("one") == mark
+    assert Document(replace(moved, adjusted=drawn.verdict().adjustment)).fingerprint("one") == mark, "the same set"
+    others = [
+        Document(CausalGraph.from_dagitty(text.format("A -> Y"))),
+        Document(CausalGraph.from_dagitty(text.format("A <-> Y"))),
+        Document(CausalGraph.from_dagitty(text.format("S [exposure]"))),
+        Document(CausalGraph.from_dagitty(text.format("L [latent]"))),
+        Document(drawn.graph, context=("A",)),
+        Document(drawn.graph, inputs=("L",)),
+        Document(drawn.graph, kinds={"L": "category"}),
+    ]
+    marks = {mark, drawn.fingerprint("two"), *(other.fingerprint("one") for other in others)}
+    assert len(marks) == 2 + len(others)

@@ -93,8 +93,8 @@ def test_table_is_dropped_matched_and_its_kinds_are_changed(tmp_path):
             return web.doc("editor.doc.kinds.get('sex')") == "category"
 
         web.until(typed)
-        web.run("document.querySelector('.cw').workbench.rename.add()")
-        web.keys("wealth", "\ue007")
+        web.click("#cw-tab-data")
+        web.add_node("wealth")
         web.click("[data-key='latent|wealth']")
         web.until(lambda: web.doc("editor.doc.latent") == ["wealth"])
         web.until(lambda: web.doc("editor.doc.nodes.length") == 4)

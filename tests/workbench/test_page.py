@@ -31,10 +31,7 @@ def test_node_is_added_by_double_click_named_and_renamed(web):
 
 def test_edges_are_drawn_by_dragging_and_nodes_are_moved(web):
     for name, spot in (("A", (300, 400)), ("Y", (600, 400))):
-        web.run("document.querySelector('.cw').workbench.rename.add()")
-        web.wait(".rename input")
-        web.keys(name, "\ue007")
-        web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
+        web.add_node(name)
         web.drag(web.place(name), spot)
     assert abs(web.place("Y")[0] - 600) < 12
     web.click("[data-tool=directed]")
@@ -54,12 +51,8 @@ def test_edges_are_drawn_by_dragging_and_nodes_are_moved(web):
 
 def test_everything_works_by_keyboard(web):
     control = "\ue009"
-    web.focus_drawing()
     for name in ("A", "L", "Y"):
-        web.keys("n")
-        web.wait(".rename input")
-        web.keys(name, "\ue007")
-        web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
+        web.add_node(name)
     web.keys(".")  # A, after Y
     web.keys("a")
     web.until(lambda: web.doc("editor.doc.exposures") == ["A"])
@@ -112,6 +105,46 @@ def test_everything_works_by_keyboard(web):
     web.keys("\ue00c")
     web.until(lambda: not web.find("dialog[open]"))
     assert web.doc("editor.doc.directed") == [], "what was deleted took its edges along"
+
+
+def test_keys_are_heard_on_a_fresh_page_and_after_every_click(web):
+    control = "\ue009"
+    web.keys("?")
+    web.wait("dialog .keys")
+    web.keys("n")  # a window has the keys for itself
+    web.keys("\ue00c")
+    web.until(lambda: not web.find("dialog[open]"))
+    web.add_node("A")
+    web.example()
+    web.tap(web.place("L"))
+    web.keys("\ue017")  # Delete
+    web.until(lambda: "L" not in web.doc("editor.doc.nodes"))
+    web.tap((500, 700))  # bare ground
+    web.chord(control, "z")
+    web.until(lambda: "L" in web.doc("editor.doc.nodes"))
+    web.drag(web.place("L"), (600, 700))
+    web.chord(control, "z")
+    web.until(lambda: web.place("L")[1] < 650)
+    web.click("#cw-tab-outline")
+    web.chord(control, "\ue008", "z")
+    web.until(lambda: web.place("L")[1] > 650)
+    web.keys("\ue014")  # an arrow on a tab moves to the next one, and not the drawing
+    web.wait("#cw-panel-data")
+    web.add_node("after a click on a tab")
+    at = web.place("L")
+    web.tap(at)
+    web.keys("\ue014")
+    assert web.place("L")[0] > at[0]
+    web.click("[data-tool=fit]")
+    web.keys("\ue007")  # Enter presses the button that has the focus, and renames nothing
+    assert not web.find(".rename")
+
+
+def test_open_puts_the_cursor_into_the_text(web):
+    web.click("[data-opens=paste]")
+    web.wait("dialog textarea")
+    web.keys("S -> T", "\ue004", "\ue007")  # Tab, Enter
+    web.until(lambda: web.doc("editor.doc.nodes") == ["S", "T"])
 
 
 def test_roles_are_given_by_click_and_every_button_of_a_selection_works(web):

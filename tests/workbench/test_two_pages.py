@@ -40,8 +40,7 @@ def test_second_page_follows_and_a_clash_is_asked_about(tmp_path):
         second = web.driver.current_window_handle
         web.open(address)
         web.until(lambda: len(web.doc("editor.doc.nodes")) == 4)
-        web.run("document.querySelector('.cw').workbench.rename.add()")
-        web.keys("N1", "\ue007")
+        web.add_node("N1")
         web.until(lambda: web.text(".status") == "Saved")
         web.driver.switch_to.window(first)
         web.until(lambda: "N1" in web.doc("editor.doc.nodes"))
@@ -102,8 +101,7 @@ def test_reload_in_the_middle_of_training_and_a_killed_server(tmp_path):
             server.wait()
             web.until(lambda: "does not answer" in web.text(".notices"))
             # Drawn while there is no server: not lost.
-            web.run("document.querySelector('.cw').workbench.rename.add()")
-            web.keys("later", "\ue007")
+            web.add_node("later")
         with served(folder, "--demo") as (_, again):
             assert again == address
             web.until(lambda: "started again" in web.text(".notices"), 30)

@@ -42,12 +42,15 @@ export class Canvas {
       noEdgeEventsInDraw: true,
     });
     this.#watch(calls);
+    // After the drawing's own listeners, which take the focus away from everything.
+    for (const kind of ["mousedown", "touchstart"])
+      holder.addEventListener(kind, () => holder.focus({ preventScroll: true }));
     editor.listen(({ origin }) => this.show(origin));
   }
 
   #watch(calls) {
     const { cy } = this;
-    let last = 0;
+    let last = null;
     cy.on("select unselect", () => calls.selected());
     cy.on("ehcomplete", (event, from, to, edge) => {
       edge.remove();
@@ -55,10 +58,11 @@ export class Canvas {
     });
     cy.on("dragfree", "node", () => this.#moved());
     cy.on("tap", (event) => {
-      const twice = event.timeStamp - last < 350;
-      last = event.timeStamp;
+      const { x, y } = event.renderedPosition;
+      // Two quick taps at two places are no double click.
+      const twice = last && event.timeStamp - last.time < 350 && Math.hypot(x - last.x, y - last.y) < 12;
+      last = twice ? null : { time: event.timeStamp, x, y };
       if (!twice || this.mode !== "select") return;
-      last = 0;
       if (event.target === cy) calls.addAt(this.#unscaled(event.position));
       else if (event.target.isNode()) calls.rename(event.target.data("name"));
     });

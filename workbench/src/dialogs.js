@@ -85,6 +85,7 @@ function paste(app, close) {
   const text = el("textarea", {
     rows: 10,
     spellcheck: "false",
+    autofocus: true,
     "aria-label": "Graph as text",
     "data-key": "graph-text",
     placeholder: "dag { S -> {A L Y}  A -> L -> Y  A -> Y }",
@@ -198,7 +199,6 @@ function help(app) {
   return el(
     "div",
     {},
-    el("p", {}, "With the focus on the drawing:"),
     el(
       "dl.keys",
       {},

@@ -1,4 +1,4 @@
-// Everything by keyboard: what hands do on the drawing, keys do too.
+// Everything by keyboard: what hands do on the drawing, keys do too, wherever the focus is but in a field or a window.
 import { moveNodes } from "./document.js";
 
 export const KEYS = [
@@ -71,29 +71,35 @@ export function listenToKeys(app, holder) {
     },
   };
 
-  const pressed = (event) => {
-    const key = event.key.toLowerCase();
-    if ((event.ctrlKey || event.metaKey) && (key === "z" || key === "y")) {
-      event.preventDefault();
-      if (key === "y" || event.shiftKey) editor.redo();
-      else editor.undo();
-      return;
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (STEPS[event.key]) arrow(STEPS[event.key], event.shiftKey);
-    else if (ROLES[key]) app.selection.toggle(ROLES[key]);
-    else if (single[key]) single[key](canvas.selection.nodes[0]);
-    else return;
-    event.preventDefault();
+  const undo = (event, key) => {
+    if (key !== "z" && key !== "y") return false;
+    if (key === "y" || event.shiftKey) editor.redo();
+    else editor.undo();
+    return true;
   };
 
-  // Undo works wherever the focus is, but for fields, which have their own.
-  const anywhere = (event) => {
-    const typing = event.target.matches?.("input, textarea, select");
-    if (event.target === holder || typing || !(event.ctrlKey || event.metaKey)) return;
-    if (["z", "y"].includes(event.key.toLowerCase())) pressed(event);
+  // Arrows and Enter belong to the control that has the focus; only the drawing has no other use for them.
+  const ofDrawing = (event) => [holder, document.body].includes(event.target);
+
+  const act = (event, key) => {
+    if (event.ctrlKey || event.metaKey) return undo(event, key);
+    if (event.altKey) return false;
+    if (STEPS[event.key] || key === "enter") {
+      if (!ofDrawing(event)) return false;
+      if (STEPS[event.key]) arrow(STEPS[event.key], event.shiftKey);
+    }
+    if (ROLES[key]) app.selection.toggle(ROLES[key]);
+    single[key]?.(canvas.selection.nodes[0]);
+    return Boolean(STEPS[event.key] || ROLES[key] || single[key]);
   };
-  holder.addEventListener("keydown", pressed);
-  app.root.addEventListener("keydown", anywhere);
-  return () => app.root.removeEventListener("keydown", anywhere);
+
+  const pressed = (event) => {
+    if (event.target.closest?.("input, textarea, select, dialog")) return;
+    if (act(event, event.key.toLowerCase())) event.preventDefault();
+  };
+
+  // A notebook has keys of its own: there, only those that are pressed in the workbench are ours.
+  const heard = app.page ? document : app.root;
+  heard.addEventListener("keydown", pressed);
+  return () => heard.removeEventListener("keydown", pressed);
 }

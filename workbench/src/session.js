@@ -61,6 +61,7 @@ export function startSession(app, empty, holder) {
     app.verdictMilliseconds = performance.now() - started;
     app.panels.verdict.show(answer);
     app.panels.train.show();
+    app.panels.whatif.show();
     app.panels.data.show();
     if (answer.state === "judged" && !answer.holds) advise(mine);
   }
@@ -162,8 +163,7 @@ export function startSession(app, empty, holder) {
   app.tookTable = (table) => {
     app.table = table;
     app.panels.data.forget();
-    app.panels.data.show();
-    app.panels.train.show();
+    judge();
   };
   greet();
   return app.transport.listen(told, connection);

@@ -10,6 +10,7 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ class Desk:
         self._imagining = threading.Lock()
         self._actions: dict[str, Callable[[Message], Answer]] = {
             "hello": self._hello,
-            "judge": lambda message: judged(_document(message)),
+            "judge": self._judge,
             "advise": lambda message: advised(_document(message)),
             "read": self._read,
             "write": self._write,
@@ -76,6 +77,7 @@ class Desk:
             "train": self._train,
             "cancel": self._cancel,
             "forget": self._forget,
+            "show": self._show,
             "keep": lambda message: {"run": self.runs.keep(message.get("run"), message.get("stop"))},
             "download": lambda message: self.runs.download(*(message.get(key) for key in ("run", "stop", "what"))),
             "rows": lambda message: self._imagine(message).choices(),
@@ -140,6 +142,16 @@ class Desk:
                 "runs": [public(run) for run in self.runs.known.values()],
                 "interrupted": self.runs.interrupted,
             }
+
+    def _judge(self, message: Message) -> Answer:
+        """The verdict, and the fingerprint by which the page tells runs of this drawing from those of another."""
+        document = _document(message)
+        answer = judged(document)
+        if answer["state"] == "judged" and self.has_table:
+            # A table that is gone has none; whoever trains on it is told.
+            with suppress(InputError):
+                answer["fingerprint"] = document.fingerprint(self.table.digest)
+        return answer
 
     def _read(self, message: Message) -> Answer:
         text = message.get("text")
@@ -301,6 +313,13 @@ class Desk:
     def _forget(self, message: Message) -> Answer:
         self.runs.forget(message.get("run"))
         return {"forgotten": message.get("run")}
+
+    def _show(self, message: Message) -> Answer:
+        """Let the table of a run be the table again, and return its drawing."""
+        run = self.runs.run(message.get("run"))
+        path = Path(run["table"]["path"])
+        stored = path.name if path.parent == self.store.tables else None
+        return {"document": run["document"], "table": self.take_table(path, run["table"]["name"], stored)}
 
     def _imagine(self, message: Message) -> Imagination:
         """Return what a stop imagines with; the last one is kept, for the next slider."""

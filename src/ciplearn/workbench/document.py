@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 from ciplearn._core.errors import InputError
@@ -79,7 +81,26 @@ class Document:
 
     def verdict(self) -> Verdict:
         """Ask the criterion."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict:
         return self.graph.criterion(context=self.context, inputs=self.inputs)
+
+    def fingerprint(self, table: str) -> str:
+        """Tell trainings apart: alike for the same edges, roles, kinds and table, wherever nodes stand.
+
+        Parameters
+        ----------
+        table : str
+            The digest of the table.
+        """
+        graph, verdict = self.graph, self.verdict()
+        either_way = [sorted(map(sorted, edges)) for edges in (graph.bidirected, graph.undirected)]
+        drawn = [sorted(graph.nodes), sorted(graph.latent), sorted(graph.directed), *either_way]
+        roles = [verdict.outcome, verdict.protected, verdict.context, verdict.inputs, verdict.adjustment]
+        content = json.dumps([drawn, roles, sorted(self.kinds.items()), table])
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def repaired(self, verdict: Verdict, changes: tuple[Change, ...]) -> Document:
         """Apply the changes of a repair that `verdict` proposes."""

@@ -119,6 +119,7 @@ class Imagination:
         return {
             "observed": self._values(observed),
             "imagined": self._averaged(imagined),
+            "moved": [str(name) for name in imagined.columns if _differs(imagined[name], observed[name].iloc[0])],
             "outcome": _plain(self.outcomes.iloc[places[0]]),
             "protected": list(self.protected),
             "before": self._said(observed),
@@ -180,9 +181,17 @@ class Imagination:
             if holds_numbers(column):
                 found[str(name)] = float(column.mean())
             else:
-                shares = column.astype(str).value_counts(normalize=True)
-                found[str(name)] = ", ".join(f"{label} {share:.0%}" for label, share in shares.head(3).items())
+                shares = column.astype(str).value_counts(normalize=True).head(3)
+                told = [f"{label} {share:.0%}" if share < 1 else label for label, share in shares.items()]
+                found[str(name)] = ", ".join(told)
         return found
+
+
+def _differs(imagined: pd.Series, observed: Any) -> bool:
+    """Tell whether some draw is not what was observed, beyond rounding."""
+    if holds_numbers(imagined):
+        return not np.allclose(imagined.to_numpy(dtype=float), float(observed))
+    return bool((imagined.astype(str) != str(observed)).any())
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import shutil
 import threading
 import time
@@ -83,6 +84,7 @@ class Runs:
                 "done": 0,
                 "total": 1,
                 "document": document.to_dict(),
+                "fingerprint": document.fingerprint(table.digest),
                 "table": {"path": str(table.path), "name": table.shown},
                 "recipe": recipe.to_dict(),
                 "models": bool(models),
@@ -130,7 +132,7 @@ class Runs:
 
     def cancel(self, name: Any) -> None:
         """End a training and leave nothing of it; of a stop that is being kept, nothing of that."""
-        run = self._run(name)
+        run = self.run(name)
         with self._lock:
             job, at_work = self._job, self._at_work
             keeping = [key for key, kept in run["kept"].items() if kept["status"] == "running"]
@@ -151,7 +153,7 @@ class Runs:
 
     def forget(self, name: Any) -> None:
         """Remove a run that is not at work."""
-        run = self._run(name)
+        run = self.run(name)
         if run["status"] == "running":
             raise InputError("This training is at work; cancel it instead.")
         with self._lock:
@@ -240,6 +242,8 @@ class Runs:
     def _keeping(self, run: Run, stop: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         table = run["table"]["path"]
         if stop["route"] == "independence":
+            # The report names the table: by the name that its owner gave it, not by ours.
+            table = _named(Path(table), folder / run["table"]["name"])
             commands = [self._words(run, stop, table), audit_line(Recipe.read(run["recipe"]), table)]
             return {"kind": "keep", "folder": str(folder), "commands": commands}
         walked = self.store.run_folder(run["name"]) / "stops" / stop["key"]
@@ -267,7 +271,7 @@ class Runs:
 
     def free_model(self, name: Any) -> Path | None:
         """Return where the model without a penalty is, if there is one."""
-        run = self._run(name)
+        run = self.run(name)
         free = next(filter(is_free, run["stops"]), None)
         return None if free is None else self.store.run_folder(name) / "stops" / str(free["key"])
 
@@ -303,17 +307,29 @@ class Runs:
         fit = shown(self._words(run, stop, table))
         return f"{fit}\n{shown(audit_line(recipe, table))}\n"
 
-    def _run(self, name: Any) -> Run:
+    def run(self, name: Any) -> Run:
+        """Return a run by its name."""
         if not isinstance(name, str) or name not in self.known:
             raise InputError("There is no such run here; reload the page.")
         return self.known[name]
 
     def _stop(self, name: Any, key: Any) -> tuple[Run, dict[str, Any]]:
-        run = self._run(name)
+        run = self.run(name)
         for stop in run["stops"]:
             if stop["key"] == key:
                 return run, stop
         raise InputError("There is no such stop in this run; reload the page.")
+
+
+def _named(table: Path, name: Path) -> str:
+    """Return a path to a table under a name; its own path where it has that name, or can have none like it."""
+    if table.name == name.name:
+        return str(table)
+    try:
+        os.link(table, name)
+    except (OSError, ValueError):
+        return str(table)
+    return str(name)
 
 
 def _advance(progress: dict[str, Any], said: Mapping[str, Any]) -> None:

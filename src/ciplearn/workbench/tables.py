@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,15 @@ class Table:
 
     path: Path
     shown: str
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of the file: what was trained on another table is told from it."""
+        try:
+            with self.path.open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            raise InputError(f"{self.shown} cannot be read: {error.strerror}; drop it on the page again.") from error
 
     @cached_property
     def text(self) -> pd.DataFrame:

@@ -3,6 +3,7 @@ import { el, fill } from "../dom.js";
 import { toJson } from "../document.js";
 import { said } from "../figures.js";
 import { frontier, stopName } from "../frontier.js";
+import { isOther, sayOther } from "../other.js";
 import { Sections } from "../section.js";
 import { compared, figuresOf, keeping } from "./stop.js";
 
@@ -34,9 +35,18 @@ export class TrainPanel {
     this.show();
   }
 
-  /** The run that is looked at: the latest. */
+  /** The run that is looked at: the one at work, else the latest for what is drawn, else the latest. */
   get run() {
-    return this.app.runs.at(-1) ?? null;
+    const { runs } = this.app;
+    const fits = (run) => !isOther(this.app, run);
+    return runs.find((run) => run.status === "running") ?? runs.findLast(fits) ?? runs.at(-1) ?? null;
+  }
+
+  /** Train for what is drawn now, as it was trained before. */
+  again() {
+    this.app.tabs.open("train");
+    const can = this.app.verdict.state === "judged" && this.app.table && this.run?.status !== "running";
+    if (can) this.#start();
   }
 
   told(event) {
@@ -85,7 +95,7 @@ export class TrainPanel {
     const counted = !verdict.holds && choice.routes.has("independence");
     return this.sections.make(
       FORM,
-      !this.run,
+      !this.run || isOther(app, this.run),
       el(
         "fieldset",
         {},
@@ -212,17 +222,22 @@ export class TrainPanel {
       run.stops.at(-1);
     this.current = current ?? null;
     return [
+      sayOther(this.app, run),
       this.#progress(run),
-      run.notes.map((note) => el("p.hint", {}, note)),
-      current
-        ? [
-            this.#chart(run, current, scoreName),
-            this.#slider(run, current),
-            figuresOf(run, current, scoreName, this.sections),
-            keeping(this.app, run, current),
-            compared(run, scoreName, this.sections),
-          ]
-        : null,
+      el(
+        "div",
+        { inert: isOther(this.app, run) },
+        run.notes.map((note) => el("p.hint", {}, note)),
+        current
+          ? [
+              this.#chart(run, current, scoreName),
+              this.#slider(run, current),
+              figuresOf(run, current, scoreName, this.sections),
+              keeping(this.app, run, current),
+              compared(run, scoreName, this.sections),
+            ]
+          : null,
+      ),
     ];
   }
 

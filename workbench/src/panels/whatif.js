@@ -2,14 +2,16 @@
 import { debounced, el, fill, svg } from "../dom.js";
 import { said, ticks } from "../figures.js";
 import { stopName } from "../frontier.js";
+import { isOther, sayOther } from "../other.js";
 
 export class WhatIfPanel {
   constructor(app) {
     this.app = app;
-    this.element = el("div");
+    this.other = el("div");
     this.top = el("div");
     this.answer = el("div", { "aria-live": "polite" });
-    this.element.append(this.top, this.answer);
+    this.body = el("div", {}, this.top, this.answer);
+    this.element = el("div", {}, this.other, this.body);
     this.loaded = null;
     this.imagineSoon = debounced(() => this.#imagine(), 120);
   }
@@ -34,6 +36,9 @@ export class WhatIfPanel {
     const { app } = this;
     if (app.tabs?.current !== "whatif") return;
     const where = this.#where;
+    const other = Boolean(where) && isOther(app, where.run);
+    fill(this.other, where ? sayOther(app, where.run) : null);
+    this.body.inert = other;
     if (!where) {
       this.loaded = null;
       fill(this.answer);
@@ -53,7 +58,7 @@ export class WhatIfPanel {
       );
       return;
     }
-    if (this.loaded === where.key) return;
+    if (other || this.loaded === where.key) return;
     this.loaded = where.key;
     fill(this.answer);
     fill(this.top, el("p.hint", { role: "status" }, "Estimating a causal model of the rows that judge …"));
@@ -192,7 +197,7 @@ export class WhatIfPanel {
           "tbody",
           {},
           Object.keys(found.observed).map((name) => {
-            const moved = show(found.observed[name]) !== show(found.imagined[name]);
+            const moved = found.moved.includes(name);
             return el(
               `tr${moved ? ".moved" : ""}`,
               {},

@@ -1,0 +1,129 @@
+"""Results of another drawing or table are not shown as if they were of this one; what is kept names the table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.workbench.browser import browsing, needs_browser, served
+
+pytestmark = [needs_browser, pytest.mark.usefixtures("page")]
+
+GRAPH = "region -> {age income}, sex -> {hours income}, age -> {hours income}, hours -> income"
+APART = "#cw-panel-train [inert] .frontier"
+
+
+def people(seed=0, n=200):
+    chance = np.random.default_rng(seed)
+    region, sex = chance.choice(["coast", "inland"], n), chance.choice(["f", "m"], n)
+    age = 42.0 + 6 * (region == "inland") + chance.uniform(-20, 20, n)
+    hours = 34 + 6 * (sex == "m") - 0.1 * (age - 42) + 4 * chance.normal(size=n)
+    income = 0.8 * hours + 4 * (sex == "m") + 6 * (region == "coast") + 2 * chance.normal(size=n)
+    return pd.DataFrame({"region": region, "sex": sex, "age": age, "hours": hours, "income": income})
+
+
+def dropped(web, name, table):
+    web.drop(".drawing", name, table.to_csv(index=False))
+    web.until(lambda: web.find("#cw-panel-data h3") and web.text("#cw-panel-data h3") == name)
+    web.click("#cw-tab-train")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A page on which the story was drawn, its table dropped, and a walk trained."""
+    folder = tmp_path_factory.mktemp("story")
+    with served(folder / "work") as (_, address), browsing(folder / "browser") as web:
+        web.open(address)
+        web.open_text(GRAPH)
+        web.until(lambda: web.doc("editor.doc.nodes.length") == 5)
+        for name, role in (("income", "outcomes"), ("sex", "exposures"), ("age", "exposures")):
+            web.tap(web.place(name))
+            web.click(f".selection [data-key={role}]")
+        dropped(web, "applicants.csv", people())
+        web.click("[data-key=train]")
+        web.wait("[data-key=forget]", 150)
+        yield web
+        assert web.complaints() == []
+
+
+def stale(web):
+    return bool(web.find(APART)) and "Trained for another drawing" in web.text("#cw-panel-train")
+
+
+def test_results_of_another_drawing_say_so_and_lead_back(trained):
+    web = trained
+    assert not stale(web)
+    web.click("[data-opens=examples]")
+    web.click("[data-example=mbias]")
+    web.until(lambda: stale(web))
+    web.click("#cw-tab-whatif")
+    web.until(lambda: "Trained for another drawing" in web.text("#cw-panel-whatif"))
+    web.click("#cw-panel-whatif [data-key=show-trained]")
+    web.wait(".pair", 60)
+    assert not web.find("#cw-panel-whatif [inert]")
+    web.click("#cw-tab-train")
+    web.wait(".frontier")
+    assert not stale(web)
+    assert web.doc("editor.doc.nodes.length") == 5
+
+
+def test_deleted_arrow_changed_role_and_another_table_dim_the_walk_and_undo_brings_it_back(trained):
+    web = trained
+    web.click("#cw-tab-train")
+    web.tap(web.place("hours"))
+    for key in ("context", "adjusted", "delete"):
+        web.click(f".selection [data-key={key}]")
+        web.until(lambda: stale(web))
+        web.click("[data-tool=undo]")
+        web.until(lambda: not stale(web))
+        web.tap(web.place("hours"))
+    web.drag(web.place("hours"), (300, 700))
+    web.wait(".frontier")
+    assert not stale(web), "where a node stands changes nothing"
+    dropped(web, "others.csv", people(seed=1))
+    web.until(lambda: stale(web))
+    dropped(web, "applicants.csv", people())
+    web.until(lambda: not stale(web))
+
+
+def test_train_again_trains_for_what_is_drawn(trained):
+    web = trained
+    web.click("#cw-tab-train")
+    web.tap(web.place("hours"))
+    web.click(".selection [data-key=inputs]")
+    for tab in ("train", "whatif"):
+        web.click(f"#cw-tab-{tab}")
+        web.click(f"#cw-panel-{tab} [data-key=train-again]")
+        web.wait("progress")
+        assert "Trained for another" not in web.text("#cw-panel-train"), "what is at work is for this drawing"
+        web.click("[data-key=cancel]")
+        web.until(lambda: stale(web))
+    web.click("[data-tool=undo]")
+    web.until(lambda: not stale(web))
+
+
+def test_what_if_marks_only_what_would_have_been_otherwise(trained):
+    web = trained
+    web.click("#cw-tab-whatif")
+    web.wait(".pair", 60)
+    web.click("#cw-panel-whatif [data-key=reset]")
+
+    def moved():
+        return {row.find_element("css selector", "th").text.split("\n")[0] for row in web.find("tr.moved")}
+
+    web.until(lambda: moved() == set())
+    now = web.run("return document.querySelector(\"[data-key='set|sex']\").value")
+    web.find("[data-key='set|sex']")[0].send_keys("m" if now == "f" else "f")
+    web.until(lambda: moved() == {"sex", "hours"})
+    region = next(row.text for row in web.find("#cw-panel-whatif tbody tr") if row.text.startswith("region"))
+    assert region.split()[1] == region.split()[2]
+    assert len(region.split()) == 3
+
+
+def test_kept_report_names_the_file_that_was_chosen(trained):
+    web = trained
+    web.click("#cw-tab-train")
+    web.click("[data-key=keep]")
+    web.click("[data-key='get|report']", 150)
+    report = web.downloaded("report.html").decode()
+    assert "ciplearn fit applicants.csv" in report
+    assert "ciplearn audit model applicants.csv" in report
