@@ -62,7 +62,7 @@ def test_every_room_is_in_the_table_and_the_scientific_walls_stand():
     table = may_import()
     assert sorted(table) == rooms()
     assert table["_core"] == set()
-    assert table["scm"] == {"_core", "causal"}
+    assert table["scm"] == {"_core", "causal", "kernels"}
     assert table["baselines"] == {"_core", "causal", "kernels", "penalties", "learning", "estimators"}
     assert table["learning"].isdisjoint({"scm", "evaluation"})
     assert "learning" not in table["evaluation"]

@@ -42,14 +42,27 @@ def trained_weight_by_weight(problem, generator):
 
 
 def test_steps_on_all_weights_at_once_are_those_on_each():
-    learnt = train(Regression(), TRAINING, np.random.default_rng(0))
+    learnt, epochs = train(Regression(), TRAINING, np.random.default_rng(0))
     expected = trained_weight_by_weight(Regression(), np.random.default_rng(0))
+    assert epochs == TRAINING.epochs
     for name, weights in expected.state_dict().items():
         torch.testing.assert_close(learnt.state_dict()[name], weights, rtol=1e-6, atol=1e-7)
 
 
 def test_trained_weights_lie_apart_and_need_no_gradient():
-    for weights in train(Regression(), TRAINING, np.random.default_rng(0)).parameters():
+    for weights in train(Regression(), TRAINING, np.random.default_rng(0))[0].parameters():
         assert weights.untyped_storage().nbytes() == 4 * weights.numel()
         assert weights.grad is None
         assert not weights.requires_grad
+
+
+def test_training_ends_when_held_out_rows_no_longer_gain():
+    # Targets are pure noise: what is learnt after the first epochs is learnt by heart.
+    problem, other = Regression(), Regression()
+    other.y = -other.y
+    long = Training(epochs=60, batch_size=32, learning_rate=3e-2)
+    networks, epochs = train(problem, long, np.random.default_rng(0), other.tensors())
+    assert epochs < 20
+    expected, _ = train(problem, Training(epochs, 32, 3e-2), np.random.default_rng(0))
+    for name, weights in expected.state_dict().items():
+        torch.testing.assert_close(networks.state_dict()[name], weights, rtol=1e-6, atol=1e-7)

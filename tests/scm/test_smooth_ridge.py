@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFeatures, choose_features
+from ciplearn.scm.smooth_ridge import RIDGES, RidgeSystem, Smoother, SmoothFeatures
 
 WIDTHS = (0.1, 0.5, 2.0, 8.0)
 
 
 def fitted(x, y, n_centres=60):
-    features = choose_features(x, y, WIDTHS, n_centres)
+    features = Smoother(x).features(y, WIDTHS, n_centres)
     coefficients, level, left = RidgeSystem(features(x)).fit(y)
     return features.function(coefficients, level), left
 
@@ -38,11 +38,20 @@ def test_ridge_and_leave_one_out_residuals_are_those_of_the_definition(generator
         return np.linalg.solve(design.T @ (w[rows, None] * design) + penalty, design.T @ (w[rows, None] * y[rows]))
 
     coefficients, level = system.solve(y, ridge)
-    np.testing.assert_allclose(np.vstack([coefficients, level]), naive(np.arange(30), ridge), atol=1e-10)
+    np.testing.assert_allclose(np.vstack([coefficients, level]), naive(np.arange(30), RIDGES[ridge]), atol=1e-10)
     for row in (0, 7, 29):
         others = np.delete(np.arange(30), row)
-        predicted = np.append(phi[row], 1.0) @ naive(others, ridge)
+        predicted = np.append(phi[row], 1.0) @ naive(others, RIDGES[ridge])
         np.testing.assert_allclose(left[row], y[row] - predicted, atol=1e-10)
+
+
+def test_one_smoother_serves_many_targets_as_one_each_would(generator):
+    x = generator.normal(size=(300, 2))
+    shared = Smoother(x)
+    for target in (np.sin(3 * x[:, :1]), x @ np.ones((2, 1)), np.abs(x)):
+        alone, together = (smoother.features(target, WIDTHS, 30) for smoother in (Smoother(x), shared))
+        np.testing.assert_array_equal(together.spread, alone.spread)
+        assert together.bump == alone.bump
 
 
 def test_bends_are_the_spread_of_the_slopes(generator):

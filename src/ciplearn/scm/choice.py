@@ -226,7 +226,7 @@ def _sign_is_open(mechanism: Mechanism, held_out: NodeSample) -> bool:
     if np.quantile(scale, 0.01) > _DIP * np.median(scale):
         return False
     # A scale that falls along a line of the parents vanishes at the edge of the data; one that dips has two sides.
-    matrix = np.column_stack([held_out.matrix(), np.ones(held_out.n)])
+    matrix = np.column_stack([held_out.matrix, np.ones(held_out.n)])
     log_scale = np.log(scale)
     left = log_scale - matrix @ np.linalg.lstsq(matrix, log_scale, rcond=None)[0]
     noise = mechanism.residuals

@@ -52,7 +52,7 @@ def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generato
     train, held_out = split(sample, generator)
     choice = choose(recipes, train, held_out, generator)
     unclear, tie = ambiguity(choice, held_out, generator)
-    mechanism = choice.chosen.recipe.fit(sample, generator)
+    mechanism = choice.chosen.recipe.refit(choice.chosen.mechanism, sample, generator)
     reference = marginal_losses(held_out, train.target)
     best = min(choice.candidates, key=lambda candidate: candidate.losses.mean())
     tried = tuple(
@@ -83,8 +83,9 @@ def estimate_latent(
     n = next(iter(children.values())).n
     held_out, train = np.split(generator.permutation(n), [max(1, n // _SCORED)])
     parts = {child: (sample.take(np.sort(train)), sample.take(np.sort(held_out))) for child, sample in children.items()}
-    prior, trial = recipe.fit(latent, {child: part[0] for child, part in parts.items()}, generator)
-    law, decoded = recipe.fit(latent, children, generator)
+    some, others = ({child: part[place] for child, part in parts.items()} for place in (0, 1))
+    prior, trial, settled = recipe.fit(latent, some, generator, others)
+    law, decoded, _ = settled.fit(latent, children, generator)
     estimates = {latent: NodeEstimate(law, None)}
     for child, sample in children.items():
         own = recipe.score(latent, prior, trial[child], parts[child][1], parts[child][0].target, generator)

@@ -68,7 +68,7 @@ class MonotoneFlow(Recipe):
         if isinstance(sample.kind, Categories):
             raise InputError(f"{sample.node} holds labels, which a flow cannot make; use Multinomial for this node.")
         problem = _FlowTraining(sample, self)
-        networks = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
+        networks, _ = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
         return FittedFlow(
             sample.design, problem.inputs, problem.target, problem.shape, networks["flow"], sample.target.ndim == 2
         )
@@ -102,7 +102,7 @@ class _FlowTraining:
 
     def __init__(self, sample: NodeSample, recipe: MonotoneFlow) -> None:
         self.sample = sample
-        self.inputs = Scaler.of(sample.matrix() if sample.parents else None)
+        self.inputs = Scaler.of(sample.matrix if sample.parents else None)
         self.target = Scaler.of(sample.target.reshape(sample.n, -1))
         self.shape = FlowShape(
             self.target.mean.size, self.inputs.mean.size, recipe.transforms, recipe.bins, recipe.hidden
@@ -113,7 +113,7 @@ class _FlowTraining:
 
     def tensors(self) -> list[Tensor]:
         sample = self.sample
-        matrix = sample.matrix() if sample.parents else np.zeros((sample.n, 0))
+        matrix = sample.matrix if sample.parents else np.zeros((sample.n, 0))
         target = sample.target.reshape(sample.n, -1)
         return [self.inputs.tensor(matrix, torch.float64), self.target.tensor(target, torch.float64)]
 

@@ -16,7 +16,7 @@ from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.links import Identity, Link
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.recipe import NodeSample, Recipe
-from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFunction, choose_features
+from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFeatures, SmoothFunction
 
 # Bumps of a mean and of a scale, and the widths to choose from.
 CENTRES = 100
@@ -74,17 +74,25 @@ class AdditiveNoise(Recipe):
         """Fit the regressor and keep its residuals."""
         target = _linked(sample, self.link)
         if self.regressor is None:
-            matrix, columns = sample.matrix(), target.reshape(sample.n, -1)
-            features = choose_features(matrix, columns, WIDTHS, CENTRES)
-            # Leave-one-out residuals are as large as those of new rows.
-            coefficients, level, residuals = RidgeSystem(features(matrix)).fit(columns)
-            mean = features.function(coefficients, level)
-            moments: Moments = SmoothMoments(sample.design, mean, None, -np.inf, np.inf, target.ndim == 2)
-            return FittedLocationScale.centred(self.link, moments, residuals.reshape(target.shape), sample.node)
+            features = sample.smoother.features(target.reshape(sample.n, -1), WIDTHS, CENTRES)
+            return self._smooth(features, sample, target)
         regressor = self._cloned()
-        regressor.fit(sample.matrix(), target)
+        regressor.fit(sample.matrix, target)
         around = RegressorMoments(sample.design, regressor, target.ndim == 2)
         return FittedLocationScale.centred(self.link, around, target - around(sample.values)[0], sample.node)
+
+    def refit(self, fitted: FittedLocationScale, sample: NodeSample, generator: Generator) -> FittedLocationScale:
+        """Fit to more rows, with the bumps of the first fit."""
+        if self.regressor is not None:
+            return self.fit(sample, generator)
+        return self._smooth(_smooth_moments(fitted).mean.features(), sample, _linked(sample, self.link))
+
+    def _smooth(self, features: SmoothFeatures, sample: NodeSample, target: Array) -> FittedLocationScale:
+        # Leave-one-out residuals are as large as those of new rows.
+        coefficients, level, residuals = RidgeSystem(features(sample.matrix)).fit(target.reshape(sample.n, -1))
+        mean = features.function(coefficients, level)
+        moments = SmoothMoments(sample.design, mean, None, -np.inf, np.inf, target.ndim == 2)
+        return FittedLocationScale.centred(self.link, moments, residuals.reshape(target.shape), sample.node)
 
     def _cloned(self) -> Any:
         if not (hasattr(self.regressor, "fit") and hasattr(self.regressor, "predict")):
@@ -129,20 +137,28 @@ class LocationScale(Recipe):
         """Fit mean, scale, and the mean again."""
         return self.around(AdditiveNoise(link=self.link).fit(sample, generator), sample)
 
-    def around(self, additive: FittedLocationScale, sample: NodeSample) -> FittedLocationScale:
+    def refit(self, fitted: FittedLocationScale, sample: NodeSample, generator: Generator) -> FittedLocationScale:
+        """Fit to more rows, with the bumps of the first fit."""
+        log_scale = _smooth_moments(fitted).log_scale
+        assert log_scale is not None
+        additive = AdditiveNoise(link=self.link).refit(fitted, sample, generator)
+        return self.around(additive, sample, log_scale.features())
+
+    def around(
+        self, additive: FittedLocationScale, sample: NodeSample, scale_features: SmoothFeatures | None = None
+    ) -> FittedLocationScale:
         """Give a scale to additive noise that was fitted to the same rows with the same link and no regressor."""
-        rough = additive.moments
-        assert isinstance(rough, SmoothMoments)
         target = self.link.forward(sample.target)
-        matrix, columns = sample.matrix(), target.reshape(sample.n, -1)
+        matrix, columns = sample.matrix, target.reshape(sample.n, -1)
+        scales = _ScaleRegression.of(sample, additive.residuals.reshape(sample.n, -1), scale_features)
+        rough = scales.log_scale(additive.residuals.reshape(sample.n, -1))(matrix)
         # A vector shares the weights of its rows: one system of equations for all its numbers.
-        spread = np.exp(_smooth_log_scale(matrix, additive.residuals.reshape(sample.n, -1))(matrix))
-        weights = 1 / np.square(spread).mean(axis=1)
+        weights = 1 / np.square(np.exp(rough)).mean(axis=1)
         usual = np.median(weights)
         weights = weights.clip(usual / _LARGEST_WEIGHT, usual * _LARGEST_WEIGHT)
-        features = rough.mean.features()
+        features = _smooth_moments(additive).mean.features()
         coefficients, level, residuals = RidgeSystem(features(matrix), weights).fit(columns)
-        log_scale = _smooth_log_scale(matrix, residuals)
+        log_scale = scales.log_scale(residuals)
         seen = log_scale(matrix)
         moments = SmoothMoments(
             sample.design,
@@ -164,25 +180,49 @@ def _linked(sample: NodeSample, link: Link) -> Array:
     return link.forward(sample.target)
 
 
-def _smooth_log_scale(matrix: Array, residuals: Array) -> SmoothFunction:  # (n, c), (n, d)
-    """Gamma regression with a log link, E|r| = exp η(x): each step is a ridge regression of η + |r| e^−η − 1."""
+def _smooth_moments(fitted: FittedLocationScale) -> SmoothMoments:
+    assert isinstance(fitted.moments, SmoothMoments)
+    return fitted.moments
+
+
+@dataclass(frozen=True)
+class _ScaleRegression:
+    """Gamma regressions with a log link, E|r| = exp η(x), on the same features."""
+
+    features: SmoothFeatures
+    rows: Array  # (n, p), the features
+    system: RidgeSystem
+
+    @classmethod
+    def of(cls, sample: NodeSample, residuals: Array, features: SmoothFeatures | None) -> _ScaleRegression:  # (n, d)
+        if features is None:
+            size, usual = _size(residuals)
+            # The logarithm is what is regressed; a little more keeps residuals near zero from choosing the features.
+            features = sample.smoother.features(np.log(size / usual + 0.1), WIDTHS, CENTRES)
+        rows = features(sample.matrix)
+        return cls(features, rows, RidgeSystem(rows))
+
+    def log_scale(self, residuals: Array) -> SmoothFunction:  # (n, d)
+        """Return η: each step is a ridge regression of η + |r| e^−η − 1."""
+        size, usual = _size(residuals)
+        eta = np.broadcast_to(np.log(usual), size.shape)
+        ridge, _ = self.system.best_ridge(size / usual)
+        for step in range(_SCALE_STEPS):
+            working = eta + (size * np.exp(-eta) - 1).clip(max=4.0)
+            if step == _SCALE_STEPS // 2:
+                ridge, _ = self.system.best_ridge(working)
+            coefficients, level = self.system.solve(working, ridge)
+            eta = eta + (self.rows @ coefficients + level - eta).clip(-_LARGEST_STEP, _LARGEST_STEP)
+        return self.features.function(coefficients, level)
+
+
+def _size(residuals: Array) -> tuple[Array, Array]:  # (n, d) -> (n, d), (d,)
+    """Return absolute residuals and their means."""
     size = np.abs(residuals)
     usual = size.mean(axis=0)
     # Residuals of a node that never varies are zero: any unit does.
     usual = np.where(usual > _SMALLEST, usual, 1.0)
-    size = np.maximum(size, _LEAST_SCALE * usual)
-    # The root is less skewed than the size, so the choice of the features hangs on no single row.
-    features = choose_features(matrix, np.sqrt(size / usual), WIDTHS, CENTRES)
-    system = RidgeSystem(rows := features(matrix))
-    eta = np.broadcast_to(np.log(usual), size.shape)
-    ridge, _ = system.best_ridge(size / usual)
-    for step in range(_SCALE_STEPS):
-        working = eta + (size * np.exp(-eta) - 1).clip(max=4.0)
-        if step == _SCALE_STEPS // 2:
-            ridge, _ = system.best_ridge(working)
-        coefficients, level = system.solve(working, ridge)
-        eta = eta + (rows @ coefficients + level - eta).clip(-_LARGEST_STEP, _LARGEST_STEP)
-    return features.function(coefficients, level)
+    return np.maximum(size, _LEAST_SCALE * usual), usual
 
 
 @dataclass(frozen=True)
@@ -258,7 +298,10 @@ class FittedLocationScale(Mechanism):
 
     def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k) or (n, d, k)
         """Push the quantiles of the residuals through the equation."""
-        noise = np.quantile(self.residuals, levels, axis=0).T  # (k,) or (d, k)
+        return self.at(parents, np.quantile(self.residuals, levels, axis=0).T)
+
+    def at(self, parents: Parents, noise: Array) -> Array:  # (k,), (d, k) or (n, k) -> (n, k) or (n, d, k)
+        """Return the values at several noises of each row."""
         mean, scale = self.moments(parents)
         return self.link.back(mean[..., None] + (noise if scale is None else scale[..., None] * noise))
 

@@ -20,7 +20,7 @@ from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Parents
 from ciplearn.scm.recipe import NodeSample, Recipe
 from ciplearn.scm.scoring import label_frequencies
-from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction, choose_features
+from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction
 
 # Bumps, the widths to choose from, and rows of a smooth regression: its steps cost rows × features × levels.
 _CENTRES = 60
@@ -80,15 +80,15 @@ class Multinomial(Recipe):
         return GumbelMax(sample.kind.levels, probabilities, sample.node)
 
     def _probabilities(self, sample: NodeSample, codes: Array, levels: int, generator: Generator) -> Any:
-        matrix = sample.matrix()
+        matrix = sample.matrix
         if self.classifier is not None:
             classifier = self._cloned()
             classifier.fit(matrix, codes)
             return ClassifierProbabilities(sample.design, classifier, levels)
         if self.smooth:
             few = np.sort(generator.permutation(sample.n)[:_SMOOTH_ROWS])
+            features = sample.smoother.features(np.eye(levels)[codes], _WIDTHS, _CENTRES)
             matrix, codes = matrix[few], codes[few]
-            features = choose_features(matrix, np.eye(levels)[codes], _WIDTHS, _CENTRES)
         else:
             features = SmoothFeatures.of(matrix, 1.0, 0)
         rows = features(matrix)

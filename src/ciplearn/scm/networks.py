@@ -16,6 +16,10 @@ from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array
 
+# Training ends after so many epochs in which the loss of held-out rows has not fallen by this share.
+_PATIENCE = 4
+_GAIN = 1e-3
+
 
 @dataclass(frozen=True)
 class Scaler:
@@ -67,8 +71,13 @@ class Trainable(Protocol):
         """Return the loss of a batch."""
 
 
-def train(problem: Trainable, training: Training, generator: Generator) -> nn.ModuleDict:
-    """Minimise the problem's loss by Adam on shuffled batches."""
+def train(
+    problem: Trainable, training: Training, generator: Generator, held_out: list[Tensor] | None = None
+) -> tuple[nn.ModuleDict, int]:
+    """Minimise the problem's loss by Adam on shuffled batches; return the networks and how many epochs they saw.
+
+    With held-out rows, training ends when it no longer helps them, and the networks are those that served them best.
+    """
     seed = int(generator.integers(2**31))
     draws = torch.Generator().manual_seed(seed)
     # Layers draw their first weights from torch's global state: lend them a seeded one and put the old one back.
@@ -78,6 +87,7 @@ def train(problem: Trainable, training: Training, generator: Generator) -> nn.Mo
     n = rows[0].shape[0]
     whole = _joined(networks)
     optimiser = Adam([whole], lr=training.learning_rate)
+    least, best, epochs = float("inf"), None, training.epochs
     for epoch in range(training.epochs):
         order = torch.randperm(n, generator=draws)
         # One gather per epoch: batches are views of the shuffled rows.
@@ -91,10 +101,19 @@ def train(problem: Trainable, training: Training, generator: Generator) -> nn.Mo
                 f"Training diverged: the loss is {float(loss):.3g} after epoch {epoch + 1}; lower the learning rate "
                 f"below {training.learning_rate:g}."
             )
+        if held_out is not None:
+            with torch.no_grad():
+                left = float(problem.loss(networks, held_out, torch.Generator().manual_seed(seed)))
+            if left < least - _GAIN * abs(least) or best is None:
+                least, best, epochs = left, whole.detach().clone(), epoch + 1
+            elif epoch + 1 >= epochs + _PATIENCE:
+                break
+    if best is not None:
+        whole.data.copy_(best)
     for weights in networks.parameters():
         # Weights of their own again, so that each is kept and sent without all others.
         weights.data, weights.grad = weights.data.clone(), None
-    return networks.eval().requires_grad_(False)
+    return networks.eval().requires_grad_(False), epochs
 
 
 def _joined(networks: nn.ModuleDict) -> nn.Parameter:

@@ -21,7 +21,7 @@ from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.recipe import NodeSample
-from ciplearn.scm.smooth_ridge import RidgeSystem, choose_features
+from ciplearn.scm.smooth_ridge import RidgeSystem
 
 # Bumps of the regressions, and the widths to choose from.
 _CENTRES = 40
@@ -71,10 +71,9 @@ def judge_noise(mechanism: Mechanism, train: NodeSample, held_out: NodeSample, g
     known, wanted = (_left_over(mechanism, sample, levels, generator) for sample in (train, held_out))
     if known is None or wanted is None or held_out.n < _LEAST_ROWS:
         return NOTHING_TO_TEST
-    matrix = train.matrix()
-    features = choose_features(matrix, known, _WIDTHS, _CENTRES)
-    coefficients, level, _ = RidgeSystem(features(matrix)).fit(known)
-    predicted = features.function(coefficients, level)(held_out.matrix())
+    features = train.smoother.features(known, _WIDTHS, _CENTRES)
+    coefficients, level, _ = RidgeSystem(features(train.matrix)).fit(known)
+    predicted = features.function(coefficients, level)(held_out.matrix)
     products = _standard(predicted) * _standard(wanted)
     noise = products.std(axis=0) / np.sqrt(held_out.n)
     correlation = products.mean(axis=0)

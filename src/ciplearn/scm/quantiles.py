@@ -15,13 +15,14 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit, logit
 
+from ciplearn._core.blocks import row_blocks
 from ciplearn._core.errors import InputError
 from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array, Scalar
 from ciplearn.scm.location_scale import WIDTHS, FittedLocationScale, LocationScale
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.recipe import NodeSample, Recipe
-from ciplearn.scm.smooth_ridge import SmoothFunction, choose_features
+from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction
 
 # Knots at most, and the least distance between two of them.
 _KNOTS = 19
@@ -31,9 +32,11 @@ _LEAST_STEP = 0.01
 _CENTRES = 50
 _ROWS = 8000
 _STEPS = 6
+_LAST_STEP = 0.03
 
-# Strengths of their ridge to choose from.
+# Strengths of their ridge to choose from, and about how many rows choose.
 _RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+_RIDGE_ROWS = 2000
 
 # Rows handled at a time when noise is read back or sent through.
 _BLOCK = 16_384
@@ -72,13 +75,32 @@ class SimultaneousQuantiles(Recipe):
             raise InputError(f"{sample.node} is not one number, so it has no quantiles; use another recipe for it.")
         return self.around(None if self.base is None else self.base.fit(sample, generator), sample, generator)
 
-    def around(self, inner: FittedLocationScale | None, sample: NodeSample, generator: Generator) -> FittedQuantiles:
+    def refit(self, fitted: FittedQuantiles, sample: NodeSample, generator: Generator) -> FittedQuantiles:
+        """Fit to more rows, with the bumps of the first fit."""
+        base = None if self.base is None else self.base.refit(fitted.base, sample, generator)  # type: ignore[arg-type]
+        return self.around(base, sample, generator, fitted.movement.shift.features())
+
+    def around(
+        self,
+        inner: FittedLocationScale | None,
+        sample: NodeSample,
+        generator: Generator,
+        features: SmoothFeatures | None = None,
+    ) -> FittedQuantiles:
         """Fit the ranks of what a base leaves over that was fitted to the same rows."""
         left = sample.target if inner is None else inner.residuals
         law = ObservedLaw.of(left)
+        below, upto = law.interval(left)
+        if features is None:
+            # Shift, spread and asymmetry of the ranks choose the features: Legendre polynomials of them.
+            u = below + upto - 1
+            polynomials = np.stack([u, (3 * u**2 - 1) / 2, (5 * u**3 - 3 * u) / 2], axis=1)
+            features = sample.smoother.features(polynomials, WIDTHS, _CENTRES)
+        knots = law.knots()
         few = np.sort(generator.permutation(sample.n)[:_ROWS])
-        movement = _fit_movement(sample.matrix()[few], left[few], law)
-        return FittedQuantiles(sample.design, inner, law, movement)
+        reached = upto[few, None] <= knots + 1e-12  # (n, k)
+        solution = logistic_regressions(features(sample.matrix[few]), reached.astype(float), knots)
+        return FittedQuantiles(sample.design, inner, law, RankMovement(knots, features.function(*solution)))
 
 
 @dataclass(frozen=True)
@@ -150,7 +172,7 @@ class ObservedLaw:
             inside = _LEAST_STEP / 2 <= rank <= 1 - _LEAST_STEP / 2
             if inside and all(abs(rank - other) >= _LEAST_STEP for other in kept):
                 kept.append(float(rank))
-        return np.sort(kept)
+        return np.sort(kept or [0.5])
 
 
 @dataclass(frozen=True)
@@ -198,20 +220,6 @@ def _on_lines(start: Array, end: Array, place: Array, line: Array) -> Array:  # 
     return np.asarray(end[rows, left] + slope * (line - low))
 
 
-def _fit_movement(matrix: Array, left: Array, law: ObservedLaw) -> RankMovement:
-    below, upto = law.interval(left)
-    knots = law.knots()
-    if not len(knots):
-        knots = np.array([0.5])
-    # Shift, spread and asymmetry of the ranks choose the features: Legendre polynomials of them.
-    u = below + upto - 1
-    polynomials = np.stack([u, (3 * u**2 - 1) / 2, (5 * u**3 - 3 * u) / 2], axis=1)
-    features = choose_features(matrix, polynomials, WIDTHS, _CENTRES)
-    rows = features(matrix)
-    reached = upto[:, None] <= knots + 1e-12  # (n, k)
-    return RankMovement(knots, features.function(*logistic_regressions(rows, reached.astype(float), knots)))
-
-
 def logistic_regressions(
     features: Array, reached: Array, knots: Array
 ) -> tuple[Array, Array]:  # (n, p), (n, k), (k,) -> (p, k), (k,)
@@ -221,24 +229,26 @@ def logistic_regressions(
     rows = np.hstack([features - centre, np.ones((n, 1))])
     scale = float(features.var(axis=0).mean()) or 1.0
     middle = int(np.abs(knots - 0.5).argmin())
-    # The strength of the ridge is judged at the median and at the quartiles.
-    judges = [middle, *(int(np.abs(knots - quartile).argmin()) for quartile in (0.25, 0.75))]
     offset = logit(knots)
+    # The strength of the ridge is judged on some rows, at the median and at the quartiles.
+    judged = {middle, *(int(np.abs(knots - quartile).argmin()) for quartile in (0.25, 0.75))}
+    few = rows[:: max(1, n // _RIDGE_ROWS)]
     start = np.zeros(size + 1)
-    trials = {}
-    for ridge in _RIDGES:
-        fitted = [_logistic(rows, reached[:, k], offset[k], start, ridge * scale) for k in judges]
-        loss = [
-            _left_out_loss(rows, reached[:, k], offset[k], found, ridge * scale)
-            for k, found in zip(judges, fitted, strict=True)
-        ]
-        trials[ridge] = (sum(loss), fitted[0])
-    ridge = min(trials, key=lambda ridge: trials[ridge][0])
-    found = {middle: trials[ridge][1]}
-    for place in [*range(middle + 1, len(knots)), *range(middle - 1, -1, -1)]:
-        near = found[place - 1 if place > middle else place + 1]
-        found[place] = _logistic(rows, reached[:, place], offset[place], near, ridge * scale)
-    table = np.stack([found[place] for place in range(len(knots))], axis=1)
+
+    def left_out(ridge: float) -> float:
+        total = 0.0
+        for k in judged:
+            wanted = reached[:: max(1, n // _RIDGE_ROWS), k]
+            solution = _logistic(few, wanted, offset[k], start, ridge * scale)
+            total += _left_out_loss(few, wanted, offset[k], solution, ridge * scale)
+        return total
+
+    ridge = min(_RIDGES, key=left_out) * scale
+    solutions = {middle: _logistic(rows, reached[:, middle], offset[middle], start, ridge)}
+    for k in [*range(middle + 1, len(knots)), *range(middle - 1, -1, -1)]:
+        near = solutions[k - 1 if k > middle else k + 1]
+        solutions[k] = _logistic(rows, reached[:, k], offset[k], near, ridge)
+    table = np.stack([solutions[k] for k in range(len(knots))], axis=1)
     return table[:-1], table[-1] - centre @ table[:-1]
 
 
@@ -255,7 +265,8 @@ def _logistic(rows: Array, reached: Array, offset: float, near: Array, ridge: fl
         slope = rows.T @ (reached - p) - penalty * (solution - near)
         step = np.linalg.solve(curvature, slope)
         solution = solution + step
-        if np.abs(rows[:256] @ step).max() < 1e-3:
+        # A step leaves an error of the order of its square.
+        if np.abs(rows[:256] @ step).max() < _LAST_STEP:
             break
     return np.asarray(solution)
 
@@ -307,9 +318,14 @@ class FittedQuantiles(Mechanism):
 
     def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k)
         """F̂⁻¹ at some levels."""
-        n = len(next(iter(parents.values())))
-        moved = [self.evaluate(parents, np.column_stack([np.full(n, level), np.zeros(n)])) for level in levels]
-        return np.stack(moved, axis=1)
+        matrix = self.design(parents)
+        left = np.empty((len(matrix), len(levels)))
+        for part in row_blocks(len(matrix), _BLOCK):
+            at_knots = self.movement.at_knots(matrix[part])
+            for place, level in enumerate(levels):
+                ranks = self.movement.back(at_knots, np.full(len(at_knots), level))
+                left[part, place] = self.law.quantile(ranks)
+        return left if self.base is None else self.base.at(parents, left)
 
     def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,)
         """U itself."""
@@ -320,8 +336,7 @@ class FittedQuantiles(Mechanism):
 
     def _left(self, matrix: Array, noise: Array) -> Array:
         left = np.empty(len(noise))
-        for start in range(0, len(noise), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in row_blocks(len(noise), _BLOCK):
             at_knots = self.movement.at_knots(matrix[part])
             left[part] = self.law.quantile(self.movement.back(at_knots, noise[part, 0]))
         found = left + noise[:, 1]
@@ -335,8 +350,7 @@ class FittedQuantiles(Mechanism):
     def _found(self, parents: Parents, left: Array, below: Array, upto: Array, share: Array) -> Array:
         noise = np.zeros((len(left), 2))
         matrix = self.design(parents)
-        for start in range(0, len(left), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in row_blocks(len(left), _BLOCK):
             at_knots = self.movement.at_knots(matrix[part])
             low, high = (self.movement.forward(at_knots, ranks[part]) for ranks in (below, upto))
             noise[part, 0] = low + share[part] * (high - low)

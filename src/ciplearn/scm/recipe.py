@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from numpy.random import Generator
 
 from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array, Kind
 from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.smooth_ridge import Smoother
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,15 @@ class NodeSample:
         values = {name: array[rows] for name, array in self.values.items()}
         return NodeSample(self.node, self.kind, self.parents, values, self.kinds)
 
+    @cached_property
     def matrix(self) -> Array:  # (n, width)
         """The parents as numbers."""
         return self.design(self.values)
+
+    @cached_property
+    def smoother(self) -> Smoother:
+        """Smooth regressions on the parents."""
+        return Smoother(self.matrix)
 
 
 class Recipe(ABC):
@@ -69,3 +78,7 @@ class Recipe(ABC):
     @abstractmethod
     def fit(self, sample: NodeSample, generator: Generator) -> Mechanism:
         """Fit the mechanism."""
+
+    def refit(self, fitted: Any, sample: NodeSample, generator: Generator) -> Mechanism:
+        """Fit the mechanism to more rows; what took long to choose may be kept from ``fitted``, its fit to some."""
+        return self.fit(sample, generator)

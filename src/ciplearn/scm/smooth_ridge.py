@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import torch
 
+from ciplearn.kernels.left_out import LeftOut
 from ciplearn.scm.kinds import Array
 
 # Rows that the width of the bumps is chosen on.
@@ -27,8 +29,11 @@ _BLOCK = 2048
 _STRETCHES = 3
 _LEAST_RELEVANCE = 0.02
 
+# Only functions that bend are stretched: their error is below this share of a line's.
+_BENT = 0.998
+
 # Strengths of the ridge, relative to the mean variance of a feature.
-_RIDGES = np.logspace(-8, 1, 13)
+RIDGES = np.logspace(-8, 1, 13)
 
 # Eigenvalues of the bumps' Gram matrix below this share of the largest are rounding errors.
 _RANK = 1e-10
@@ -130,87 +135,111 @@ def _bumps(rows: Array, centres: Array, bump: float) -> Array:  # (n, m)
 
 
 class RidgeSystem:
-    """Weighted ridge regressions on the same features and weights: min Σ w (y − b − φᵀβ)² + n ridge |β|².
+    """Weighted ridge regressions on the same features: min Σ w (y − b − φᵀβ)² + n ridge |β|², w with mean 1."""
 
-    Attributes
-    ----------
-    features : array of shape (n, p)
-    weights : array of shape (n,)
-        With mean 1.
-    """
-
-    def __init__(self, features: Array, weights: Array | None = None) -> None:
+    def __init__(self, features: Array, weights: Array | None = None) -> None:  # (n, p), (n,)
         n = len(features)
         self.weights = np.ones(n) if weights is None else weights / weights.mean()
         self._centre = self.weights @ features / n
         self._root = np.sqrt(self.weights)[:, None]
         rows = (features - self._centre) * self._root
-        covariance = rows.T @ rows / n
-        self._values, self._vectors = np.linalg.eigh(covariance)
-        self._values = np.maximum(self._values, 0.0)
+        values, self._vectors = np.linalg.eigh(rows.T @ rows)
         self._scores = rows @ self._vectors  # (n, p)
-        self.scale = float(np.trace(covariance)) / max(1, covariance.shape[0]) or 1.0
+        # The mean variance of a feature is the unit of the ridge.
+        self.scale = float(values.sum()) / n / max(1, len(values)) or 1.0
+        self._regressions = LeftOut(
+            torch.from_numpy(self._scores),
+            torch.from_numpy(values.clip(min=0.0)),
+            torch.from_numpy(n * self.scale * RIDGES),
+            torch.from_numpy(self.weights / n),  # a row's share of the intercept
+        )
 
-    def solve(self, target: Array, ridge: float) -> tuple[Array, Array]:  # (n, k) -> (p, k), (k,)
-        """Return coefficients and intercepts."""
-        n = len(target)
-        middle = self.weights @ target / n
-        along = self._scores.T @ ((target - middle) * self._root) / n
-        coefficients = self._vectors @ (along / (self._values + ridge * self.scale)[:, None])
+    def solve(self, target: Array, ridge: int) -> tuple[Array, Array]:  # (n, k) -> (p, k), (k,)
+        """Return coefficients and intercepts under one of the ridges."""
+        rows, middle = self._centred(target)
+        along = self._regressions.inverse[:, ridge, None].numpy() * (self._scores.T @ rows)
+        coefficients = self._vectors @ along
         return coefficients, middle - self._centre @ coefficients
 
-    def best_ridge(self, target: Array) -> tuple[float, Array]:  # (n, k) -> ridge, (n, k)
-        """Return the ridge with the smallest leave-one-out error, and the leave-one-out residuals that it leaves.
-
-        e_i = (y_i − ŷ_i) / (1 − h_i), with h the diagonal of the hat matrix: exact for fixed features.
-        """
-        n, k = target.shape
-        rows = (target - self.weights @ target / n) * self._root
-        along = self._scores.T @ rows / n
-        size = np.maximum(np.square(rows).mean(axis=0), np.finfo(float).tiny)
-        shrunk = 1 / (self._values[:, None] + _RIDGES * self.scale)  # (p, r)
-        leverage = np.minimum((np.square(self._scores) @ shrunk + self.weights[:, None]) / n, 1 - 1e-6)  # (n, r)
-        error = np.zeros(len(_RIDGES))
-        for place in range(k):
-            left = (rows[:, place, None] - self._scores @ (along[:, place, None] * shrunk)) / (1 - leverage)
-            error += np.square(left).mean(axis=0) / size[place]
-        best = int(error.argmin())
-        left = (rows - self._scores @ (along * shrunk[:, best, None])) / (1 - leverage[:, best, None])
-        return float(_RIDGES[best]), left / self._root
+    def best_ridge(self, target: Array) -> tuple[int, Array]:  # (n, k) -> place, (n, k)
+        """Return the ridge with the smallest leave-one-out error, and the leave-one-out residuals that it leaves."""
+        rows = torch.from_numpy(self._centred(target)[0])
+        cross = self._regressions.scores.T @ rows
+        size = rows.square().mean(dim=0).clamp_min(np.finfo(float).tiny)
+        best = int((self._regressions.errors(rows, cross) / size).sum(dim=1).argmin())
+        return best, self._regressions.residuals(rows, cross, best).numpy() / self._root
 
     def fit(self, target: Array) -> tuple[Array, Array, Array]:  # (n, k) -> (p, k), (k,), (n, k)
         """Return coefficients and intercepts under the best ridge, and its leave-one-out residuals."""
         ridge, errors = self.best_ridge(target)
         return (*self.solve(target, ridge), errors)
 
+    def _centred(self, target: Array) -> tuple[Array, Array]:  # (n, k) -> (n, k), (k,)
+        middle = self.weights @ target / len(target)
+        return (target - middle) * self._root, middle
 
-def choose_features(matrix: Array, target: Array, widths: tuple[float, ...], n_centres: int) -> SmoothFeatures:
-    """Return features whose scales have the smallest leave-one-out error on a part of the rows.
 
-    The width comes first. Then each column is stretched by how much the function found so far bends along it, as in
-    recursive feature machines [radhakrishnan2024], as long as that helps: columns that do not matter drop out.
-    """  # (n, c), (n, k)
-    few = np.sort(np.random.default_rng(0).permutation(len(matrix))[:_CHOICE_ROWS])
-    rows, wanted = matrix[few], target[few]
+class Smoother:
+    """Smooth regressions of many targets on one matrix: what no target changes is decomposed once."""
 
-    def tried(width: float, relevance: Array | None) -> tuple[float, SmoothFunction]:
+    def __init__(self, matrix: Array) -> None:  # (n, c)
+        self.matrix = matrix
+        self._few = np.sort(np.random.default_rng(0).permutation(len(matrix))[:_CHOICE_ROWS])
+        self._unstretched: dict[tuple[float, int], _Trial] = {}
+
+    def features(self, target: Array, widths: tuple[float, ...], n_centres: int) -> SmoothFeatures:  # (n, k)
+        """Return features whose scales have the smallest leave-one-out error on a part of the rows.
+
+        Where bumps do not help a line, there are none. Else the width comes first. Then each column is stretched by how
+        much the function so far bends along it, as in recursive feature machines [radhakrishnan2024], as long as that
+        helps: columns that do not matter drop out.
+        """
+        rows, wanted = self.matrix[self._few], target[self._few]
+        line = self._plain(1.0, 0).error(wanted)
+        errors = {width: self._plain(width, n_centres).error(wanted) for width in widths}
+        width = min(errors, key=errors.__getitem__)
+        error, best = errors[width], self._plain(width, n_centres)
+        relevance = np.ones(rows.shape[1])
+        if error >= line:
+            # Bumps that do not help would still extrapolate.
+            return SmoothFeatures.of(self.matrix, 1.0, 0)
+        bent = rows.shape[1] > 1 and error < _BENT * line
+        for _ in range(_STRETCHES if bent else 0):
+            bends = best.function(wanted).bends(rows) * relevance
+            if not bends.max() > 0:
+                break
+            stretched = np.maximum(bends / bends.max(), _LEAST_RELEVANCE)
+            stretched = stretched / np.sqrt(np.square(stretched).mean())
+            trials = {trial: _Trial.of(rows, trial, n_centres, stretched) for trial in (width / 2, width, 2 * width)}
+            errors = {trial: made.error(wanted) for trial, made in trials.items()}
+            nearest = min(errors, key=errors.__getitem__)
+            if errors[nearest] >= error:
+                break
+            error, best, width, relevance = errors[nearest], trials[nearest], nearest, stretched
+        return SmoothFeatures.of(self.matrix, width, n_centres, relevance)
+
+    def _plain(self, width: float, n_centres: int) -> _Trial:
+        """Features that are not stretched, which serve all targets."""
+        if (width, n_centres) not in self._unstretched:
+            self._unstretched[width, n_centres] = _Trial.of(self.matrix[self._few], width, n_centres, None)
+        return self._unstretched[width, n_centres]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Features that compete, on the rows of the competition."""
+
+    features: SmoothFeatures
+    system: RidgeSystem
+
+    @classmethod
+    def of(cls, rows: Array, width: float, n_centres: int, relevance: Array | None) -> _Trial:
         features = SmoothFeatures.of(rows, width, n_centres, relevance)
-        coefficients, level, left = RidgeSystem(features(rows)).fit(wanted)
-        return float(np.square(left).mean()), features.function(coefficients, level)
+        return cls(features, RidgeSystem(features(rows)))
 
-    trials = {width: tried(width, None) for width in widths}
-    width = min(trials, key=lambda width: trials[width][0])
-    error, function = trials[width]
-    relevance = np.ones(matrix.shape[1])
-    for _ in range(_STRETCHES if matrix.shape[1] > 1 else 0):
-        bends = function.bends(rows) * relevance
-        if not bends.max() > 0:
-            break
-        stretched = np.maximum(bends / bends.max(), _LEAST_RELEVANCE)
-        stretched = stretched / np.sqrt(np.square(stretched).mean())
-        trials = {trial: tried(trial, stretched) for trial in (width / 2, width, 2 * width)}
-        narrower = min(trials, key=lambda width: trials[width][0])
-        if trials[narrower][0] >= error:
-            break
-        (error, function), width, relevance = trials[narrower], narrower, stretched
-    return SmoothFeatures.of(matrix, width, n_centres, relevance)
+    def error(self, target: Array) -> float:
+        return float(np.square(self.system.best_ridge(target)[1]).mean())
+
+    def function(self, target: Array) -> SmoothFunction:
+        coefficients, level, _ = self.system.fit(target)
+        return self.features.function(coefficients, level)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -45,7 +45,7 @@ class VariationalLatent:
     hidden : int
         Width of the one tanh layer in the encoder and in each decoder.
     epochs, batch_size, learning_rate
-        Of Adam.
+        Of Adam. Training ends before ``epochs`` once it no longer helps rows that are held out.
 
     Examples
     --------
@@ -76,18 +76,27 @@ class VariationalLatent:
         return f"variational latent, {self.size} numbers"
 
     def fit(
-        self, latent: str, children: Mapping[str, NodeSample], generator: Generator
-    ) -> tuple[LatentMechanism, dict[str, Mechanism]]:
-        """Fit encoder and decoders together; the samples' parents are the observed ones."""
+        self,
+        latent: str,
+        children: Mapping[str, NodeSample],
+        generator: Generator,
+        held_out: Mapping[str, NodeSample] | None = None,
+    ) -> tuple[LatentMechanism, dict[str, Mechanism], VariationalLatent]:
+        """Fit encoder and decoders together; the samples' parents are the observed ones.
+
+        The recipe that comes back has the epochs after which held-out rows, if there are any, were served best.
+        """
         problem = _AutoencoderTraining.of(children, self)
-        networks = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
+        settings = Training(self.epochs, self.batch_size, self.learning_rate)
+        others = None if held_out is None else problem.tensors(held_out)
+        networks, epochs = train(problem, settings, generator, others)
         encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
-        draws = encoder.infer(problem.values, generator)
+        draws = encoder.infer(_values(children), generator)
         mechanisms = {
             child: self._child(latent, sample, problem, networks[f"decoder {place}"], draws)
             for place, (child, sample) in enumerate(children.items())
         }
-        return encoder, mechanisms
+        return encoder, mechanisms, replace(self, epochs=epochs)
 
     def score(
         self,
@@ -126,7 +135,6 @@ class VariationalLatent:
 class _AutoencoderTraining:
     """What one autoencoder is trained on."""
 
-    values: dict[str, Array]
     evidence_design: Design
     evidence_scaler: Scaler
     input_scalers: dict[str, Scaler]
@@ -136,19 +144,15 @@ class _AutoencoderTraining:
 
     @classmethod
     def of(cls, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> _AutoencoderTraining:
-        nodes = tuple(
-            dict.fromkeys([*children, *(parent for sample in children.values() for parent in sample.parents)])
-        )
-        first = next(iter(children.values()))
-        values = {name: array for sample in children.values() for name, array in sample.values.items() if name in nodes}
-        design = Design(nodes, first.kinds)
-        inputs = {child: Scaler.of(sample.matrix() if sample.parents else None) for child, sample in children.items()}
+        values = _values(children)
+        design = Design(tuple(values), next(iter(children.values())).kinds)
+        inputs = {child: Scaler.of(sample.matrix if sample.parents else None) for child, sample in children.items()}
         targets = {
             child: Scaler.of(sample.target.reshape(sample.n, -1))
             for child, sample in children.items()
             if not isinstance(sample.kind, Categories)
         }
-        return cls(values, design, Scaler.of(design(values)), inputs, targets, children, recipe)
+        return cls(design, Scaler.of(design(values)), inputs, targets, children, recipe)
 
     def networks(self) -> nn.ModuleDict:
         recipe = self.recipe
@@ -160,10 +164,11 @@ class _AutoencoderTraining:
             modules[f"decoder {place}"] = tanh_network(width, recipe.hidden, _outputs(sample))
         return nn.ModuleDict(modules)
 
-    def tensors(self) -> list[Tensor]:
-        parts = [self.evidence_scaler.tensor(self.evidence_design(self.values))]
-        for child, sample in self.children.items():
-            matrix = sample.matrix() if sample.parents else np.zeros((sample.n, 0))
+    def tensors(self, children: Mapping[str, NodeSample] | None = None) -> list[Tensor]:
+        children = self.children if children is None else children
+        parts = [self.evidence_scaler.tensor(self.evidence_design(_values(children)))]
+        for child, sample in children.items():
+            matrix = sample.matrix if sample.parents else np.zeros((sample.n, 0))
             parts.append(self.input_scalers[child].tensor(matrix))
             if isinstance(sample.kind, Categories):
                 parts.append(torch.as_tensor(sample.kind.codes(sample.target, child)))
@@ -269,6 +274,13 @@ class Unscaled:
         """Return the numbers of some rows; their noise has one scale."""
         values = self.scaler.undo(self.decoder(parents))
         return values if self.vector else values[:, 0], None
+
+
+def _values(children: Mapping[str, NodeSample]) -> dict[str, Array]:
+    """The children and their observed parents."""
+    nodes = [*children, *(parent for sample in children.values() for parent in sample.parents)]
+    values = {name: array for sample in children.values() for name, array in sample.values.items()}
+    return {name: values[name] for name in dict.fromkeys(nodes)}
 
 
 def _outputs(sample: NodeSample) -> int:
