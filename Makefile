@@ -65,7 +65,7 @@ versions:  ## quick tests with the lowest versions that are declared, and with t
 	cat build/newest.txt >> build/lowest.txt
 	set -e; for end in lowest newest; do \
 	  $(PYTHON) -m venv --clear build/$$end; \
-	  build/$$end/bin/python -m pip install --quiet --constraint build/$$end.txt '.[dot,parquet,yaml]' pytest hypothesis; \
+	  build/$$end/bin/python -m pip install --quiet --constraint build/$$end.txt '.[parquet,yaml]' pytest hypothesis; \
 	  build/$$end/bin/python -m pytest -q -W default tests/_core tests/causal tests/kernels tests/penalties tests/cli; \
 	done
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
 extras = project["optional-dependencies"]
-declared = [*project["dependencies"], *extras["dot"], *extras["parquet"], *extras["yaml"]]
+declared = [*project["dependencies"], *extras["parquet"], *extras["yaml"]]
 for package in declared:
     name, version = re.fullmatch(r"([\w-]+)>=([\d.]+)", package).groups()
     if name != "torch":

@@ -211,3 +211,7 @@ def test_no_other_file_decides_what_a_column_holds():
     assert decided.search(own.read_text())
     others = [path for path in source.rglob("*.py") if path != own]
     assert [str(path) for path in others if decided.search(path.read_text())] == []
+
+
+def test_a_label_beyond_whole_numbers_is_written_as_it_was():
+    assert CategoryColumn.of(pd.Series([1e300, 2.0, 1e300], name="a", dtype=object)).levels == ("1e+300", "2")

@@ -6,7 +6,7 @@ import torch
 from sklearn.base import clone
 
 from ciplearn import HSIC, CIPClassifier, CIPRegressor, Frontier, frontier
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.estimators.preparation import Prepared
 from ciplearn.estimators.tables import split_rows
 
@@ -68,6 +68,9 @@ def test_bad_input_is_refused(scm, X, y, tmp_path):
     other.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="no table of a frontier"):
         frontier(quick(scm), X, y, gammas=[0], file=other)
+    for answer in ("much", None, [1, 2], 10**400):
+        with pytest.raises(InputTypeError, match="measure 'own' must return a number"):
+            frontier(quick(scm), X, y, gammas=[0], measures={"own": lambda model, answer=answer: answer})
     found = frontier(quick(scm), X, y, gammas=[0])
     with pytest.raises(InputError, match="'vcf' was not measured"):
         found.pareto(violation="vcf")

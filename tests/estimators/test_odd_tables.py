@@ -191,3 +191,9 @@ def test_batches_of_rows_without_weight_teach_nothing(X, y):
 def test_weights_that_cannot_be_used_are_one_sentence(weights, X, y):
     with pytest.raises(InputError, match="sample_weight cannot be used"):
         CIPRegressor(**QUICK).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(("scale", "far"), [(1e-200, "too little"), (1e200, "too far")])
+def test_an_outcome_whose_squares_are_no_numbers_is_refused(X, y, scale, far):
+    with pytest.raises(InputError, match=f"{far} for squared errors; rescale it"):
+        CIPRegressor(**QUICK).fit(X, y * scale)

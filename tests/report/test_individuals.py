@@ -1,7 +1,9 @@
+import pandas as pd
 import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.report import Report
+from ciplearn.report.individuals import in_words
 
 
 def test_most_affected_rows_come_first_with_all_columns_that_matter(decisions):
@@ -32,3 +34,8 @@ def test_any_row_can_be_asked_about(decisions):
 def test_row_that_was_not_audited_is_named(decisions):
     with pytest.raises(InputError, match="Row 4000 is not among the 400 audited rows"):
         Report.of(decisions.audit, individuals=[4000])
+
+
+@pytest.mark.parametrize(("value", "words"), [(1e300, "1e+300"), (-12345.6, "−12346"), (0.12345, "0.1235")])
+def test_a_number_is_said_in_as_many_digits_as_people_read(value, words):
+    assert in_words(pd.Series([value, 0.0]), value) == words

@@ -1,6 +1,7 @@
 import contextlib
 import copy
 import json
+import re
 
 import numpy as np
 import pytest
@@ -219,3 +220,18 @@ def test_device_that_is_none_is_refused(saved):
 def test_name_that_no_folder_has_is_refused(folder):
     with pytest.raises(InputError, match="is no saved model; pass the folder that save_model has written"):
         load_model(folder)
+
+
+def test_names_in_the_card_are_text_whatever_they_hold(X, y, tmp_path):
+    names = {"A": "<img src=x>", "Z": "[a](http://b) | *c* `d` _e_ & $f$", "L": "hours_per_week"}
+    table = X.rename(columns=names)
+    model = CIPRegressor(protected=[names["A"]], adjustment=[names["Z"]], gamma=0.5, epochs=1).fit(table, y)
+    text = (save_model(model, tmp_path / "model", scores={"a | b": 1.0}) / "README.md").read_text()
+    for shown in (
+        r"\<img src=x\>",
+        r"\[a\](http://b) \| \*c\* \`d\` \_e\_ \& \$f\$",
+        "hours_per_week",
+        r"| a \| b | 1 |",
+    ):
+        assert shown in text
+    assert not re.search(r"(?<!\\)[<*\[]", text)

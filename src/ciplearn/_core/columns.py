@@ -388,8 +388,9 @@ def _labels(column: pd.Series) -> list[str]:
 
 def _label(value: Any) -> str:
     # Text is what survives a round trip through a file. A whole number reads the same where a gap in the column made
-    # it a float.
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+    # it a float; one beyond those that floats hold exactly would have digits that nobody wrote.
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WHOLE
+    return str(int(value)) if whole else str(value).strip()
 
 
 def _written_number(label: str) -> bool:

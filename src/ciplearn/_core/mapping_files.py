@@ -12,7 +12,9 @@ from ciplearn._core.files import read_bounded
 
 # Such a file has a few lines, and hardly anything within anything.
 _LARGEST_MIB, _DEEPEST = 1, 20
-_DEEP_KEY = re.compile(r"""(?:["']?[\w-]{0,64}["']?\s{0,2}\.\s{0,2}){100}""")
+_LONG_NUMBER = re.compile(r"(?<![\w.])\d[\w.:]{300}")
+_KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DEEP_KEY = re.compile(rf"(?<![\w-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{100}}")
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -29,6 +31,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 def _parsed(path: Path, text: str) -> Any:
     kind = path.suffix.lower()
+    if _LONG_NUMBER.search(text):
+        raise InputError(f"{path} holds a number of more than 300 digits; write it with fewer.")
     try:
         if kind == ".json":
             return json.loads(text)
@@ -46,8 +50,6 @@ def _parsed(path: Path, text: str) -> Any:
             f"{path} has lists or mappings within each other, too deep to be read; write it flat."
         ) from None
     except ValueError as error:
-        if "set_int_max_str_digits" in str(error):
-            raise InputError(f"{path} holds a number of thousands of digits; write it with fewer.") from error
         raise InputError(f"{path} is not valid {kind[1:].upper()}: {error}; correct that place.") from error
     raise InputError(
         f"{path} ends in {kind or 'nothing'!r}; name it .yaml, .toml or .json, so that its notation is known."

@@ -20,11 +20,12 @@ _DIGITS = re.compile(r"([0-9]+)")
 _BEGINNING = 3
 
 
-def natural_key(name: str) -> tuple[tuple[str | int, ...], str]:
+def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
     """Sort key that reads digits as numbers, so that ``x2`` stands before ``x10``."""
-    # re.split puts digits at odd places only: text is compared with text and number with number.
+    # re.split puts digits at odd places only: text is compared with text and number with number, first by its length.
     parts = _DIGITS.split(name)
-    return tuple(int(part) if place % 2 else part for place, part in enumerate(parts)), name
+    parts[1::2] = [part.lstrip("0") for part in parts[1::2]]
+    return tuple((len(part), part) if place % 2 else part for place, part in enumerate(parts)), name
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -79,23 +80,32 @@ def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
 
 def checked_edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple[Edge, ...]:
     """Return distinct pairs of names in natural order; the ends too where the edge is symmetric."""
-    pairs = []
+    # A million edges have a few thousand names: each is checked and put in order once.
+    checked: dict[str, str] = {}
+    pairs = set()
     for edge in edges:
         ends = None if isinstance(edge, str) else entries(edge)
         if ends is None or len(ends) != 2:
             raise GraphError(f"A {kind} edge must be a pair of names, but {edge!r} was received; write ('A', 'B').")
-        a, b = (checked_name(name) for name in ends)
+        for end in ends:
+            if not isinstance(end, str) or end not in checked:
+                name = checked_name(end)
+                checked[name] = name
+        a, b = checked[ends[0]], checked[ends[1]]
         if a == b:
             raise GraphError(f"No node causes itself, but the {kind} edge {a!r} to {b!r} was received; remove it.")
-        pairs.append((a, b) if not symmetric or natural_key(a) < natural_key(b) else (b, a))
-    return tuple(sorted(set(pairs), key=lambda pair: (natural_key(pair[0]), natural_key(pair[1]))))
+        pairs.add((a, b))
+    rank = {name: place for place, name in enumerate(in_order(checked.values()))}
+    if symmetric:
+        pairs = {(a, b) if rank[a] < rank[b] else (b, a) for a, b in pairs}
+    return tuple(sorted(pairs, key=lambda pair: (rank[pair[0]], rank[pair[1]])))
 
 
 def checked_point(name: str, place: Iterable[float]) -> tuple[float, float]:
     """Return the position of a node as two finite numbers."""
     try:
         x, y = (float(coordinate) for coordinate in place)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         x = y = float("nan")
     if not (abs(x) < float("inf") and abs(y) < float("inf")):
         raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {place!r}; correct it.")

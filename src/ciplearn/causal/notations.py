@@ -13,7 +13,7 @@ from ciplearn.causal.formats.json_format import read_json, write_json
 from ciplearn.causal.formats.networkx_format import read_networkx, write_networkx
 from ciplearn.causal.formats.parts import GraphParts
 from ciplearn.causal.formats.reading import as_text, edge_parts, file_text, read_text
-from ciplearn.causal.formats.text import read_dagitty, write_dagitty, write_edge_text
+from ciplearn.causal.formats.text import read_dagitty, write_dagitty, write_edge_text, write_tiers
 from ciplearn.causal.names import Edge, Names, as_names
 
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ class Notations(ABC):
         latent: Names = (),
         nodes: Names = (),
     ) -> Self:
-        """Build a graph from pairs, or from text such as ``"S -> A, A -> Y"``.
+        """Build a graph from pairs, or from text such as ``"S -> A, A -> Y"`` or ``"sex, age | job | income"``.
 
         Examples
         --------
         >>> CausalGraph.from_edges("S -> A, A -> Y", bidirected=[("S", "Y")])
         CausalGraph('A -> Y, S -> A, S <-> Y')
+        >>> CausalGraph.from_edges("sex, age | job | income")
+        CausalGraph('age -> income, age -> job, job -> income, sex -> income, sex -> job')
         """
         parts = edge_parts(directed, bidirected, undirected)
         parts.nodes += as_names(nodes, "nodes")
@@ -66,7 +68,7 @@ class Notations(ABC):
 
     @classmethod
     def from_dot(cls, text: str) -> Self:
-        """Read a graph from DOT text; needs the extra ``ciplearn[dot]``."""
+        """Read a graph from DOT text."""
         return cls._from_parts(read_dot(as_text(text)))
 
     @classmethod
@@ -92,6 +94,16 @@ class Notations(ABC):
     def to_edges(self) -> str:
         """Write an edge list on one line, which `from_edges` reads back."""
         return write_edge_text(self._parts())
+
+    def to_tiers(self) -> str:
+        """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones.
+
+        Raises
+        ------
+        GraphError
+            If the arrows are not exactly those of tiers.
+        """
+        return write_tiers(self._parts())
 
     def to_dagitty(self) -> str:
         """Write a DAGitty model."""

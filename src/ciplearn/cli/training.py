@@ -48,8 +48,8 @@ _PENALTIES: dict[str, Callable[..., Penalty]] = {
     "mmd": MMD,
 }
 
-# Squares of a wider range are no numbers.
-_WIDEST = 1e150
+# Squares of wider or narrower ranges are no numbers.
+_NARROWEST, _WIDEST = 1e-150, 1e150
 
 # Fewer held-out rows say little.
 _LEAST_SCORED = 20
@@ -190,8 +190,10 @@ def refuse_before_training(rows: TrainingTable, plan: Plan) -> None:
             f"The outcome {rows.outcome!r} is {counts.idxmin()!r} in a single training row; group rare labels, or pass "
             "more rows."
         )
-    if rows.task == "regression" and y.max() - y.min() > _WIDEST:
-        raise InputError(f"The outcome spans {y.min():g} to {y.max():g}, too far for squared errors; rescale it.")
+    span = y.max() - y.min() if rows.task == "regression" else 1.0
+    if span > _WIDEST or 0 < span < _NARROWEST:
+        far = "too far" if span > _WIDEST else "too little"
+        raise InputError(f"The outcome spans {y.min():g} to {y.max():g}, {far} for squared errors; rescale it.")
     if rows.task == "regression" and len(counts) < 2:
         raise InputError(f"The outcome {rows.outcome!r} is constant among the training rows; pass more rows.")
     if not rows.verdict.holds and plan.route == INDEPENDENCE:

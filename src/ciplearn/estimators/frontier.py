@@ -216,4 +216,10 @@ def _measured(
     found = {"loss": loss(judged), "score": score(judged)}
     if judge is not None:
         found["penalty"] = fitted.penalty_value(test[0], penalty=judge)
-    return found | {name: float(measure(fitted)) for name, measure in measures.items()}
+    for name, measure in measures.items():
+        value = measure(fitted)
+        try:
+            found[name] = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise InputTypeError(f"The measure {name!r} must return a number, got {value!r:.80}; correct it.") from None
+    return found

@@ -141,11 +141,11 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         self.target_low_ = low
         with np.errstate(over="ignore"):
             self.target_range_ = high - low
-            has_squares = np.isfinite(self.target_range_**2).all()
-        if not has_squares:
-            raise InputError(
-                f"The target spans {low.min():g} to {high.max():g}, too far for squared errors; rescale it."
-            )
+            squares = self.target_range_**2
+        too_small = (squares < np.finfo(float).tiny) & (self.target_range_ > 0)
+        if too_small.any() or not np.isfinite(squares).all():
+            far = "too little" if too_small.any() else "too far"
+            raise InputError(f"The target spans {low.min():g} to {high.max():g}, {far} for squared errors; rescale it.")
         if (self.target_range_ == 0).any():
             constant = low[self.target_range_ == 0][0]
             raise InputError(f"The target is constant, got {constant:g} in all {n} rows; there is nothing to learn.")

@@ -12,6 +12,7 @@ import pandas as pd
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
+from ciplearn._core.wording import written
 from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
 from ciplearn.evaluation.effects import answers_under, said
 from ciplearn.evaluation.paired_effects import compared_values
@@ -109,7 +110,7 @@ def in_words(column: pd.Series, value: Any) -> str:
     if not holds_numbers(column):
         return str(value)
     at = float(value)
-    number = (f"{at:.4g}" if abs(at) < 1e4 else f"{at:.0f}").replace("-", "−")
+    number = written(at).replace("-", "−")
     if column.nunique() < 10:
         return number
     below = int(100 * (column.to_numpy(dtype=np.float64) < at).mean())

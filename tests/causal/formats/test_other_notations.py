@@ -1,9 +1,11 @@
+import time
+
 import networkx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ciplearn._core.errors import GraphError, GraphSyntaxError, MissingDependencyError
+from ciplearn._core.errors import GraphError, GraphSyntaxError
 from ciplearn.causal import CausalGraph
 
 
@@ -25,7 +27,12 @@ def test_dot_groups_ports_directions_and_subgraphs_are_read():
     ("text", "message"),
     [
         ("digraph { A -> ", "not DOT"),
-        ("digraph { A } garbage", "not DOT"),
+        ("digraph { A } garbage", "'garbage' stands after it"),
+        ("digraph { A -- B }", "not DOT"),
+        ("graph { A -> B }", "not DOT"),
+        ("digraph { A [latent=true }", "not DOT"),
+        ("digraph { A-1 }", "not an edge"),
+        ("digraph { " + "{" * 100_000, "50 deep"),
         ("digraph { A } digraph { B }", "One graph is expected"),
         ("digraph { A -> B [dir=sideways] }", "dir=sideways is not known"),
         ("digraph { edge [dir=none] A -> B }", "defaults of 'edge'"),
@@ -39,10 +46,18 @@ def test_wrong_dot_is_refused_with_its_place(text, message):
     assert caught.value.line >= 1
 
 
-def test_dot_without_pydot_names_the_extra(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pydot.dot_parser", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ciplearn\[dot\]'"):
-        CausalGraph.from_dot("digraph { A -> B }")
+def test_dot_reads_joined_names_labels_in_html_comments_and_numerals():
+    graph = CausalGraph.from_dot(
+        """/* drawn by hand */ DIGRAPH "my graph" {
+          rankdir=LR; label=<a <b>bold</b> title>; # a comment
+          "hours " + "per week" -> -1.5:n [label=<<i>x</i>>, dir="both"] [color=red]
+          é -> "say \\"hi\\"" // another
+          subgraph { P; Q [observed=no] } -> { R; S }
+        }"""
+    )
+    assert graph.bidirected == (("-1.5", "hours per week"),)
+    assert set(graph.directed) == {("é", 'say "hi"'), ("P", "R"), ("P", "S"), ("Q", "R"), ("Q", "S")}
+    assert graph.latent == {"Q"}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +79,69 @@ def test_wrong_json_is_refused_with_its_place(text, line, message):
     with pytest.raises(GraphSyntaxError, match=message) as caught:
         CausalGraph.from_json(text)
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{{"nodes": ["A"], "positions": {{"A": [{}, 1]}}}}',
+        '{{"nodes": ["A"], "directed": {}}}',
+        'graph [ directed 1 node [ id 1 label "A" graphics [ x {} y 1 ] ] ]',
+        'digraph {{ A [pos="{},1"] }}',
+        'dag {{ A [pos="{},1"] }}',
+    ],
+)
+def test_a_number_of_hundreds_of_digits_is_refused(text, digits):
+    with pytest.raises(GraphError) as caught:
+        CausalGraph.from_text(text.format("1" * digits))
+    assert "set_int_max_str_digits" not in str(caught.value)
+
+
+def test_a_name_of_thousands_of_digits_is_put_in_order():
+    long = "x" + "9" * 5000
+    assert CausalGraph.from_edges([(long, "x10"), ("x9", "x010")]).nodes == ("x9", "x010", "x10", long)
+
+
+MANY = 50_000
+LARGE = {
+    "attributes of a node": lambda: "digraph { a [" + ",".join(f"k{i}=1" for i in range(MANY)) + "] }",
+    "nodes with attributes": lambda: "digraph { " + ";".join(f"a{i} [k=1]" for i in range(MANY)) + " }",
+    "groups of many": lambda: f"dag {{ {{{_names('a', 1000)}}} -> {{{_names('b', 1000)}}} }}",
+    "positions": lambda: '{"positions": {' + ",".join(f'"a{i}": [1, 2]' for i in range(MANY)) + "}}",
+    "names in a row": lambda: ", ".join(f"a{i}" for i in range(MANY)),
+    "groups beyond many": lambda: f"dag {{ {{{_names('a', 10_000)}}} -> {{{_names('b', 10_000)}}} }}",
+    "subgraphs beyond many": lambda: f"digraph {{ {{{_names('a', 10_000)}}} -> {{{_names('b', 10_000)}}} }}",
+    "tiers beyond many": lambda: " | ".join(f"a{i}" for i in range(3000)),
+}
+
+
+def _names(letter, count):
+    return " ".join(f"{letter}{i}" for i in range(count))
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_a_large_text_is_read_or_refused_in_seconds(case):
+    text = LARGE[case]()
+    before = time.process_time()
+    try:
+        CausalGraph.from_text(text)
+        refused = ""
+    except GraphError as problem:
+        refused = str(problem)
+    # Each took half a minute and more.
+    assert time.process_time() - before < 15
+    assert ("more than 1000000 edges" in refused) == ("beyond" in case)
+
+
+@pytest.mark.parametrize("name", ["graph", "digraph", "dag", "strict", "node", "Graph", "version"])
+@pytest.mark.parametrize("mark", ["latent", "exposure", None])
+def test_a_node_named_like_a_keyword_comes_back(name, mark):
+    graph = CausalGraph(nodes=(name, "x {"), directed=[(name, "x {")], latent=[name] if mark == "latent" else [])
+    for text in (graph.to_edges(), graph.to_dagitty(), graph.to_dot(), graph.to_gml(), graph.to_tiers()):
+        assert CausalGraph.from_text(text) == graph
+    if mark:
+        assert CausalGraph.from_text(f"{name} [{mark}]").nodes == (name,)
 
 
 def test_gml_of_other_tools_is_read():

@@ -63,7 +63,7 @@ def test_quoted_names_may_hold_anything_on_one_line():
         ("dag { A -> B [beta=0.3] }", 1, 15, "edge attribute 'beta'"),
         ('dag { A [pos="1"] }', 1, 14, "position is two numbers"),
         ('dag { A [pos="1,inf"] }', 1, 14, "position is two numbers"),
-        ('dag { "A -> B }', 1, 7, "not closed on its line"),
+        ('dag { "A -> B }', 1, 7, "quoted name is not closed"),
         ("dag { /* A }", 1, 7, "comment is not closed"),
         ("dag { A -> A }", 1, 12, "No node causes itself"),
         ("dag { {} -> A }", 1, 7, "group is empty"),
@@ -192,3 +192,57 @@ def test_the_name_of_a_file_is_not_a_node(read):
     with pytest.raises(GraphError, match=r"from_file"):
         read("folder/graph.txt")
     assert read("a.txt -> b.txt").nodes == ("a.txt", "b.txt")
+
+
+TIERS = "sex, age | job, employment | savings | bad"
+
+
+def test_each_tier_acts_on_all_later_ones():
+    graph = CausalGraph.from_text(TIERS)
+    tiers = [["sex", "age"], ["job", "employment"], ["savings"], ["bad"]]
+    drawn = {(a, b) for place, tier in enumerate(tiers) for a in tier for later in tiers[place + 1 :] for b in later}
+    assert set(graph.directed) == drawn
+    assert graph.to_tiers() == "age, sex | employment, job | savings | bad"
+    assert CausalGraph.from_text(graph.to_tiers()) == graph
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a, b | c; b <-> c; d [latent]; d -> c",
+        "# a comment\na, b |\n  c\nb <-> c\nd [latent]\nd -> c",
+        "a,\nb\n| c\nb <-> c, d -> c, d [latent]",
+        "dag { a b | c ; b <-> c d -> c d [latent] }",
+        "d -> c, a, b | c; b <-> c; d [latent]",
+    ],
+)
+def test_tiers_stand_beside_other_statements(text):
+    assert CausalGraph.from_text(text) == CausalGraph.from_edges("{a b} -> c, d -> c, b <-> c", latent="d")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a | b -> c", "'->' stands in a line of tiers"),
+        ("a | b [latent]", r"'\[' stands in a line of tiers"),
+        ("a | {b c}", r"'\{' stands in a line of tiers"),
+        ("a || b", "tier is empty"),
+        ("a | ", "tier is empty"),
+        ("| a", "tier is empty"),
+        ("a | b | a", "No node causes itself"),
+        ("a b | c", "Nothing stands between the words of 'a b'"),
+        ("a | b; b -> a", "no directed cycle"),
+    ],
+)
+def test_what_is_no_line_of_tiers_is_refused(text, message):
+    with pytest.raises(GraphError, match=message):
+        CausalGraph.from_text(text)
+
+
+def test_only_a_graph_of_tiers_is_written_as_one():
+    for text in ("a -> b -> c", "a -> {b c}, d -> c", "a <-> b"):
+        with pytest.raises(GraphError, match="not those of tiers"):
+            CausalGraph.from_text(text).to_tiers()
+    other = CausalGraph.from_text("a, b | c; a <-> b; e; b [exposure]; h [latent]; e -- f")
+    assert other.to_tiers() == "a, b | c; b [exposure]; h [latent]; a <-> b; e -- f"
+    assert CausalGraph.from_text(other.to_tiers()) == other

@@ -1,42 +1,28 @@
-"""DOT, through pydot (the extra ``ciplearn[dot]``).
+"""DOT: ``a -> b`` is a cause, ``a -> b [dir=both]`` a bidirected edge, ``a -> b [dir=none]`` an undirected one.
 
-``a -> b`` is a cause, ``a -> b [dir=both]`` a bidirected edge, ``a -> b [dir=none]`` an undirected one. A node may
-carry ``latent=true``, ``roles="exposure,outcome"`` and ``pos="x,y"``. Other attributes say how to draw, and are not
-read.
+A node may carry ``latent=true``, ``roles="exposure,outcome"`` and ``pos="x,y"``. Other attributes say how to draw, and
+are not read.
 """
 
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ciplearn._core.errors import GraphError, GraphSyntaxError, MissingDependencyError
-from ciplearn.causal.formats.lexer import syntax_error
+from ciplearn._core.errors import GraphSyntaxError
+from ciplearn.causal.formats.lexer import Cursor, Token, in_quotes
 from ciplearn.causal.formats.networkx_format import read_marks
 from ciplearn.causal.formats.parts import GraphParts
-from ciplearn.causal.names import checked_name
-
-if TYPE_CHECKING:
-    import pydot
 
 _ARROWS = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(:.*)?\Z', re.DOTALL)
-_BARE = re.compile(r"([^\s\":<>]+)(:.*)?\Z", re.DOTALL)
-_DEFAULTS = ("node", "edge", "graph")
+_MEANT = ("dir", "latent", "observed", "roles")
+_DEEPEST = 50
 
 
 def read_dot(text: str) -> GraphParts:
     """Read the one graph of a DOT text."""
-    parsed = _parse(text)
-    if len(parsed) != 1:
-        raise syntax_error(text, 0, f"One graph is expected, but the DOT text holds {len(parsed)}")
-    parts = GraphParts()
-    graph = parsed[0]
-    _read_block(text, parts, graph.obj_dict, directed=graph.get_type() == "digraph")
-    return parts
+    return _Reader(text).graph()
 
 
 def write_dot(parts: GraphParts) -> str:
@@ -51,135 +37,140 @@ def write_dot(parts: GraphParts) -> str:
             x, y = parts.positions[name]
             marks.append(f'pos="{x!r},{y!r}"')
         attributes = f" [{', '.join(marks)}]" if marks else ""
-        lines.append(f"  {_written(name)}{attributes};")
-    lines += [f"  {_written(a)} -> {_written(b)};" for a, b in parts.directed]
-    lines += [f"  {_written(a)} -> {_written(b)} [dir=both, style=dashed];" for a, b in parts.bidirected]
-    lines += [f"  {_written(a)} -> {_written(b)} [dir=none];" for a, b in parts.undirected]
+        lines.append(f"  {in_quotes(name)}{attributes};")
+    looks = {"directed": "", "bidirected": " [dir=both, style=dashed]", "undirected": " [dir=none]"}
+    for kind, look in looks.items():
+        lines += [f"  {in_quotes(a)} -> {in_quotes(b)}{look};" for a, b in getattr(parts, kind)]
     return "\n".join([*lines, "}", ""])
 
 
-def _parse(text: str) -> list[pydot.Dot]:
-    with warnings.catch_warnings():
-        # pydot calls pyparsing by its former names: nothing that a reader of graphs can mend.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return _parse_quietly(text)
+class _Reader(Cursor):
+    """A graph of statements, each a chain of nodes and subgraphs with attributes behind it."""
+
+    pattern = re.compile(
+        r"""
+        (?P<space>[\s\ufeff]+)
+      | (?P<comment>//[^\n]*|\#[^\n]*|/\*.*?\*/)
+      | (?P<arrow>->|--)
+      | (?P<sign>[{}\[\];,=:+])
+      | (?P<quoted>"(?:[^"\\]|\\.)*+")
+      | (?P<word>[\w.]+|(?<!\w)-[\d.]+|[^\s\x00-\x7f]+)
+      | (?P<html><(?:[^<>]|<[^<>]*+>)*+>)
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+    def graph(self) -> GraphParts:
+        self.word("strict")
+        self.directed = self.word("digraph")
+        if not self.directed and not self.word("graph"):
+            raise self.unexpected("digraph")
+        if self.peek().kind == "name":
+            self.identifier()
+        self.block(depth=0)
+        if self.peek().kind != "end":
+            raise self.error(self.peek(), f"One graph is expected, but {self.peek().text!r} stands after it; remove it")
+        return self.parts
+
+    def block(self, depth: int) -> tuple[Token, ...]:
+        """Read ``{ ... }`` and return its nodes, each once."""
+        if depth > _DEEPEST:
+            raise self.error(
+                self.peek(), f"Subgraphs stand more than {_DEEPEST} deep within each other; write them flat"
+            )
+        self.expect("{")
+        inside: dict[str, Token] = {}
+        while not self.passes("}"):
+            if not self.passes(";,"):
+                inside.update((node.text, node) for node in self.statement(depth))
+        return tuple(inside.values())
+
+    def statement(self, depth: int) -> tuple[Token, ...]:
+        first = self.peek()
+        if any(self.word(default) for default in ("node", "edge", "graph")):
+            for attribute in set(_MEANT) & set(self.attributes()):
+                said = f"{attribute} in the defaults of {first.text!r} is not read; write it at each node or edge"
+                raise self.error(first, said)
+            return ()
+        sides = [self.end(depth)]
+        if first.kind == "name" and self.passes("="):
+            # An attribute of the graph: no node after all.
+            self.parts.nodes.pop()
+            self.value()
+            return ()
+        is_node = self.tokens[self.next - 1].text != "}"
+        while self.peek().kind == "arrow":
+            if self.take().text != ("->" if self.directed else "--"):
+                raise self.unexpected("an edge of this kind of graph")
+            sides.append(self.end(depth))
+        attributes = self.attributes()
+        if len(sides) > 1:
+            arrow = self.arrow(first, attributes)
+            for left, right in pairwise(sides):
+                self.join(left, arrow, right)
+        elif is_node:
+            read_marks(self.parts, sides[0][0].text, _marks(attributes))
+        return tuple(node for side in sides for node in side)
+
+    def end(self, depth: int) -> tuple[Token, ...]:
+        """Read one end of an edge: a node, or all nodes of a subgraph."""
+        if self.word("subgraph") and self.peek().kind == "name":
+            self.identifier()
+        if self.comes("{"):
+            return self.block(depth + 1)
+        node = self.declare(self.identifier())
+        # What follows the colon is a port: the side of the node at which the edge is drawn.
+        while self.passes(":"):
+            self.identifier()
+        return (node,)
+
+    def arrow(self, first: Token, attributes: dict[str, str]) -> str:
+        direction = attributes.get("dir", "forward" if self.directed else "none").lower()
+        if direction not in _ARROWS:
+            raise self.error(first, f"dir={direction} is not known; use forward, back, both or none")
+        return _ARROWS[direction]
+
+    def attributes(self) -> dict[str, str]:
+        """Read ``[key=value, ...]``, as often as it stands there."""
+        read: dict[str, str] = {}
+        while self.passes("["):
+            while not self.passes("]"):
+                key = self.identifier().text
+                read[key] = self.value() if self.passes("=") else "true"
+                while self.passes(",;"):
+                    pass
+        return read
+
+    def value(self) -> str:
+        return self.take().text if self.peek().kind == "html" else self.identifier().text
+
+    def identifier(self) -> Token:
+        """Read a word, or quoted pieces that a plus joins."""
+        first = self.peek()
+        if first.kind != "name":
+            raise self.unexpected("a name")
+        pieces = [self.take().text]
+        while first.quoted and self.passes("+"):
+            pieces.append(self.take().text)
+        return Token("name", "".join(pieces), first.offset, first.quoted)
+
+    def word(self, keyword: str) -> bool:
+        """Pass a keyword, in letters of any size, if it comes next."""
+        token = self.peek()
+        comes = token.kind == "name" and not token.quoted and token.text.lower() == keyword
+        self.next += comes
+        return comes
+
+    def expect(self, sign: str) -> None:
+        if not self.passes(sign):
+            raise self.unexpected(f"{sign!r}")
+
+    def unexpected(self, expected: str) -> GraphSyntaxError:
+        return self.error(self.peek(), f"This is not DOT: {expected} is expected, but {self.peek().text!r} was found")
 
 
-def _parse_quietly(text: str) -> list[pydot.Dot]:
-    try:
-        from pydot.dot_parser import GraphParser
-        from pyparsing import ParseBaseException
-    except ImportError:
-        raise MissingDependencyError(
-            "Reading DOT needs pydot, which is not installed; run: pip install 'ciplearn[dot]'"
-        ) from None
-    try:
-        return list(GraphParser.parser.parse_string(text, parse_all=True))
-    except ParseBaseException as problem:
-        raise GraphSyntaxError(f"This is not DOT: {problem.msg}", problem.lineno, problem.column) from None
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as problem:
-        raise syntax_error(text, 0, f"This is not DOT: {problem}") from None
-
-
-def _read_block(text: str, parts: GraphParts, block: Mapping[str, Any], *, directed: bool) -> list[str]:
-    """Read the statements of a graph or subgraph, and return the names of its nodes."""
-    inside: list[str] = []
-    for key, statements in block["nodes"].items():
-        for statement in statements:
-            attributes = _attributes(statement)
-            if key in _DEFAULTS:
-                _refuse_meaning(text, key, attributes)
-                continue
-            name = _name(text, key)
-            inside.append(name)
-            parts.nodes.append(name)
-            read_marks(parts, name, _marks(attributes))
-    for statements in block["subgraphs"].values():
-        for statement in statements:
-            inside += _read_block(text, parts, statement, directed=directed)
-    for statements in block["edges"].values():
-        for statement in statements:
-            for a, b, left, right in _ends(text, parts, statement, directed=directed):
-                inside += [a, b]
-                _join(text, parts, a, b, _arrow(text, _attributes(statement), directed=directed), (left, right))
-    return list(dict.fromkeys(inside))
-
-
-def _ends(
-    text: str, parts: GraphParts, statement: Mapping[str, Any], *, directed: bool
-) -> Iterator[tuple[str, str, Any, Any]]:
-    sides = []
-    for point in statement["points"]:
-        if isinstance(point, str):
-            names = [_name(text, point)]
-            parts.nodes += names
-        else:
-            names = _read_block(text, parts, getattr(point, "obj_dict", point), directed=directed)
-        sides.append((point, names))
-    for (left, lefts), (right, rights) in pairwise(sides):
-        for a in lefts:
-            for b in rights:
-                yield a, b, left, right
-
-
-def _join(text: str, parts: GraphParts, a: str, b: str, arrow: str, written: tuple[Any, Any]) -> None:
-    if a == b:
-        offset = text.find(written[0]) if isinstance(written[0], str) else 0
-        said = f"No node causes itself, but an edge from {a!r} to itself was found; remove it"
-        raise syntax_error(text, max(0, offset), said)
-    parts.add_edge(a, arrow, b)
-
-
-def _arrow(text: str, attributes: Mapping[str, str], *, directed: bool) -> str:
-    direction = attributes.get("dir", "forward" if directed else "none").lower()
-    if direction not in _ARROWS:
-        raise syntax_error(
-            text, max(0, text.find(direction)), f"dir={direction} is not known; use forward, back, both or none"
-        )
-    return _ARROWS[direction]
-
-
-def _marks(attributes: Mapping[str, str]) -> dict[str, Any]:
-    marks: dict[str, Any] = {key: attributes[key] for key in ("latent", "observed", "roles") if key in attributes}
+def _marks(attributes: dict[str, str]) -> dict[str, Any]:
+    marks: dict[str, Any] = {key: attributes[key] for key in _MEANT[1:] if key in attributes}
     if "pos" in attributes:
         marks["pos"] = attributes["pos"].rstrip("!").split(",")
     return marks
-
-
-def _attributes(statement: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key).strip('"'): _unquoted(str(value)) for key, value in statement["attributes"].items()}
-
-
-def _refuse_meaning(text: str, key: str, attributes: Mapping[str, str]) -> None:
-    for attribute in ("dir", "latent", "observed", "roles"):
-        if attribute in attributes:
-            raise syntax_error(
-                text,
-                max(0, text.find(key)),
-                f"{attribute} in the defaults of {key!r} is not read; write it at each node or edge",
-            )
-
-
-def _name(text: str, written: str) -> str:
-    # What follows the colon is a port: the side of the node at which the edge is drawn.
-    match = _QUOTED.match(written) or _BARE.match(written)
-    if match is None:
-        raise syntax_error(text, max(0, text.find(written)), f"{written!r} is not a name; put it in double quotes")
-    name = _unescaped(match.group(1)) if written.startswith('"') else match.group(1)
-    try:
-        return checked_name(name)
-    except GraphError as problem:
-        raise syntax_error(text, max(0, text.find(written)), str(problem).rstrip(".")) from None
-
-
-def _unquoted(value: str) -> str:
-    return _unescaped(value[1:-1]) if len(value) > 1 and value.startswith('"') and value.endswith('"') else value
-
-
-def _unescaped(inside: str) -> str:
-    return re.sub(r'\\(["\\])', r"\1", inside)
-
-
-def _written(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -53,7 +53,7 @@ def _parsed(text: str, label: str) -> networkx.Graph:
     except malformed as problem:
         found = _PLACE.search(str(problem))
         line, column = (max(1, int(number)) for number in found.groups()) if found else (1, 1)
-        reason = " ".join(str(problem).split()) or type(problem).__name__
+        reason = " ".join(str(problem).split()).partition("; use sys")[0] or type(problem).__name__
         raise GraphSyntaxError(f"This is not GML: {reason}", line, column) from None
 
 

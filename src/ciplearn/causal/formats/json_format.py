@@ -18,6 +18,7 @@ from ciplearn.causal.formats.parts import GraphParts
 from ciplearn.causal.names import nearest
 
 _KEYS = tuple(field.name for field in fields(GraphParts))
+_LONGEST_INTEGER = 300
 _EDGE_KEYS = ("directed", "bidirected", "undirected")
 
 
@@ -25,7 +26,9 @@ def read_json(text: str) -> GraphParts:
     """Read a graph from JSON text."""
     reader = _Reader(text)
     try:
-        content = json.loads(text, object_pairs_hook=reader.pairs, parse_constant=reader.constant)
+        content = json.loads(
+            text, object_pairs_hook=reader.pairs, parse_int=reader.integer, parse_constant=reader.constant
+        )
     except json.JSONDecodeError as problem:
         raise GraphSyntaxError(f"This is not JSON: {problem.msg}", problem.lineno, problem.colno) from None
     except RecursionError:
@@ -52,11 +55,16 @@ class _Reader:
         return syntax_error(self.text, 0, message)
 
     def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
+        read = {}
+        for key, value in pairs:
+            if key in read:
                 raise self.error(key, f"The key {key!r} stands twice in one object; keep one")
-        return dict(pairs)
+            read[key] = value
+        return read
+
+    def integer(self, written: str) -> int | float:
+        # The only numbers of a graph are positions, and none needs more digits than a float has.
+        return int(written) if len(written) < _LONGEST_INTEGER else float(written)
 
     def constant(self, name: str) -> Any:
         raise syntax_error(self.text, max(0, self.text.find(name)), f"{name} is not a position; use finite numbers")

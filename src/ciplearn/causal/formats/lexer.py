@@ -1,32 +1,27 @@
-"""Words and signs of graph text, each with its line and column."""
+"""Words and signs of graph text, each with its line and column, and the cursor that both readers of text share."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from ciplearn._core.errors import GraphSyntaxError
+from ciplearn._core.errors import GraphError, GraphSyntaxError
+from ciplearn.causal.formats.parts import GraphParts
+from ciplearn.causal.names import checked_name
 
-# The longest sign first: "<->" must not be read as "<-" and ">". A bare word starts with a letter, a digit or "_", so
-# that an arrow or operator of another notation is an error and never a node of that name.
-_TOKEN = re.compile(
-    r"""
-    (?P<space>[\s\ufeff]+)
-  | (?P<comment>//[^\n]*|\#[^\n]*|/\*.*?\*/)
-  | (?P<arrow><->|->|<-|--|[↔→←])
-  | (?P<sign>[{}\[\];,]|=(?!>))
-  | (?P<quoted>"(?:[^"\\\n]|\\["\\])*")
-  | (?P<word>\w[\w.\u0300-\u036f⊥∧∨′]*)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _PLAIN = {"↔": "<->", "→": "->", "←": "<-"}
-_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
+# A keyword at the beginning of a text would make it one of another notation.
+_KEYWORD = r"(?:strict|graph|digraph|subgraph|node|edge|dag|pdag|mag|pag|creator|version|comment)\Z"
+_BARE = re.compile(rf"(?!{_KEYWORD})[a-z_][a-z0-9_.]*\Z", re.IGNORECASE)
+
+# Two groups of a thousand names draw a million edges in one line.
+_MOST_EDGES = 1_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text; `kind` is ``"arrow"``, ``"sign"``, ``"name"``, or ``"end"`` after the last one."""
+    """A piece of text; `kind` is ``"arrow"``, ``"sign"``, ``"name"``, ``"html"``, or ``"end"`` after the last one."""
 
     kind: str
     text: str
@@ -34,51 +29,107 @@ class Token:
     quoted: bool = False
 
 
-def place(text: str, offset: int) -> tuple[int, int]:
-    """Return line and column of an offset, counted from 1."""
-    before = text[:offset]
-    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
-
-
 def syntax_error(text: str, offset: int, message: str) -> GraphSyntaxError:
-    """Make the error for a place in the text."""
-    return GraphSyntaxError(message, *place(text, offset))
-
-
-def tokens(text: str) -> list[Token]:
-    """Split graph text into tokens, or say where it cannot be read."""
-    found = []
-    offset = 0
-    while offset < len(text):
-        match = _TOKEN.match(text, offset)
-        if match is None:
-            raise syntax_error(text, offset, _unreadable(text, offset))
-        kind, piece = match.lastgroup or "", match.group()
-        if kind == "quoted":
-            found.append(Token("name", re.sub(r'\\(["\\])', r"\1", piece[1:-1]), offset, quoted=True))
-        elif kind == "word":
-            found.append(Token("name", piece, offset))
-        elif kind in ("arrow", "sign"):
-            found.append(Token(kind, _PLAIN.get(piece, piece), offset))
-        offset = match.end()
-    return [*found, Token("end", "the end of the text", len(text))]
+    """Make the error for a place in the text, given by line and column from 1."""
+    before = text[:offset]
+    return GraphSyntaxError(message, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
 
 
 def quoted(name: str) -> str:
     """Write a name so that it is read back as one word: bare where every reader agrees, else in quotes."""
-    if _BARE.match(name):
-        return name
+    return name if _BARE.match(name) else in_quotes(name)
+
+
+def in_quotes(name: str) -> str:
+    """Write a name in quotes."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def _unreadable(text: str, offset: int) -> str:
-    here = text[offset]
-    if here == '"':
-        return 'A quoted name is not closed on its line; close it, and write \\" and \\\\ for a quote and a backslash'
-    if text.startswith("/*", offset):
-        return "A comment is not closed; end it with */"
-    if here in "-<>=~@":
-        found = text[offset : offset + 3].strip()
-        return f"{found!r} is not an edge; write ->, <-, <-> or --, and quote names that hold {here!r}"
-    return f"{here!r} cannot start a name; put the name in double quotes"
+class Cursor:
+    """Graph text as tokens, read one after the other into `parts`."""
+
+    # What a token looks like: named groups space, comment, arrow, sign, quoted, word and html.
+    pattern: re.Pattern[str]
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._tokens()
+        self.next = 0
+        self.parts = GraphParts()
+        self.edges = 0
+
+    def _tokens(self) -> list[Token]:
+        found, offset = [], 0
+        while offset < len(self.text):
+            match = self.pattern.match(self.text, offset)
+            if match is None:
+                raise syntax_error(self.text, offset, self.unreadable(offset))
+            kind, piece = match.lastgroup or "", match.group()
+            if kind == "quoted":
+                found.append(Token("name", re.sub(r'\\(["\\])', r"\1", piece[1:-1]), offset, quoted=True))
+            elif kind == "word":
+                found.append(Token("name", piece, offset))
+            elif kind in ("arrow", "sign", "html"):
+                found.append(Token(kind, _PLAIN.get(piece, piece), offset))
+            offset = match.end()
+        return [*found, Token("end", "the end of the text", len(self.text))]
+
+    def unreadable(self, offset: int) -> str:
+        """Say why no token starts here."""
+        here = self.text[offset]
+        if here == '"':
+            return 'A quoted name is not closed; close it, and write \\" and \\\\ for a quote and a backslash'
+        if self.text.startswith("/*", offset):
+            return "A comment is not closed; end it with */"
+        if here in "-<>=~@":
+            found = self.text[offset : offset + 3].strip()
+            return f"{found!r} is not an edge; write ->, <-, <-> or --, and quote names that hold {here!r}"
+        return f"{here!r} cannot start a name; put the name in double quotes"
+
+    def peek(self) -> Token:
+        """The token that comes next."""
+        return self.tokens[self.next]
+
+    def take(self) -> Token:
+        """Pass the next token, which must not be the end."""
+        token = self.tokens[self.next]
+        if token.kind == "end":
+            raise self.error(token, "The text ends in the middle of a statement")
+        self.next += 1
+        return token
+
+    def comes(self, signs: str) -> bool:
+        """Tell whether one of these signs comes next."""
+        token = self.tokens[self.next]
+        return token.kind == "sign" and token.text in signs
+
+    def passes(self, signs: str) -> bool:
+        """Pass one of these signs if it comes next."""
+        comes = self.comes(signs)
+        self.next += comes
+        return comes
+
+    def declare(self, token: Token) -> Token:
+        """Note a node."""
+        try:
+            self.parts.nodes.append(checked_name(token.text))
+        except GraphError as problem:
+            raise self.error(token, str(problem).rstrip(".")) from None
+        return token
+
+    def join(self, left: Collection[Token], arrow: str, right: Collection[Token]) -> None:
+        """Draw an edge from each node on the left to each on the right."""
+        self.edges += len(left) * len(right)
+        if self.edges > _MOST_EDGES:
+            raise self.error(self.peek(), f"The text draws more than {_MOST_EDGES} edges; draw fewer")
+        for a in left:
+            for b in right:
+                if a.text == b.text:
+                    edge = f"{a.text!r} {arrow} {b.text!r}"
+                    raise self.error(b, f"No node causes itself, but {edge} was found; remove it")
+                self.parts.add_edge(a.text, arrow, b.text)
+
+    def error(self, token: Token, message: str) -> GraphSyntaxError:
+        """Make the error for the place of a token."""
+        return syntax_error(self.text, token.offset, message)

@@ -59,7 +59,7 @@ def read_marks(parts: GraphParts, name: str, marks: dict[str, Any]) -> None:
     if "pos" in marks:
         try:
             x, y = (float(number) for number in marks["pos"])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise GraphError(f"The node {name!r} has pos={marks['pos']!r}; a position is two numbers.") from None
         parts.positions[name] = (x, y)
 

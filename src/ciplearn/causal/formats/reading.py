@@ -21,8 +21,14 @@ _LONGEST = 20_000_000
 # Comments may stand before the first word of any notation but JSON.
 _LEADING = re.compile(r"(?:\s|//[^\n]*\n|\#[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _OPENINGS = (
-    (re.compile(r"(?:strict\b\s*)?(?:di)?graph\b[^\[{]*\{", re.IGNORECASE | re.DOTALL), read_dot),
-    (re.compile(r"(?:(?:creator|version|comment)\b[^\n]*\s+)*graph\s*\[", re.IGNORECASE), read_gml),
+    (re.compile(r"(?:strict\s+)?(?:di)?graph\b\s*(?:[\w.-]+\s*|\"[^\"]*\"\s*)?\{", re.IGNORECASE), read_dot),
+    # A mark in brackets, as in "graph [latent]", is one of a node of that name.
+    (
+        re.compile(
+            r"(?:(?:creator|version|comment)\b[^\n]*\s+)*graph\s*\[\s*(?:\w+\s+[-+.\d\"\[]|[]#])", re.IGNORECASE
+        ),
+        read_gml,
+    ),
     (re.compile(r"(?:dag|pdag|mag|pag)\b\s*(?:\w+\s*|\"[^\"]*\"\s*)?\{"), read_dagitty),
     (re.compile(r"\{\s*(?:\"[^\"]*\"\s*:|\}\s*\Z)"), read_json),
 )

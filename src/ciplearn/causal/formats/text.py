@@ -2,9 +2,11 @@
 
     dag { S -> {A L}; A -> L -> Y; S -> Y; A <-> Y; U [latent, pos="0,1"] }
     S -> A, A -> Y
+    sex, age | job, employment | income
 
 Statements are separated by ``;``, ``,`` or a line break, in a frame by any white space, as DAGitty has it. In an edge
-list words side by side on one line are refused: they may be one name that holds spaces. What is not understood is an
+list words side by side on one line are refused: they may be one name that holds spaces. A bar stands between tiers,
+each of which acts on all later ones; a line of tiers ends with ``;`` or a line break. What is not understood is an
 error with its place; the only things read and not kept are drawing hints without a place in a graph value: the frame
 ``bb`` and ``pos`` of an edge.
 """
@@ -12,11 +14,14 @@ error with its place; the only things read and not kept are drawing hints withou
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import replace
 
-from ciplearn._core.errors import GraphError, GraphSyntaxError
-from ciplearn.causal.formats.lexer import Token, quoted, syntax_error, tokens
+from ciplearn._core.errors import GraphError
+from ciplearn.causal.formats.lexer import Cursor, Token, quoted
 from ciplearn.causal.formats.parts import GraphParts
-from ciplearn.causal.names import checked_name, nearest
+from ciplearn.causal.names import nearest
+from ciplearn.causal.tiers import tiers_of
 
 _FILE = re.compile(r"\S+\.(?:txt|dot|gv|gml|json|dagitty|dag)", re.IGNORECASE)
 _KINDS = ("dag", "pdag", "mag", "pag", "graph", "digraph")
@@ -38,24 +43,32 @@ def read_edge_text(text: str) -> GraphParts:
     if _FILE.fullmatch(text.strip()):
         # Else a path becomes a graph with one node, without a word.
         raise GraphError(f"{text.strip()!r} is the name of a file; read it with CausalGraph.from_file.")
-    return _Reader(text).bare()
+    return _Reader(text).statements(closing=None)
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = tokens(text)
-        self.next = 0
-        self.parts = GraphParts()
-        self.framed = False
-        self.directions_known = False
+class _Reader(Cursor):
+    # The longest sign first: "<->" must not be read as "<-" and ">". A bare word starts with a letter, a digit or "_",
+    # so that an arrow or operator of another notation is an error and never a node of that name.
+    pattern = re.compile(
+        r"""
+        (?P<space>[\s\ufeff]+)
+      | (?P<comment>//[^\n]*|\#[^\n]*|/\*.*?\*/)
+      | (?P<arrow><->|->|<-|--|[↔→←])
+      | (?P<sign>[{}\[\];,|]|=(?!>))
+      | (?P<quoted>"(?:[^"\\\n]|\\["\\])*")
+      | (?P<word>\w[\w.\u0300-\u036f⊥∧∨′]*)
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+    framed = directions_known = False
+    no_bar_before = 0
 
     # ------------------------------------------------------------ the two notations
 
     def model(self) -> GraphParts:
         kind = self.frame()
         if kind is None:
-            return self.bare()
+            return self.statements(closing=None)
         if kind.text not in ("dag", "pdag"):
             raise self.error(kind, f"A {kind.text!r} is not read here; write dag, or pdag for undirected edges")
         self.framed = True
@@ -65,10 +78,6 @@ class _Reader:
         self.statements(closing="}")
         if self.peek().kind != "end":
             raise self.error(self.peek(), f"{self.peek().text!r} stands after the closing brace; remove it")
-        return self.parts
-
-    def bare(self) -> GraphParts:
-        self.statements(closing=None)
         return self.parts
 
     def frame(self) -> Token | None:
@@ -81,25 +90,22 @@ class _Reader:
 
     # ------------------------------------------------------------ grammar
 
-    def statements(self, closing: str | None) -> None:
-        while True:
-            token = self.peek()
-            if token.kind == "end":
-                if closing:
-                    raise self.error(token, f"The model is not closed; end it with {closing!r}")
-                return
-            if token.kind == "sign" and token.text in ";,":
-                self.take()
-            elif token.kind == "sign" and token.text == closing:
-                self.take()
-                return
-            else:
+    def statements(self, closing: str | None) -> GraphParts:
+        while self.peek().kind != "end":
+            if closing and self.passes(closing):
+                return self.parts
+            if not self.passes(";,"):
                 self.statement()
+        if closing:
+            raise self.error(self.peek(), f"The model is not closed; end it with {closing!r}")
+        return self.parts
 
     def statement(self) -> None:
-        first = self.peek()
-        if first.kind == "name" and self.tokens[self.next + 1].text == "=" and not self.tokens[self.next + 1].quoted:
+        first, after = self.peek(), self.tokens[min(self.next + 1, len(self.tokens) - 1)]
+        if first.kind == "name" and after.kind == "sign" and after.text == "=":
             self.frame_attribute()
+            return
+        if self.tier_line():
             return
         left = self.endpoint()
         is_edge = False
@@ -111,11 +117,43 @@ class _Reader:
                     arrow, "A dag has no undirected edge; write pdag { ... } if the direction is not known"
                 )
             right = self.endpoint()
-            self.join(left, arrow, right)
+            self.join(left, arrow.text, right)
             left = right
-        if self.peek().kind == "sign" and self.peek().text == "[":
-            self.take()
+        if self.passes("["):
             self.attributes(() if is_edge else left)
+
+    def tier_line(self) -> bool:
+        """Read names with bars between them, up to a semicolon or the end of the line, if they come next."""
+        if self.next < self.no_bar_before:
+            return False
+        tiers: list[list[Token]] = [[]]
+        place = self.next
+        while True:
+            token, before = self.tokens[place], self.tokens[place - 1]
+            goes_on = place == self.next or before.kind == "sign"
+            if token.kind == "name" and (goes_on or self.beside(before, token)):
+                tiers[-1].append(token)
+            elif token.kind == "sign" and token.text == "|":
+                tiers.append([])
+            elif token.kind != "sign" or token.text != ",":
+                break
+            place += 1
+        if len(tiers) == 1:
+            self.no_bar_before = place
+            return False
+        if token.kind == "arrow" or (token.kind == "sign" and token.text in "[{="):
+            said = f"{token.text!r} stands in a line of tiers; begin a new line, or write ';' before it"
+            raise self.error(token, said)
+        if not all(tiers):
+            raise self.error(self.peek(), "A tier is empty; name at least one node on each side of a bar")
+        for number in range(self.next, place):
+            if self.tokens[number].kind == "name":
+                self.declare(self.tokens[number])
+                self.refuse_loose_words(number)
+        self.next = place
+        for number, tier in enumerate(tiers):
+            self.join([name for earlier in tiers[:number] for name in earlier], "->", tier)
+        return True
 
     def endpoint(self) -> tuple[Token, ...]:
         token = self.take()
@@ -129,17 +167,14 @@ class _Reader:
 
     def group(self, opening: Token) -> tuple[Token, ...]:
         start, inside, separated = self.next, [], False
-        while True:
+        while not self.passes("}"):
             token = self.take()
-            if token.kind == "sign" and token.text == "}":
-                break
             if token.kind == "sign" and token.text in ";,":
                 separated = True
                 continue
             if token.kind != "name":
                 raise self.error(token, f"A group {{A B}} holds names only, but {token.text!r} was found; remove it")
-            self.declare(token)
-            inside.append(token)
+            inside.append(self.declare(token))
         if not inside:
             raise self.error(opening, "A group is empty; name at least one node")
         if separated:
@@ -164,58 +199,36 @@ class _Reader:
         """Tell whether two names stand side by side on one line."""
         return left.kind == right.kind == "name" and "\n" not in self.text[left.offset : right.offset]
 
-    def join(self, left: tuple[Token, ...], arrow: Token, right: tuple[Token, ...]) -> None:
-        for a in left:
-            for b in right:
-                if a.text == b.text:
-                    edge = f"{a.text!r} {arrow.text} {b.text!r}"
-                    raise self.error(b, f"No node causes itself, but {edge} was found; remove it")
-                self.parts.add_edge(a.text, arrow.text, b.text)
-
-    def declare(self, token: Token) -> None:
-        try:
-            self.parts.nodes.append(checked_name(token.text))
-        except GraphError as problem:
-            raise self.error(token, str(problem).rstrip(".")) from None
-
     # ------------------------------------------------------------ attributes
 
     def attributes(self, nodes: tuple[Token, ...]) -> None:
         """Read ``[role, pos="x,y"]``; `nodes` is empty for the attributes of an edge."""
-        while True:
-            token = self.take()
-            if token.kind == "sign" and token.text == "]":
-                return
-            if token.kind == "sign" and token.text in ";,":
+        while not self.passes("]"):
+            if self.passes(";,"):
                 continue
+            token = self.take()
             if token.kind != "name":
                 raise self.error(token, f"An attribute is expected, but {token.text!r} was found; close it with ']'")
-            value = self.value() if self.peek().text == "=" else None
+            value = self.value() if self.passes("=") else None
             if token.text == "pos" and value is not None:
                 spot = self.position(value)
                 self.parts.positions.update({node.text: spot for node in nodes})
             elif nodes and value is None and token.text in _ROLES:
                 self.parts.list_for(_ROLES[token.text]).extend(node.text for node in nodes)
+            elif nodes:
+                meant = nearest(token.text, ("latent", "exposure", "outcome", "adjusted", "pos"), "attributes")
+                raise self.error(token, f"The node attribute {token.text!r} is not known; {meant.rstrip('.')}")
             else:
-                self.refuse_attribute(token, of_node=bool(nodes))
-
-    def refuse_attribute(self, token: Token, *, of_node: bool) -> None:
-        if not of_node:
-            raise self.error(token, f"The edge attribute {token.text!r} is not known; only pos is")
-        known = ("latent", "exposure", "outcome", "adjusted", "pos")
-        raise self.error(
-            token,
-            f"The node attribute {token.text!r} is not known; {nearest(token.text, known, 'attributes').rstrip('.')}",
-        )
+                raise self.error(token, f"The edge attribute {token.text!r} is not known; only pos is")
 
     def frame_attribute(self) -> None:
         token = self.take()
+        self.take()
         self.value()
         if token.text != "bb":
             raise self.error(token, f"The attribute {token.text!r} of the graph is not known; only bb is")
 
     def value(self) -> Token:
-        self.take()
         token = self.take()
         if token.kind != "name":
             raise self.error(token, f"A value is missing before {token.text!r}")
@@ -229,21 +242,6 @@ class _Reader:
         if not (abs(x) < float("inf") and abs(y) < float("inf")):
             raise self.error(value, f'A position is two numbers, pos="0.5,1", but {value.text!r} was found')
         return x, y
-
-    # ------------------------------------------------------------ tokens
-
-    def peek(self) -> Token:
-        return self.tokens[self.next]
-
-    def take(self) -> Token:
-        token = self.tokens[self.next]
-        if token.kind == "end":
-            raise self.error(token, "The text ends in the middle of a statement")
-        self.next += 1
-        return token
-
-    def error(self, token: Token, message: str) -> GraphSyntaxError:
-        return syntax_error(self.text, token.offset, message)
 
 
 # -------------------------------------------------------------------------------- writing
@@ -261,13 +259,25 @@ def write_edge_text(parts: GraphParts) -> str:
     return ", ".join(_statements(parts))
 
 
-def _statements(parts: GraphParts) -> list[str]:
+def write_tiers(parts: GraphParts) -> str:
+    """Write the arrows as one line of tiers, and after it what else the graph has."""
+    tiers = tiers_of(parts.directed)
+    if not tiers:
+        raise GraphError(
+            "The arrows of this graph are not those of tiers, each acting on all later ones; use to_edges."
+        )
+    line = " | ".join(", ".join(quoted(name) for name in tier) for tier in tiers)
+    drawn = {name for tier in tiers for name in tier}
+    return "; ".join([line, *_statements(replace(parts, directed=[]), drawn)])
+
+
+def _statements(parts: GraphParts, written: Collection[str] = ()) -> list[str]:
     edges = [
         *((a, "->", b) for a, b in parts.directed),
         *((a, "<->", b) for a, b in parts.bidirected),
         *((a, "--", b) for a, b in parts.undirected),
     ]
-    drawn = {name for a, _, b in edges for name in (a, b)}
+    drawn = {name for a, _, b in edges for name in (a, b)}.union(written)
     lines = []
     for name in parts.nodes:
         marks = [role for role in ("latent", "exposure", "outcome", "adjusted") if name in parts.list_for(role)]
