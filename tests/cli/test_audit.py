@@ -234,7 +234,7 @@ def test_audit_of_the_training_rows_themselves_says_so(tmp_path, capsys):
     assert "Only one model was trained" in page
     people(150, seed=1).to_csv(tmp_path / "t.csv", index=False)
     assert audited(tmp_path, capsys)[0] == 0
-    assert "which is not the training table" in (tmp_path / "r.html").read_text()
+    assert "none of which trained" in (tmp_path / "r.html").read_text()
 
 
 def test_how_wrong_it_may_be_is_asked_for_as_long_as_allowed(known, capsys):

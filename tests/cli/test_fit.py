@@ -9,7 +9,7 @@ from ciplearn.cli.app import run
 from ciplearn.cli.fit import fit
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.output import progress
-from ciplearn.cli.training_table import held_out_rows
+from ciplearn.cli.trained_rows import held_out_rows
 from tests.cli.people import GRAPH, people
 
 TINY = ["--epochs=1", "--gamma=1", "--no-compare"]

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from ciplearn import CausalGraph
-from ciplearn.cli.training_table import as_target, held_out_rows
+from ciplearn.cli.trained_rows import held_out_rows
+from ciplearn.cli.training_table import as_target
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.tables import Table
 from ciplearn.workbench.walked_rows import WalkedRows
@@ -24,6 +25,13 @@ def test_rows_are_cut_without_overlap_and_the_held_ones_are_those_of_fit(tmp_pat
     assert rows.held.index.tolist() == held_out_rows(100, 0.2, 0).tolist()
     assert [len(part) for part in (rows.training, rows.judging, rows.held)] == [60, 20, 20]
     assert sorted([*rows.training.index, *rows.judging.index, *rows.held.index]) == list(range(100))
+
+
+def test_copies_of_a_row_stay_together(tmp_path):
+    rows = cut(tmp_path, np.tile(np.random.default_rng(0).normal(size=70), 3))
+    assert [len(part) for part in (rows.training, rows.judging, rows.held)] == [126, 42, 42]
+    for part in (rows.training, rows.judging, rows.held):
+        assert (part.index % 70).value_counts().eq(3).all()
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (0.1, 0.3), (2.0**53, 2.0**53 + 2), ("no", "yes")])

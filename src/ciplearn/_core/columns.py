@@ -242,7 +242,7 @@ class CategoryColumn:
 
     def encode(self, column: pd.Series) -> Array:  # (n,)
         """Return the codes of the levels; ``len(levels)`` for a label that is none of them."""
-        if not column.isna().all() and holds_numbers(column) and not any(map(_written_number, self.levels)):
+        if not column.isna().all() and holds_numbers(column) and not any(map(written_number, self.levels)):
             raise InputError(
                 f"Column {self.name!r} held categories such as {self.levels[0]!r} in training, got {column.dtype}; "
                 f"convert it to these categories."
@@ -276,13 +276,13 @@ class CategoryColumn:
         exact = {level: code for code, level in enumerate(self.levels)}
         numbers: dict[float, list[int]] = {}
         for level, code in exact.items():
-            if _written_number(level):
+            if written_number(level):
                 numbers.setdefault(float(level), []).append(code)
 
         def code_of(label: str) -> int:
             if label in exact:
                 return exact[label]
-            alike = numbers.get(float(label), []) if _written_number(label) else []
+            alike = numbers.get(float(label), []) if written_number(label) else []
             return alike[0] if len(alike) == 1 else len(self.levels)
 
         return [code_of(label) for label in labels]
@@ -393,5 +393,6 @@ def _label(value: Any) -> str:
     return str(int(value)) if whole else str(value).strip()
 
 
-def _written_number(label: str) -> bool:
+def written_number(label: str) -> bool:
+    """Whether a label is a number as people write it."""
     return _WRITTEN_NUMBER.fullmatch(label) is not None

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ciplearn._core.errors import InputTypeError
 from ciplearn.estimators.networks import Perceptron, Ramps
-from ciplearn.estimators.tables import held_out
+from ciplearn.estimators.splits import held_out
 from ciplearn.learning import (
     CrossEntropy,
     Objective,

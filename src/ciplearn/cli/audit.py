@@ -263,8 +263,8 @@ def audit(
 ) -> int:
     """Measure a model and write a page about it: does it pass, effects, groups, cost, doubts, individuals, reasons.
 
-    TABLE has the outcome too. Where it is the training table, it is read as in training, and only rows that training
-    never saw are judged. Any other model is audited by its name, its ONNX file or its predictions; with MODEL_DIR, on
+    TABLE has the outcome too. Where it is the training table, it is read as in training. Rows that trained are known
+    again in any table, counted and left out. Any other model is audited by its name, its ONNX file or its predictions; with MODEL_DIR, on
     the same rows and beside that model.
 
     Example:

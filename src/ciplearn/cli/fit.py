@@ -136,7 +136,7 @@ def fit(
 
     put_off("scipy.stats")
     from ciplearn.cli.model_folder import write_folder
-    from ciplearn.cli.streamed_fit import as_stream, sampled_table, train_streamed
+    from ciplearn.cli.streamed_fit import as_stream, sampled_table, told_apart, train_streamed
     from ciplearn.cli.training import Plan, estimator, refuse_before_training, train
     from ciplearn.cli.training_table import FitRequest, TrainingTable
     from ciplearn.sources.table_file import TableFile
@@ -171,7 +171,7 @@ def fit(
     stream = as_stream(source, engine)
     work = options.engine(engine, workers, address, scratch)
     if stream is not None:
-        rows = sampled_table(stream, request, work)
+        rows = told_apart(sampled_table(stream, request, work), stream, work)
     elif isinstance(source, TableFile):
         with source.kept_from_pipe() as kept:
             rows = TrainingTable.read(kept, request)
@@ -222,7 +222,16 @@ def fit(
         }
         if trained.comparison is not None:
             training["comparison"] = _said(trained.comparison)
-        write_folder(fresh, trained.model, trained.scores, trained.models, trained.trace, rows.held_out, training)
+        write_folder(
+            fresh,
+            trained.model,
+            trained.scores,
+            trained.models,
+            trained.trace,
+            rows.held_out,
+            training,
+            rows.trained_rows(),
+        )
     if trained.remark and trained.comparison is None:
         note(trained.remark)
     if as_json:
@@ -277,6 +286,9 @@ def _describe(rows: TrainingTable) -> None:
         f"{said['rows']} rows; {said['dropped']} left out because a value is missing; {said['training']} to train on, "
         f"{said['held_out']} kept for the audit."
     )
+    if said["copies"]:
+        looked_at = said["training"] + said["held_out"] + said["dropped"]
+        say(f"{said['copies']} of {looked_at} rows are copies of others; copies train together, or judge together.")
     titles = ("column", "kind", "values", "roles")
     cells = [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in said["columns"]]
     say_table([titles, *cells])

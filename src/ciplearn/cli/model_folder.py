@@ -18,6 +18,8 @@ import pandas as pd
 from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.listed_folders import check_finished, read_listed
+from ciplearn.cli.output import note
+from ciplearn.cli.trained_rows import RowsSought, TrainedRows
 from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import LEFT_OUT, LINE
@@ -31,7 +33,7 @@ from ciplearn.sources.table_file import MISSING, READING, TableFile, in_kinds
 if TYPE_CHECKING:
     from ciplearn.routes import Comparison
 
-_MODEL, _TRAINING, _HELD_OUT = "model.json", "training.json", "held_out.csv"
+_MODEL, _TRAINING, _HELD_OUT, _TRAINED = "model.json", "training.json", "held_out.csv", "trained_rows"
 
 # The options of the training, and the graph, for commands that come after it.
 OPTIONS, GRAPH = "fit.json", "graph.txt"
@@ -67,12 +69,15 @@ class ModelFolder:
         Everything that ``training.json`` says.
     held_out : array of int
         Places in the training table that training never saw.
+    trained_rows : TrainedRows, optional
+        What the rows that trained are known by; folders of before 0.3 do not say.
     """
 
     path: Path
     model: CIPEstimator
     training: Mapping[str, Any]
     held_out: np.ndarray[Any, Any]
+    trained_rows: TrainedRows | None = None
 
     @classmethod
     def read(cls, path: Path) -> ModelFolder:
@@ -88,6 +93,7 @@ class ModelFolder:
                 _check(training, model)
                 held = read_listed(path, _HELD_OUT).decode().split()
                 held_out = np.array(held[1:], dtype=np.int64)
+                trained = TrainedRows.from_bytes(read_listed(path, _TRAINED)) if (path / _TRAINED).exists() else None
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
             raise InputError(
                 f"{path / _TRAINING} or {_HELD_OUT} is missing or damaged; write the folder anew with ciplearn fit."
@@ -95,7 +101,7 @@ class ModelFolder:
         if version != _FORMAT:
             advice = "update ciplearn" if isinstance(version, int) and version > _FORMAT else "fit the model anew"
             raise InputError(f"{path} has format {version!r}, and this ciplearn reads {_FORMAT}; {advice}.")
-        return cls(path, model, training, held_out)
+        return cls(path, model, training, held_out, trained)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -193,12 +199,15 @@ class ModelFolder:
         # Rows of another table judge and teach alike.
         judge, every = RowsDrawn(_MOST_ROWS), RowsDrawn(_MOST_TO_LEARN_FROM if seen_in_training else _MOST_ROWS)
         gaps, gaps_to_judge = Counter[str](), Counter[str]()
+        sought = RowsSought(self.trained_rows)
         for chunk in source.numbered([*self.kinds, *more], self.labels, _ROWS):
             known = self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1)
             rows = known.join(chunk[list(more)])
-            every.update(rows.dropna())
+            every.update(complete := rows.dropna())
             gaps.update(_missing(rows))
-            if seen_in_training:
+            if not seen_in_training:
+                sought.update(complete)
+            else:
                 held = rows[rows.index.isin(self.held_out)]
                 judge.update(held.dropna())
                 gaps_to_judge.update(_missing(held))
@@ -208,10 +217,15 @@ class ModelFolder:
             )
         drawn = self._as_targets(every.finalise(), more)
         if not seen_in_training:
-            some = f"All {every.n}" if len(drawn) == every.n else f"{len(drawn)} of {every.n}, drawn at random,"
-            about = f"{some} complete rows of {source.path.name}, which is not the training table."
-            return drawn, drawn, about, dict(gaps)
-        if judge.n < LEAST_ROWS:
+            fresh, remark = sought.fresh()
+            judging = drawn[drawn.index.isin(fresh)]
+            if len(judging) >= LEAST_ROWS:
+                if sought.n_trained:
+                    note(f"{sought.n_trained} of {every.n} rows of {where} trained the model, and do not judge it.")
+                some = f"All {every.n}" if len(judging) == every.n else f"{len(judging)} of {every.n}"
+                some += ", drawn at random," if every.n > len(drawn) else ""
+                return judging, drawn, f"{some} complete rows of {source.path.name}{remark}.", dict(gaps)
+        if not seen_in_training or judge.n < LEAST_ROWS:
             warning = "The training rows themselves: scores and test are too kind. Audit on other rows."
             return drawn, drawn, warning, dict(gaps)
         about = f"{judge.n} complete rows of the training table that training never saw."
@@ -241,6 +255,7 @@ def write_folder(
     trace: Frontier,
     held_out: np.ndarray[Any, Any],
     training: Mapping[str, Any],
+    trained_rows: TrainedRows,
 ) -> None:
     """Write everything into an empty folder."""
     save_model(model, folder, dict(scores))
@@ -259,6 +274,7 @@ def write_folder(
     repeated = json.dumps(training["settings"], indent=2, ensure_ascii=False, allow_nan=False)
     (folder / OPTIONS).write_bytes(repeated.encode("utf-8", "replace"))
     (folder / GRAPH).write_text(training["settings"]["graph"], encoding="utf-8")
+    (folder / _TRAINED).write_bytes(trained_rows.as_bytes())
     (folder / _HELD_OUT).write_text("row\n" + "".join(f"{row}\n" for row in held_out), encoding="utf-8")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import clone
@@ -16,7 +17,9 @@ from ciplearn._core.columns import CATEGORY, read_numbers
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.memory import give_back_what_is_free, give_back_what_is_freed
+from ciplearn._core.row_digests import row_digests
 from ciplearn.cli.output import note, progress
+from ciplearn.cli.trained_rows import TrainedRows, digested, smallest
 from ciplearn.cli.training import Plan, Trained, scored, train
 from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, stray_text
 from ciplearn.estimators.base import CIPEstimator
@@ -24,13 +27,16 @@ from ciplearn.estimators.streaming import fit_stream
 from ciplearn.learning import Frontier
 from ciplearn.sources import Part, TableFiles
 from ciplearn.sources.rows_drawn import RowsDrawn
-from ciplearn.sources.table_file import TableFile
+from ciplearn.sources.table_file import TableFile, in_kinds
 
 # Text beyond this many bytes is not held in memory.
 _LARGEST_IN_MEMORY = 1 << 26
 
 # Rows that gamma is chosen on, and that are kept for the audit.
 _ROWS_TO_CHOOSE = 40_000
+
+# Rows that agree by chance, per row of the table, beyond which copies are not told from others.
+_BY_CHANCE = 0.05
 
 # The training on all rows takes so many times the steps of one on these rows, and goes through all rows so often.
 _MORE_STEPS, _LEAST_EPOCHS = 3, 3
@@ -100,6 +106,49 @@ def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> Tr
     # What is a category in one file is one in all, also among the rows that were drawn.
     settled = replace(request, categories=tuple(dict.fromkeys((*request.categories, *categories))))
     return TrainingTable.understood(drawn, source.names, identity, settled, total.rows)
+
+
+@dataclass(frozen=True)
+class _Telling:
+    """The digests of the rows of a part, all or the smallest, and the places of rows that are like those held out."""
+
+    kinds: Mapping[str, str]
+    held_out: np.ndarray[Any, Any]
+
+    def __call__(self, part: Part) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], int]:
+        labels = [name for name, kind in self.kinds.items() if kind == CATEGORY]
+        digests, copies, n_rows = np.empty(0, dtype=np.uint64), [np.empty(0, dtype=np.int64)], 0
+        for chunk in part.chunks(list(self.kinds), labels):
+            own = row_digests(in_kinds(chunk, self.kinds, part.where), list(self.kinds))
+            held = np.isin(own, self.held_out)
+            digests = smallest(np.concatenate([digests, own[~held]]))
+            copies.append(n_rows + np.flatnonzero(held))
+            n_rows += len(chunk)
+        return digests, np.concatenate(copies), n_rows
+
+
+def told_apart(rows: TrainingTable, source: TableFiles, engine: Engine) -> TrainingTable:
+    """Keep copies of held-out rows from training wherever they are, and what the rows that train are known by.
+
+    Where rows like those that were drawn come up by chance, as those of a few categories do, nothing is told.
+    """
+    columns = tuple(rows.told_by)
+    digests, distinct = digested(rows.table, rows.told_by)
+    # A row has so many neighbours more in the whole table.
+    if (~distinct).mean() * rows.n_rows / len(distinct) > _BY_CHANCE:
+        return replace(rows, trained=TrainedRows.of(columns, digests[:0], distinct[:0]))
+    held_out = np.unique(digests[rows.table.index.isin(rows.held_out)])
+    tell = _Telling(rows.told_by, held_out)
+    parts = source.parts()
+    trained, copies, start = np.empty(0, dtype=np.uint64), [rows.held_out], 0
+    with source.unchanged(), progress("telling rows apart", "part", len(parts)) as bar:
+        for own, places, n_rows in engine.each(tell, parts):
+            trained = smallest(np.concatenate([trained, own]))
+            copies.append(start + places)
+            start += n_rows
+            bar.update()
+    known = TrainedRows.of(columns, trained, np.ones(len(trained), dtype=bool))
+    return replace(rows, held_out=np.unique(np.concatenate(copies)), trained=known)
 
 
 def _drawn(draw: _Drawing, jobs: list[tuple[Part, int]], engine: Engine, bar: Any) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.gamma_search import GammaSearch
 from ciplearn.estimators.networks import check_size
 from ciplearn.estimators.preparation import INDEPENDENCE, Prepared
-from ciplearn.estimators.tables import split_rows
+from ciplearn.estimators.splits import split_rows
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.learning.settings import TrainingSettings, chosen_device
@@ -220,7 +220,7 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     X, y = rows.training()
     with warnings.catch_warnings(), progress(*_planned(plan)) as bar:
         # Said before training, or after it, in one line each.
-        warnings.filterwarnings("ignore", message="The graph does not certify|Even ")
+        warnings.filterwarnings("ignore", message="The graph does not certify|Even |.* rows are copies")
         comparison = None
         if plan.route != INDEPENDENCE and plan.allowed is not None:
             # Where routes are not compared, nothing asks a causal model.

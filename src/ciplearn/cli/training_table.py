@@ -23,8 +23,10 @@ from ciplearn._core.columns import (
     text_as_numbers,
 )
 from ciplearn._core.errors import GraphError, InputError
+from ciplearn._core.row_digests import copy_groups
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
+from ciplearn.cli.trained_rows import TrainedRows, digested, held_out_rows
 from ciplearn.estimators.roles import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.sources.table_file import TableFile, shortened
@@ -87,6 +89,10 @@ class TrainingTable:
         Which file it is, as it was when it was read.
     held_out : array of int
         Places in the file that training and the choice of gamma never see.
+    n_copies : int
+        Rows that are copies of one above them; copies stay together.
+    trained : TrainedRows, optional
+        Where rows train beyond those of the table.
     """
 
     request: FitRequest
@@ -100,6 +106,8 @@ class TrainingTable:
     n_dropped: int
     identity: dict[str, Any]
     held_out: np.ndarray[Any, Any]
+    n_copies: int
+    trained: TrainedRows | None = None
 
     @classmethod
     def read(cls, source: TableFile, request: FitRequest) -> TrainingTable:
@@ -156,6 +164,7 @@ class TrainingTable:
         if roles.protects_nothing(kept):
             raise InputError(f"{roles.nothing_protected(kept)}.")
         task = _task(kept[outcome], request.task)
+        copies = copy_groups(table[[*roles.used, outcome]])
         return cls(
             request=request,
             kinds={name: NUMBER if holds_numbers(table[name]) else CATEGORY for name in table.columns},
@@ -167,7 +176,8 @@ class TrainingTable:
             n_rows=len(table) if n_rows is None else n_rows,
             n_dropped=len(table) - len(kept),
             identity=identity,
-            held_out=table.index.to_numpy()[held_out_rows(len(table), request.holdout, request.seed)],
+            held_out=table.index.to_numpy()[held_out_rows(len(table), request.holdout, request.seed, copies)],
+            n_copies=int((copies != np.arange(len(table))).sum()),
         )
 
     @property
@@ -185,6 +195,18 @@ class TrainingTable:
         """Rows that training and the choice of gamma never see."""
         return self._rows(self.table.index.isin(self.held_out))
 
+    @property
+    def told_by(self) -> dict[str, str]:
+        """The columns by which a row is known again, with their kinds."""
+        return {name: self.kinds[name] for name in (*self.roles.used, self.outcome)}
+
+    def trained_rows(self) -> TrainedRows:
+        """Return what the rows that train are known by."""
+        if self.trained is not None:
+            return self.trained
+        train = ~self.table.index.isin(self.held_out)
+        return TrainedRows.of(tuple(self.told_by), *(each[train] for each in digested(self.table, self.told_by)))
+
     def description(self) -> dict[str, Any]:
         """Say what was understood, as plain data."""
         roles = {
@@ -194,6 +216,7 @@ class TrainingTable:
         return {
             "rows": self.n_rows,
             "dropped": self.n_dropped,
+            "copies": self.n_copies,
             "training": len(self.training()[0]),
             "held_out": len(self.judging()[0]),
             "task": self.task,
@@ -227,11 +250,6 @@ class TrainingTable:
     def _rows(self, picked: np.ndarray[Any, Any]) -> tuple[pd.DataFrame, pd.Series]:
         rows = self.table[picked]
         return rows.drop(columns=self.outcome), rows[self.outcome]
-
-
-def held_out_rows(n_rows: int, share: float, seed: int) -> np.ndarray[Any, Any]:
-    """Places in the file that are kept from training: always the same for the same file, share and seed."""
-    return np.sort(np.random.default_rng(seed).permutation(n_rows)[: round(share * n_rows)])
 
 
 def as_target(column: pd.Series, task: str, classes: np.ndarray[Any, Any] | None = None) -> pd.Series:

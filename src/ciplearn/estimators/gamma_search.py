@@ -20,7 +20,7 @@ from ciplearn.causal import Verdict
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
 from ciplearn.estimators.preparation import NO_ROUTE, Prepared, prepare
-from ciplearn.estimators.tables import judging_splits
+from ciplearn.estimators.splits import judging_splits
 from ciplearn.learning.frontier import Frontier, Point
 from ciplearn.learning.gamma import ChosenGamma, largest_allowed_gamma
 from ciplearn.learning.invariance import Invariance

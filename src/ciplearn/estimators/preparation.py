@@ -32,9 +32,9 @@ from ciplearn.estimators.gamma_scale import gamma_units, is_relative
 from ciplearn.estimators.imagining import imagined_rows
 from ciplearn.estimators.networks import Constant, LineNetwork, mean_of
 from ciplearn.estimators.roles import Roles
+from ciplearn.estimators.splits import held_out
 from ciplearn.estimators.tables import (
     FurtherInputs,
-    held_out,
     read_table,
     read_weights,
     same_rows,

@@ -37,7 +37,8 @@ from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, i
 from ciplearn.estimators.imagining import Worlds, checked_models
 from ciplearn.estimators.networks import naming_inputs
 from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, Split, certified_roles, preparation_seed
-from ciplearn.estimators.tables import MISSING_POLICIES, stopping_count
+from ciplearn.estimators.splits import stopping_count
+from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.estimators.warm_start import going_on
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
 from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedDependence, StreamedVariance, Worst

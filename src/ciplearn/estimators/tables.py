@@ -1,4 +1,4 @@
-"""What `fit` and `predict` are given, read at the doorway: tables, targets, weights, gaps, tensors, rows held out."""
+"""What `fit` and `predict` are given, read at the doorway: tables, targets, weights, gaps, tensors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,11 @@ from torch.utils.data import Dataset, StackDataset, Subset
 from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CATEGORY, TableEncoding, mixes_kinds
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
-from ciplearn._core.numbers import positive, whole
 from ciplearn._core.tables import as_frame
 from ciplearn._core.wording import as_list
 from ciplearn.learning.dataset_rows import checked_length, read_batches
 
 MISSING_POLICIES = ("error", "drop", "impute")
-
-# As many are judged well enough by a share of them.
-_ROWS_FOR_ONE_SPLIT = 4000
 
 # In fewer rows a category may well be seen once.
 _ROWS_TO_JUDGE_NAMES = 50
@@ -220,80 +216,6 @@ def _refuse_missing(table: pd.DataFrame, used: tuple[str, ...], otherwise: str) 
             f"Input contains NaN: {int(gaps.any(axis=1).sum())} of {len(table)} rows miss a value in {columns}; "
             f"drop or fill them, or {otherwise}."
         )
-
-
-def split_rows(
-    X: Any, y: Any, share: float, random_state: Any, labels: Any = None
-) -> tuple[np.ndarray, np.ndarray]:  # positions
-    """Return the rows to train on and a share of the rows to judge on, in equal parts of each label."""
-    from sklearn.model_selection import train_test_split
-
-    n = refuse_other_rows(X, y)
-    if positive(share, "The share of rows that judge") >= 1:
-        raise InputError(f"The share of rows that judge must be below 1, got {share!r}; pass for example 0.2.")
-    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows"):
-        train, judge = train_test_split(np.arange(n), test_size=share, random_state=random_state, stratify=labels)
-    return train, judge
-
-
-def refuse_other_rows(X: Any, y: Any) -> int:
-    """Return how many rows two tables have, or refuse them where one has more."""
-    with in_one_sentence("X and y cannot be split", "pass tables or arrays with rows"):
-        n, n_targets = _num_samples(X), _num_samples(y)
-    if n != n_targets:
-        raise InputError(f"X has {n} rows and y has {n_targets}; pass the same rows to both.")
-    return int(n)
-
-
-def judging_splits(
-    X: Any, y: Any, share: float, random_state: Any, labels: Any, folds: int | None, usual: int
-) -> list[tuple[np.ndarray, np.ndarray]]:  # positions
-    """Return rows to train on and rows to judge on: one split with a share of the rows, or one per fold.
-
-    Where the number of folds is left open, many rows are split once; of few, every row judges in its turn.
-    """
-    train, judge = split_rows(X, y, share, random_state, labels)
-    n = len(train) + len(judge)
-    if folds is None:
-        folds = usual if n < _ROWS_FOR_ONE_SPLIT else 1
-    if whole(folds, "folds", minimum=1) == 1:
-        return [(train, judge)]
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    kind = KFold if labels is None else StratifiedKFold
-    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or folds=1"):
-        return list(kind(folds, shuffle=True, random_state=random_state).split(np.zeros(n), labels))
-
-
-def held_out(n: int, share: float, seed: int, turn: int = 0) -> tuple[torch.Tensor, torch.Tensor]:  # positions
-    """Return the rows to train on, and those that say when to stop; in another turn others do, as far as they go."""
-    count = stopping_count(n, share)
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    order = order.roll(-turn * count)
-    return order[count:], order[:count]
-
-
-def stopping_count(n: int, share: float, most: int | None = None, left_out: int = 0) -> int:
-    """Return how many of n rows say when to stop, or refuse a share that leaves none to train on.
-
-    Parameters
-    ----------
-    n : int
-    share : float
-        Of the rows, above 0 and below 1.
-    most : int, optional
-    left_out : int
-        How many of the n rows are not trained on anyway.
-    """
-    if positive(share, "validation_fraction") >= 1:
-        raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")
-    count = min(max(2, round(share * n)), n if most is None else most)
-    if n - left_out - count < 2:
-        raise InputError(
-            f"Early stopping holds out {count} of {n - left_out} rows, which leaves {max(0, n - left_out - count)} to "
-            f"train on, and training needs 2; pass more rows, or early_stopping=False."
-        )
-    return count
 
 
 def statement_rows(

@@ -25,7 +25,7 @@ from ciplearn._core.wording import as_list
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE
-from ciplearn.estimators.tables import judging_splits
+from ciplearn.estimators.splits import judging_splits
 from ciplearn.routes.candidates import BASELINE, FREE, NO_JUDGE, ROUTES, Asked, Candidates, OnOtherRows
 from ciplearn.scm import EstimatedModel
 

@@ -9,12 +9,17 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.columns import CLASSIFICATION, task_of
-from ciplearn.cli.training_table import as_target, held_out_rows
+from ciplearn._core.row_digests import copy_groups
+from ciplearn.cli.trained_rows import held_out_rows
+from ciplearn.cli.training_table import as_target
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.tables import Table
 
 # The share of rows that ``ciplearn fit`` keeps from training, by default.
 _HELD_OUT = 0.2
+
+# Of the others, the share that judges.
+_JUDGES = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +50,14 @@ class WalkedRows:
         if task == CLASSIFICATION:
             labels = as_target(rows[outcome], task).astype("category").cat.remove_unused_categories()
             rows = rows.assign(**{outcome: labels})
-        kept = rows.index.isin(held_out_rows(len(table.text), _HELD_OUT, seed))
+        # Copies of a row stay together; a row with a gap is none.
+        copies = np.arange(len(table.text))
+        copies[rows.index] = rows.index[copy_groups(rows)]
+        kept = rows.index.isin(held_out_rows(len(copies), _HELD_OUT, seed, copies))
         seen = rows[~kept]
-        order = np.random.default_rng(seed).permutation(len(seen))
-        first = int(0.75 * len(seen))
-        training, judging = seen.iloc[np.sort(order[:first])], seen.iloc[np.sort(order[first:])]
+        judges = np.zeros(len(seen), dtype=bool)
+        judges[held_out_rows(len(seen), _JUDGES, seed, copies[seen.index])] = True
+        training, judging = seen[~judges], seen[judges]
         if task == CLASSIFICATION:
             judging = judging[judging[outcome].isin(training[outcome].unique())]
         return cls(task, rows, training, judging, rows[kept])

@@ -1,0 +1,144 @@
+"""Which rows train and which are held out; those that trained are known again in any file and any order.
+
+A row is known by a digest of 8 bytes. Of more rows than `_MOST` those with the smallest digests are kept, a sample that
+does not depend on the file: of a billion rows 8 MiB, by which one row in a thousand can be told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import NUMBER
+from ciplearn._core.row_digests import Array, column_digests, distinctive, row_digests
+from ciplearn.sources.table_file import in_kinds
+
+_MOST = 1 << 20
+
+_LAST = np.uint64(2**64 - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedRows:
+    """Digests of the rows that trained.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        That the digests are of.
+    told, common : array of uint64
+        Sorted: of rows that chance hardly brings twice, and of others.
+    limit : uint64
+        Rows with larger digests were not kept.
+    """
+
+    columns: tuple[str, ...]
+    told: Array
+    common: Array
+    limit: np.uint64 = _LAST
+
+    @classmethod
+    def of(cls, columns: tuple[str, ...], digests: Array, distinctive: Array) -> TrainedRows:
+        """Keep the digests of rows, all or a sample."""
+        limit = _LAST if len(digests) <= _MOST else np.partition(digests, _MOST)[_MOST]
+        kept = digests <= limit
+        return cls(columns, np.sort(digests[kept & distinctive]), np.sort(digests[kept & ~distinctive]), limit)
+
+    def digests(self, table: pd.DataFrame) -> Array:
+        """Return the digests of the rows of a table, in the kinds of training."""
+        return row_digests(table, self.columns)
+
+    def among(self, digests: Array) -> tuple[Array, Array]:
+        """Return which rows of a table trained, and of which it can be told.
+
+        A distinctive row trained if one like it did. Of rows that agree by chance as many trained as did, if the table
+        holds all that trained; half of them if it holds half of the distinctive ones.
+        """
+        share = np.isin(self.told, digests).mean() if len(self.told) else 0.0
+        order = np.argsort(digests, kind="stable")
+        ranked = digests[order]
+        place = np.arange(len(digests)) - np.searchsorted(ranked, ranked)
+        like = np.searchsorted(self.common, ranked, "right") - np.searchsorted(self.common, ranked)
+        trained = np.zeros(len(digests), dtype=bool)
+        trained[order] = place < np.round(share * like)
+        return trained | np.isin(digests, self.told), digests <= self.limit
+
+    def as_bytes(self) -> bytes:
+        """Return a line of JSON, and the digests."""
+        head = {"columns": self.columns, "told": len(self.told), "limit": int(self.limit)}
+        both = np.concatenate([self.told, self.common]).astype("<u8")
+        return json.dumps(head).encode() + b"\n" + both.tobytes()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> TrainedRows:
+        """Read them back; a ValueError, KeyError or TypeError where they are damaged."""
+        line, _, rest = content.partition(b"\n")
+        head, both = json.loads(line), np.frombuffer(rest, dtype="<u8").astype(np.uint64)
+        if not all(isinstance(name, str) for name in head["columns"]):
+            raise ValueError(head["columns"])
+        told, common = np.split(both, [head["told"]])
+        return cls(tuple(head["columns"]), told, common, np.uint64(head["limit"]))
+
+
+def held_out_rows(n_rows: int, share: float, seed: int, copies: Array | None = None) -> Array:
+    """Places in the file that are kept from training: always the same for the same file, share and seed.
+
+    Copies of a row, which have the same number, stay together.
+    """
+    order, count = np.random.default_rng(seed).permutation(n_rows), round(share * n_rows)
+    if copies is None or not n_rows:
+        return np.sort(order[:count])
+    _, first, group = np.unique(copies[order], return_index=True, return_inverse=True)
+    together = np.argsort(first[group], kind="stable")
+    ends = np.flatnonzero(np.diff(first[group][together], prepend=-1, append=-1))
+    return np.sort(order[together[: ends[np.abs(ends - count).argmin()]]])
+
+
+def digested(table: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Array, Array]:
+    """Return the digest of each row over some columns, and whether chance hardly brings it twice."""
+    cells = column_digests(in_kinds(table, kinds, "the table"), list(kinds))
+    return cells.sum(axis=1), distinctive(cells, [kind == NUMBER for kind in kinds.values()])
+
+
+def smallest(digests: Array) -> Array:
+    """Return different digests, of many those that `TrainedRows` keeps."""
+    return np.unique(digests)[: _MOST + 1]
+
+
+class RowsSought:
+    """The rows of a table, as it goes by, sought among those that trained.
+
+    Attributes
+    ----------
+    n_trained : int
+        How many trained, of those of which it can be told; known when all have gone by.
+    """
+
+    def __init__(self, known: TrainedRows | None) -> None:
+        self.known, self.n_trained = known, 0
+        self._places = [np.empty(0, dtype=np.int64)]
+        self._digests = [np.empty(0, dtype=np.uint64)]
+
+    def update(self, rows: pd.DataFrame) -> None:
+        """Look at rows, indexed by their places."""
+        self._places.append(rows.index.to_numpy())
+        if self.known is not None:
+            self._digests.append(self.known.digests(rows))
+
+    def fresh(self) -> tuple[Array, str]:
+        """Return the places of the rows that may judge, and what is known of them, in words."""
+        places = np.concatenate(self._places)
+        if self.known is None:
+            return places, ", which is not the training table"
+        trained, told = self.known.among(np.concatenate(self._digests))
+        self.n_trained = int((trained & told).sum())
+        if not self.n_trained:
+            return places, ", none of which trained"
+        if told.all():
+            return places[~trained], f": {self.n_trained} trained, and are left out"
+        # Which of the others trained is not known, and some will have.
+        return places[told & ~trained], f": of {told.sum()} that can be told {self.n_trained} trained, the others judge"
