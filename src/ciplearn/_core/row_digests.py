@@ -1,7 +1,7 @@
 """Rows by their digests: the same for the same values, however a file writes them; and which rows are copies.
 
-Rows of a few categories agree by chance, and are no copies. A row is distinctive if one of its numbers stands in no
-other different row, or if no other different row agrees with it in all columns but one.
+Rows of a few categories agree by chance, and are no copies. A row is distinctive if no other different row agrees with it
+in all columns but one, or if one of its numbers stands in no other, as do nearly all numbers of that column.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from ciplearn._core.sampled_numbers import keys
 
 # Of fewer different rows nobody can say which agree by chance.
 _LEAST_DIFFERENT = 20
+
+# Of the numbers of a column; where fewer stand in one row only, the next row may well have one of them.
+_NEARLY_ALL = 0.9
 
 Array = np.ndarray[Any, Any]
 
@@ -50,8 +53,8 @@ def distinctive(cells: Array, numbers: Sequence[bool]) -> Array:  # (n, columns)
         return np.zeros(len(cells), dtype=bool)
     rare, neighboured = np.zeros(len(different), dtype=bool), np.zeros(len(different), dtype=bool)
     for place, holds in enumerate(numbers):
-        if holds:
-            rare |= _stands_once(different[:, place])
+        if holds and (once := _stands_once(different[:, place])).mean() > _NEARLY_ALL:
+            rare |= once
     if not rare.all():
         for place in range(cells.shape[1]):
             neighboured |= ~_stands_once(totals - different[:, place])
