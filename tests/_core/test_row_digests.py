@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn._core.row_digests import copy_groups, row_digests
+from ciplearn._core.row_digests import RARE, chance_repeats, column_digests, copy_groups, row_digests
 
 ALIKE = [
     (["1", "2"], ["1.0", "02"]),
@@ -35,33 +35,68 @@ def test_a_value_in_another_column_is_another_row():
     assert len(set(row_digests(swapped, ["c", "d"]))) == 2
 
 
-def naive_groups(table, numbers):
+def naive_repeats(table):
     """The definition, row by row."""
     rows = [tuple(row) for row in table.to_numpy()]
     different = list(dict.fromkeys(rows))
 
-    values = [[row[place] for row in different] for place in range(table.shape[1])]
-    once = [sum(one.count(value) == 1 for value in one) for one in values]
-    fine = [place for place in numbers if once[place] > 0.9 * len(different)]
+    def expected(row, place):
+        others = [other for other in different if sum(a != b for a, b in zip(row, other, strict=True)) == 1]
+        held = [other[place] for other in different]
+        once, twice = (sum(held.count(value) == count for value in set(held)) for count in (1, 2))
+        frequency = max(held.count(row[place]) - 1, min(1, 2 * twice / max(1, once))) / len(different)
+        return frequency * sum(other[place] != row[place] for other in others)
 
-    def is_distinctive(row):
-        if len(different) < 20:
-            return False
-        others = [other for other in different if other != row]
-        rare = any(all(other[place] != row[place] for other in others) for place in fine)
-        near = any(sum(a != b for a, b in zip(row, other, strict=True)) == 1 for other in others)
-        return rare or not near
-
-    return [rows.index(row) if is_distinctive(row) else place for place, row in enumerate(rows)]
+    return [max(expected(row, place) for place in range(len(row))) if len(different) >= 20 else np.inf for row in rows]
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_groups_are_those_of_the_definition(seed):
+def test_what_chance_repeats_is_as_defined(seed):
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(10, 60))
-    levels = [*rng.integers(2, 40, 2), 2 if seed % 2 else 20]
-    levels[0] = 5000 if seed % 3 else levels[0]
-    table = pd.DataFrame({f"c{place}": rng.integers(0, count, n) for place, count in enumerate(levels)})
+    n = int(rng.integers(15, 60))
+    table = pd.DataFrame({f"c{place}": rng.integers(0, count, n) for place, count in enumerate(rng.integers(2, 40, 3))})
     table["c2"] = table["c2"].map(lambda code: f"level {code}")
     table = pd.concat([table, table.sample(10, random_state=seed, replace=True)], ignore_index=True)
-    assert copy_groups(table).tolist() == naive_groups(table, [0, 1])
+    found = chance_repeats(column_digests(table, list(table.columns)))
+    assert found == pytest.approx(naive_repeats(table))
+
+
+@pytest.mark.parametrize("levels", [(3, 3, 4), (2, 3, 20, 10), (6, 6, 6, 6, 6), (2, 10**6), (40, 40, 40)])
+def test_what_chance_repeats_is_what_fresh_rows_bring(levels):
+    rng = np.random.default_rng(0)
+    n = 2000
+    both = pd.DataFrame({f"c{place}": rng.integers(0, count, 2 * n) for place, count in enumerate(levels)})
+    cells = column_digests(both, list(both.columns))
+    first, fresh = cells[:n], cells[n:].sum(axis=1)
+    totals, places = np.unique(first.sum(axis=1), return_index=True)
+    brought = np.array([np.sum(fresh == total) for total in totals])
+    expected = chance_repeats(first)[places]
+    rare = expected < RARE
+    assert brought[rare].sum() <= 2 * expected[rare].sum() + 3 * np.sqrt(expected[rare].sum()) + n / 500
+    assert brought.sum() >= expected.sum() / 4
+
+
+def copied(kind, n=300, times=5):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "age": rng.integers(18, 90, n), "y": rng.integers(0, 2, n)})
+    if kind == "amounts":
+        table["amount"] = np.round(rng.lognormal(8, 1, n), 2)
+    elif kind == "many":
+        table = table.assign(**{f"c{place}": rng.integers(0, 6, n) for place in range(6)})
+    return pd.concat([table] * times, ignore_index=True)
+
+
+@pytest.mark.parametrize(("kind", "share"), [("amounts", 1.0), ("many", 0.99)])
+def test_copies_are_found(kind, share):
+    groups = copy_groups(copied(kind))
+    assert np.mean(groups == np.arange(1500) % 300) >= share
+
+
+def test_rows_that_agree_by_chance_are_no_copies():
+    assert copy_groups(copied("few", times=1)).tolist() == list(range(300))
+    assert copy_groups(pd.DataFrame({"x": [1, 2, 3] * 50, "y": [2, 4, 6] * 50})).tolist() == list(range(150))
+
+
+def test_a_table_without_rows_or_columns_has_no_copies():
+    assert copy_groups(pd.DataFrame({"a": []})).tolist() == []
+    assert copy_groups(pd.DataFrame(index=range(3))).tolist() == [0, 1, 2]

@@ -1,7 +1,7 @@
 """Rows by their digests: the same for the same values, however a file writes them; and which rows are copies.
 
-Rows of a few categories agree by chance, and are no copies. A row is distinctive if no other different row agrees with it
-in all columns but one, or if one of its numbers stands in no other, as do nearly all numbers of that column.
+Rows of a few categories agree by chance, and are no copies. How often chance repeats a row is told by the rows that
+agree with it in all columns but one: as often as these, times the frequency of its value in that column.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ciplearn._core.columns import as_numbers, distinct_labels, holds_numbers, w
 from ciplearn._core.errors import InputError
 from ciplearn._core.sampled_numbers import keys
 
-# Of fewer different rows nobody can say which agree by chance.
+# Of fewer different rows all may agree by chance.
 _LEAST_DIFFERENT = 20
 
-# Of the numbers of a column; where fewer stand in one row only, the next row may well have one of them.
-_NEARLY_ALL = 0.9
+# Rows that chance repeats less often are told by their values.
+RARE = 0.3
 
 Array = np.ndarray[Any, Any]
 
@@ -37,43 +37,49 @@ def row_digests(table: pd.DataFrame, names: Sequence[str]) -> Array:  # (n,)
     return column_digests(table, names).sum(axis=1)
 
 
-def distinctive(cells: Array, numbers: Sequence[bool]) -> Array:  # (n, columns) -> (n,)
-    """Whether each row is one that chance hardly brings twice, so that a row like it is a copy.
+def chance_repeats(cells: Array) -> Array:  # (n, columns) -> (n,)
+    """Return how often chance would bring each row again, among as many rows as there are different ones.
 
     Parameters
     ----------
     cells : array
         Of `column_digests`.
-    numbers : sequence of bool
-        Whether each column holds numbers.
     """
     totals, first, inverse = np.unique(cells.sum(axis=1), return_index=True, return_inverse=True)
     different = cells[first]
-    if len(different) < _LEAST_DIFFERENT:
-        return np.zeros(len(cells), dtype=bool)
-    rare, neighboured = np.zeros(len(different), dtype=bool), np.zeros(len(different), dtype=bool)
-    for place, holds in enumerate(numbers):
-        if holds and (once := _stands_once(different[:, place])).mean() > _NEARLY_ALL:
-            rare |= once
-    if not rare.all():
-        for place in range(cells.shape[1]):
-            neighboured |= ~_stands_once(totals - different[:, place])
-    return (rare | ~neighboured)[inverse]
+    expected = np.full(len(different), np.inf if len(different) < _LEAST_DIFFERENT else 0.0)
+    for column in different.T:
+        counts, held = _counts(column)
+        # A value that stands once comes again as often as values that stand twice say (Good and Turing).
+        of_one = min(1.0, 2 * (held == 2).sum() / max(1, (held == 1).sum()))
+        others = _counts(totals - column)[0] - 1
+        expected = np.maximum(expected, others * np.maximum(counts - 1, of_one) / len(different))
+    return expected[inverse]
+
+
+def beyond_chance(found: int, expected: float) -> bool:
+    """Whether rows agree more often than chance explains, which is known up to a factor of two."""
+    return found > 2 * expected + 3 * np.sqrt(expected)
 
 
 def copy_groups(table: pd.DataFrame) -> Array:  # (n,)
     """Return a number per row: that of the first row that it is a copy of, its own where it is none."""
     cells = column_digests(table, list(table.columns))
-    _, first, inverse, counts = np.unique(cells.sum(axis=1), return_index=True, return_inverse=True, return_counts=True)
-    if len(counts) == len(cells):
-        return np.arange(len(cells))
-    told = distinctive(cells, [_is_number(column) for _, column in table.items()])
-    return np.where(told, first[inverse], np.arange(len(cells)))
+    alone = np.arange(len(cells))
+    _, first, inverse = np.unique(cells.sum(axis=1), return_index=True, return_inverse=True)
+    if len(first) == len(cells):
+        return alone
+    expected = chance_repeats(cells)
+    rare = expected < RARE
+    groups = np.where(rare, first[inverse], alone)
+    # Of two rows that agree by chance one is counted.
+    return groups if beyond_chance((groups != alone).sum(), expected[first][rare[first]].sum() / 2) else alone
 
 
-def _stands_once(values: Array) -> Array:
+def _counts(values: Array) -> tuple[Array, Array]:
+    """Return how often each value stands, value by value of the array, and of the different ones."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return counts[inverse] == 1
+    return counts[inverse], counts
 
 
 def _is_number(column: pd.Series) -> bool:

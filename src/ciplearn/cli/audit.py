@@ -264,8 +264,8 @@ def audit(
     """Measure a model and write a page about it: does it pass, effects, groups, cost, doubts, individuals, reasons.
 
     TABLE has the outcome too. Where it is the training table, it is read as in training. Rows that trained are known
-    again in any table, counted and left out. Any other model is audited by its name, its ONNX file or its predictions; with MODEL_DIR, on
-    the same rows and beside that model.
+    again in any table, counted and left out. Any other model is audited by its name, its ONNX file or its predictions;
+    with MODEL_DIR, on the same rows and beside that model.
 
     Example:
 

@@ -35,7 +35,7 @@ _LARGEST_IN_MEMORY = 1 << 26
 # Rows that gamma is chosen on, and that are kept for the audit.
 _ROWS_TO_CHOOSE = 40_000
 
-# Rows that agree by chance, per row of the table, beyond which copies are not told from others.
+# Of rows that chance repeats more often copies are not told from others.
 _BY_CHANCE = 0.05
 
 # The training on all rows takes so many times the steps of one on these rows, and goes through all rows so often.
@@ -130,13 +130,14 @@ class _Telling:
 def told_apart(rows: TrainingTable, source: TableFiles, engine: Engine) -> TrainingTable:
     """Keep copies of held-out rows from training wherever they are, and what the rows that train are known by.
 
-    Where rows like those that were drawn come up by chance, as those of a few categories do, nothing is told.
+    Where chance repeats rows like those that were drawn, as it does those of a few categories, nothing is told.
     """
     columns = tuple(rows.told_by)
-    digests, distinct = digested(rows.table, rows.told_by)
-    # A row has so many neighbours more in the whole table.
-    if (~distinct).mean() * rows.n_rows / len(distinct) > _BY_CHANCE:
-        return replace(rows, trained=TrainedRows.of(columns, digests[:0], distinct[:0]))
+    digests, repeats = digested(rows.table, rows.told_by)
+    # As often more as there are more rows.
+    chance = float(np.minimum(1, repeats * rows.n_rows / len(digests)).mean())
+    if chance > _BY_CHANCE:
+        return replace(rows, trained=TrainedRows.of(columns, digests[:0], repeats[:0]))
     held_out = np.unique(digests[rows.table.index.isin(rows.held_out)])
     tell = _Telling(rows.told_by, held_out)
     parts = source.parts()
@@ -147,7 +148,7 @@ def told_apart(rows: TrainingTable, source: TableFiles, engine: Engine) -> Train
             copies.append(start + places)
             start += n_rows
             bar.update()
-    known = TrainedRows.of(columns, trained, np.ones(len(trained), dtype=bool))
+    known = TrainedRows.of(columns, trained, np.full(len(trained), chance))
     return replace(rows, held_out=np.unique(np.concatenate(copies)), trained=known)
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import NUMBER
-from ciplearn._core.row_digests import Array, column_digests, distinctive, row_digests
+from ciplearn._core.row_digests import RARE, Array, beyond_chance, chance_repeats, column_digests, row_digests
 from ciplearn.sources.table_file import in_kinds
 
 _MOST = 1 << 20
@@ -31,7 +30,9 @@ class TrainedRows:
     columns : tuple of str
         That the digests are of.
     told, common : array of uint64
-        Sorted: of rows that chance hardly brings twice, and of others.
+        Sorted: of rows that chance hardly repeats, and of others.
+    chance : float
+        The share of fresh rows that agree with one of the former by chance.
     limit : uint64
         Rows with larger digests were not kept.
     """
@@ -39,14 +40,17 @@ class TrainedRows:
     columns: tuple[str, ...]
     told: Array
     common: Array
+    chance: float
     limit: np.uint64 = _LAST
 
     @classmethod
-    def of(cls, columns: tuple[str, ...], digests: Array, distinctive: Array) -> TrainedRows:
-        """Keep the digests of rows, all or a sample."""
+    def of(cls, columns: tuple[str, ...], digests: Array, repeats: Array) -> TrainedRows:
+        """Keep the digests of rows, all or a sample, that chance repeats so often."""
+        rare, (_, first) = repeats < RARE, np.unique(digests, return_index=True)
+        chance = float(np.where(rare, repeats, 0)[first].mean()) if len(first) else 0.0
         limit = _LAST if len(digests) <= _MOST else np.partition(digests, _MOST)[_MOST]
         kept = digests <= limit
-        return cls(columns, np.sort(digests[kept & distinctive]), np.sort(digests[kept & ~distinctive]), limit)
+        return cls(columns, np.sort(digests[kept & rare]), np.sort(digests[kept & ~rare]), chance, limit)
 
     def digests(self, table: pd.DataFrame) -> Array:
         """Return the digests of the rows of a table, in the kinds of training."""
@@ -55,21 +59,23 @@ class TrainedRows:
     def among(self, digests: Array) -> tuple[Array, Array]:
         """Return which rows of a table trained, and of which it can be told.
 
-        A distinctive row trained if one like it did. Of rows that agree by chance as many trained as did, if the table
-        holds all that trained; half of them if it holds half of the distinctive ones.
+        A row that chance hardly repeats trained if one like it did, unless chance explains how many there are. Of other
+        rows as many trained as did, if the table holds all that trained; half of them if it holds half of the former.
         """
-        share = np.isin(self.told, digests).mean() if len(self.told) else 0.0
+        trained, told = np.isin(digests, self.told), digests <= self.limit
+        if not beyond_chance(trained.sum(), self.chance * told.sum()):
+            return np.zeros(len(digests), dtype=bool), told
+        share = np.isin(self.told, digests).mean()
         order = np.argsort(digests, kind="stable")
         ranked = digests[order]
         place = np.arange(len(digests)) - np.searchsorted(ranked, ranked)
         like = np.searchsorted(self.common, ranked, "right") - np.searchsorted(self.common, ranked)
-        trained = np.zeros(len(digests), dtype=bool)
-        trained[order] = place < np.round(share * like)
-        return trained | np.isin(digests, self.told), digests <= self.limit
+        trained[order] |= place < np.round(share * like)
+        return trained, told
 
     def as_bytes(self) -> bytes:
         """Return a line of JSON, and the digests."""
-        head = {"columns": self.columns, "told": len(self.told), "limit": int(self.limit)}
+        head = {"columns": self.columns, "told": len(self.told), "chance": self.chance, "limit": int(self.limit)}
         both = np.concatenate([self.told, self.common]).astype("<u8")
         return json.dumps(head).encode() + b"\n" + both.tobytes()
 
@@ -81,7 +87,7 @@ class TrainedRows:
         if not all(isinstance(name, str) for name in head["columns"]):
             raise ValueError(head["columns"])
         told, common = np.split(both, [head["told"]])
-        return cls(tuple(head["columns"]), told, common, np.uint64(head["limit"]))
+        return cls(tuple(head["columns"]), told, common, float(head["chance"]), np.uint64(head["limit"]))
 
 
 def held_out_rows(n_rows: int, share: float, seed: int, copies: Array | None = None) -> Array:
@@ -99,9 +105,9 @@ def held_out_rows(n_rows: int, share: float, seed: int, copies: Array | None = N
 
 
 def digested(table: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Array, Array]:
-    """Return the digest of each row over some columns, and whether chance hardly brings it twice."""
+    """Return the digest of each row over some columns, and how often chance would bring it again."""
     cells = column_digests(in_kinds(table, kinds, "the table"), list(kinds))
-    return cells.sum(axis=1), distinctive(cells, [kind == NUMBER for kind in kinds.values()])
+    return cells.sum(axis=1), chance_repeats(cells)
 
 
 def smallest(digests: Array) -> Array:
