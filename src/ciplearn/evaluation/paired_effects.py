@@ -175,8 +175,8 @@ def paired_effects(
             factual = {name: predictor(as_they_are) for name, predictor in predictors.items()}
             thresholds = thresholds_of(predictors, factual, threshold, rate)
             moved = _amount(moved_by, next(iter(predictors.values())), next(iter(factual.values())))
-        settings = _settings(family, levels)
-        pairs = [pair for pair in combinations(range(len(settings)), 2) if _all_differ(settings, pair)]
+        settings = settings_of(family, levels)
+        pairs = [pair for pair in combinations(range(len(settings)), 2) if all_differ(settings, pair)]
         compared = _compared(points, predictors, settings, pairs, thresholds, moved)
         # Of a row with several draws the first speaks: they share what was seen.
         counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
@@ -269,14 +269,16 @@ def compared_values(
     return list(dict.fromkeys(column.quantile(_QUANTILES, interpolation="nearest").tolist()))
 
 
-def _settings(family: Sequence[str], levels: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+def settings_of(family: Sequence[str], levels: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return every combination of the values of some protected variables."""
     settings: list[dict[str, Any]] = [{}]
     for name in family:
         settings = [{**setting, name: level} for setting in settings for level in levels[name]]
     return settings
 
 
-def _all_differ(settings: Sequence[Mapping[str, Any]], pair: tuple[int, int]) -> bool:
+def all_differ(settings: Sequence[Mapping[str, Any]], pair: tuple[int, int]) -> bool:
+    """Whether two settings differ in every variable."""
     first, second = (settings[place] for place in pair)
     return all(np.any(np.asarray(first[name] != second[name])) for name in first)
 

@@ -1,0 +1,141 @@
+"""Any fitted model as one checked function from a frame to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import CLASSIFICATION, holds_numbers, task_of
+from ciplearn._core.errors import InputError
+from ciplearn._core.wording import as_list
+from ciplearn.evaluation.any_model import Foreign, from_onnx
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.scm.kinds import Array
+
+# How far probabilities may sum from one, rounded to six digits as some models do.
+_ROUNDING = 1e-4
+
+# Rows by which a model is tried out.
+_TRIED = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A model with the columns it reads, and the labels where it gives probabilities.
+
+    Attributes
+    ----------
+    model
+        What was passed.
+    foreign : Foreign
+        How it is asked; what goes wrong in there is said in one sentence.
+    inputs : tuple of str
+    kinds : mapping from column to dtype
+        Of the labels it reads, as it was trained: an imagined row shows them as categories.
+    classes : array or None
+    """
+
+    model: Any
+    foreign: Foreign
+    inputs: tuple[str, ...]
+    kinds: Mapping[str, Any]
+    classes: Array | None
+
+    @classmethod
+    def of(
+        cls, model: Any, table: pd.DataFrame, outcome: str, ignored: Sequence[Any], inputs: Sequence[str] | None
+    ) -> Asked:
+        """Find out how to ask a model, and try it out on some rows."""
+        columns = [column for column in table.columns if column != outcome]
+        labels = table[outcome].dropna().unique() if outcome in table.columns else np.array([])
+        classifies = outcome in table.columns and task_of(table[outcome]) == CLASSIFICATION
+        name = f"The model ({type(model).__name__})"
+        if isinstance(model, str | Path):
+            foreign = from_onnx(Path(model), inputs, columns)
+            read = foreign.inputs or ()
+            classes = np.array(sorted(labels, key=str), dtype=object) if classifies else None
+        else:
+            predictor = Predictor.of(model, columns, inputs, None, ignored)
+            read = predictor.inputs
+            ask = model if predictor.method == "call" else getattr(model, predictor.method)
+            foreign = Foreign(name, ask, None, read)
+            classes = _classes(model, predictor.method, labels, classifies, name)
+        kinds = {name: table[name].dtype for name in read if not holds_numbers(table[name])}
+        found = cls(model, foreign, read, kinds, classes)
+        found._tried(table.head(_TRIED))
+        return found
+
+    def __call__(self, frame: pd.DataFrame) -> Array:  # (n, q)
+        """Return numbers: of two labels the probability of the second."""
+        name, shown = self.foreign.name, frame[list(self.inputs)]
+        answer = self.foreign.answer(
+            shown.astype({column: kind for column, kind in self.kinds.items() if shown[column].dtype != kind})
+        )
+        if not (np.issubdtype(answer.dtype, np.number) or answer.dtype == bool):
+            raise InputError(f"{name} returned {answer.dtype} values; pass a model with predict_proba, or of numbers.")
+        answer = answer.astype(np.float64)
+        if not np.isfinite(answer).all():
+            bad = int((~np.isfinite(answer.reshape(len(answer), -1))).any(axis=1).sum())
+            raise InputError(
+                f"{name} returned NaN or infinity in {bad} of {len(answer)} rows; it must be finite on every row, also "
+                "on rows that are imagined."
+            )
+        if self.classes is None:
+            return answer.reshape(len(answer), -1)
+        return self._probabilities(answer)
+
+    def _probabilities(self, answer: Array) -> Array:  # (n, q)
+        name, classes = self.foreign.name, np.asarray(self.classes)
+        if answer.min(initial=0) < -_ROUNDING or answer.max(initial=0) > 1 + _ROUNDING:
+            worst = float(answer.flat[np.abs(answer - 0.5).argmax()])
+            raise InputError(f"{name} returned {worst:.4g}, which is no probability; return numbers from 0 to 1.")
+        if answer.ndim == 1 and len(classes) == 2:
+            return answer[:, None]
+        if answer.ndim == 1 or answer.shape[1] != len(classes):
+            raise InputError(
+                f"{name} returned values of shape {answer.shape} for {len(classes)} labels; return one probability per "
+                "label."
+            )
+        sums = answer.sum(axis=1)
+        if np.abs(sums - 1).max(initial=0) > _ROUNDING:
+            raise InputError(
+                f"{name} returned probabilities that sum to {sums[np.abs(sums - 1).argmax()]:.4g}; they must sum to 1 "
+                "in every row."
+            )
+        return answer[:, 1:] if len(classes) == 2 else answer
+
+    def _tried(self, rows: pd.DataFrame) -> None:
+        first, second = self(rows), self(rows)
+        if not np.allclose(first, second, rtol=1e-6, atol=1e-9):
+            raise InputError(
+                f"{self.foreign.name} gave two different answers to the same rows, {np.abs(first - second).max():.3g} "
+                "apart; pass a model that draws nothing when it predicts."
+            )
+
+
+def _classes(model: Any, method: str, labels: Array, classifies: bool, name: str) -> Array | None:
+    """The labels that columns of probabilities stand for: the model's own, in its own order."""
+    if method == "predict_proba":
+        own = getattr(model, "classes_", None)
+        classes = np.asarray(sorted(labels, key=str) if own is None else own)
+        if len(labels) and not {_bare(label) for label in classes} & {_bare(label) for label in labels}:
+            raise InputError(
+                f"{name} knows the labels {as_list(map(str, classes))}, and the outcome holds "
+                f"{as_list(map(str, labels[:5]))}; they have none in common."
+            )
+        return classes
+    if method == "predict" and classifies and hasattr(model, "classes_"):
+        raise InputError(
+            f"{name} gives labels without probabilities, which cannot be mixed; pass one with predict_proba."
+        )
+    return np.asarray(sorted(labels, key=str)) if method == "call" and classifies else None
+
+
+def _bare(label: Any) -> str:
+    text = str(label)
+    return text.removesuffix(".0")

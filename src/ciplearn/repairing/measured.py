@@ -1,0 +1,108 @@
+"""What each strength costs and buys on some rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+from ciplearn.evaluation.paired_effects import all_differ, compared_values, settings_of
+from ciplearn.repairing.engine import Engine
+from ciplearn.repairing.formula import Knob
+from ciplearn.repairing.worlds import Worlds
+from ciplearn.scm import Vector
+from ciplearn.scm.kinds import Array
+
+# f is linear in 1 / (1 + γ) where A has no causes, and its VCF a square: these steps are even there, finer at the end.
+_STEPS = 40
+STRENGTHS = np.array([np.inf if step == _STEPS else (1 - step / _STEPS) ** -2.0 - 1 for step in range(_STEPS + 1)])
+
+# Values of A that stand for its law when VCF is measured.
+_VALUES = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Measures at some strengths, from the model itself to the strict predictor.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Per ``strength``: ``change``, the mean squared distance from the model; ``vcf``; ``left``, the share of the
+        model's own VCF; ``effect``, the largest mean effect between two values of a protected variable, or the typical
+        difference √(2 VCF) for a vector; and ``loss`` where the rows hold the outcome.
+    """
+
+    table: pd.DataFrame
+
+    @classmethod
+    def of(cls, engine: Engine, worlds: Worlds, rows: pd.DataFrame, losses: Array | None = None) -> Curve:
+        """Measure on rows, whose other worlds a causal model imagines."""
+        units = worlds.units(rows)
+        law = worlds.levels.some(_VALUES)
+        settings = [worlds.setting(law.values.iloc[[k]]) for k in range(len(law))]
+        compared, pairs = _pairs(worlds, rows)
+        knobs = engine.under(worlds, units, [*settings, *compared])
+        in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
+        own = engine.knob(rows)
+        model = own.at(0.0)
+        found = []
+        for gamma in STRENGTHS:
+            vcf = _variance(in_worlds, law.shares, gamma)
+            effect = _largest(at_pairs, pairs, gamma) if pairs else float(np.sqrt(2 * vcf))
+            change = float(np.square(own.at(gamma) - model).sum(axis=1).mean())
+            found.append({"strength": gamma, "change": change, "vcf": vcf, "effect": effect})
+        table = pd.DataFrame(found)
+        table.insert(3, "left", table["vcf"] / table["vcf"].iloc[0] if table["vcf"].iloc[0] > 0 else 0.0)
+        return cls(table)
+
+    def strength_for(self, measure: str, limit: float) -> float:
+        """Return the smallest strength from which on a measure keeps to a limit."""
+        values = self.table[measure].to_numpy()
+        # VCF is a square of what mixes linearly.
+        height, bar = (np.sqrt(values), np.sqrt(limit)) if measure in ("vcf", "left") else (values, limit)
+        above = np.flatnonzero(height > bar)
+        if not len(above):
+            return 0.0
+        last = int(above[-1])
+        if last == len(height) - 1:
+            said = {"effect": "largest effect", "left": "share of VCF that is left"}[measure]
+            raise InputError(
+                f"No strength brings the {said} to {limit:.3g}: the strict predictor keeps {values[-1]:.3g} on these "
+                "rows; ask for more than that, or take strict()."
+            )
+        places = 1 / (1 + self.table["strength"].to_numpy())
+        t = places[last] + (places[last + 1] - places[last]) * (height[last] - bar) / (height[last] - height[last + 1])
+        return float(1 / t - 1) if t > 0 else np.inf
+
+
+def _variance(knobs: list[Knob], shares: Array, gamma: float) -> float:
+    answers = np.stack([knob.at(gamma) for knob in knobs], axis=1)  # (n, K, q)
+    centred = answers - np.einsum("nkq,k->nq", answers, shares)[:, None]
+    return float(np.einsum("nkq,k->n", np.square(centred), shares).mean())
+
+
+def _largest(knobs: list[Knob], pairs: list[tuple[int, int]], gamma: float) -> float:
+    means = [knob.at(gamma).mean(axis=0) for knob in knobs]
+    return max(float(np.abs(means[i] - means[j]).max()) for i, j in pairs)
+
+
+def _pairs(worlds: Worlds, rows: pd.DataFrame) -> tuple[list[dict[str, object]], list[tuple[int, int]]]:
+    """The settings that the audit compares, and which of them with which; none for a vector."""
+    scm, names = worlds.scm, worlds.protected
+    if any(isinstance(scm.kinds[name], Vector) for name in names):
+        return [], []
+    levels = {name: compared_values(rows, scm, name, {}) for name in names}
+    found: list[dict[str, object]] = []
+    pairs: list[tuple[int, int]] = []
+    for family in [*((name,) for name in names), *combinations(names, 2)]:
+        settings = settings_of(family, levels)
+        start = len(found)
+        pairs += [
+            (start + i, start + j) for i, j in combinations(range(len(settings)), 2) if all_differ(settings, (i, j))
+        ]
+        found += settings
+    return found, pairs

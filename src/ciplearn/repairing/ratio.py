@@ -1,0 +1,203 @@
+"""The density ratio w = p(a | u) / p(a): how much more often a value of A occurs beside these causes than elsewhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from ciplearn.causal import CausalGraph
+from ciplearn.repairing.levels import Levels
+from ciplearn.scm import Categories, EstimatedModel, StructuralCausalModel, Vector, fit_scm
+from ciplearn.scm.kinds import Array
+
+# Ratios beyond these are not told apart: so rare a pair is worth no row, so common a one is worth all.
+_SMALLEST, _LARGEST = 1e-4, 1e4
+
+# Levels of a law whose quantiles say its density; the law of their ends goes on as a normal one does.
+_KNOTS = np.array([0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99])
+
+# Rows whose causes stand for all, the points at which the law of one number is kept, and rows that a classifier reads.
+_CAUSES = 200
+_GRID = 200
+_PAIRS = 4000
+
+_LEVEL, _SEEN = "level of the protected variables", "pair was seen"
+
+
+class Ratio(ABC):
+    """W as a function of the columns of A and of what comes before it."""
+
+    @abstractmethod
+    def __call__(self, table: pd.DataFrame) -> Array:  # (n,)
+        """Return w of each row."""
+
+
+@dataclass(frozen=True)
+class NoCauses(Ratio):
+    """W = 1: nothing that is known comes before A."""
+
+    def __call__(self, table: pd.DataFrame) -> Array:
+        """Return ones."""
+        return np.ones(len(table))
+
+
+@dataclass(frozen=True, eq=False)
+class OfLevels(Ratio):
+    """W = p(level | causes) / p(level), for levels of A that are listed."""
+
+    levels: Levels
+    model: EstimatedModel
+
+    def __call__(self, table: pd.DataFrame) -> Array:
+        """Ask the classifier of levels."""
+        codes = self.levels.codes(table)
+        parents = _values(self.model, table, self.model.graph.parents(_LEVEL))
+        known = np.maximum(codes, 0)
+        logs = np.asarray(self.model.mechanisms[_LEVEL].log_density(parents, known.astype(str).astype(object)))
+        # A value that no row had beside any causes has no ratio to speak of: it counts as rare.
+        return _within(np.where(codes < 0, -np.inf, logs - np.log(self.levels.shares[known])))
+
+
+@dataclass(frozen=True, eq=False)
+class OfNumbers(Ratio):
+    """W = p(a | causes) / p(a) for one node of numbers, by its mechanism; p(a) is the mean of the first over rows.
+
+    Where the mechanism knows quantiles but no density, the density is that of the piecewise normal law through them.
+    """
+
+    scm: StructuralCausalModel
+    node: str
+    causes: pd.DataFrame
+    grid: tuple[Array, Array] | None = field(default=None)
+
+    @classmethod
+    def of(
+        cls, scm: StructuralCausalModel, node: str, table: pd.DataFrame, generator: np.random.Generator
+    ) -> OfNumbers:
+        """Keep some rows of the causes, and the law of a single number at some points."""
+        kept = table.iloc[generator.permutation(len(table))[:_CAUSES]]
+        found = cls(scm, node, kept[scm.columns(scm.graph.parents(node))].reset_index(drop=True))
+        if isinstance(scm.kinds[node], Vector):
+            return found
+        values = table[node].to_numpy(dtype=float)
+        spread = values.std()
+        points = np.linspace(values.min() - spread, values.max() + spread, _GRID)
+        return cls(scm, node, found.causes, (points, found._marginal(points)))
+
+    def __call__(self, table: pd.DataFrame) -> Array:
+        """Divide the two densities."""
+        values = self.scm.kinds[self.node].read(table, self.node)
+        given = self._density(_values(self.scm, table, self.scm.graph.parents(self.node)), values)
+        marginal = self._marginal(values) if self.grid is None else np.interp(values, *self.grid)
+        return _within(given - marginal)
+
+    def _density(self, parents: dict[str, Array], values: Array) -> Array:  # (n,)
+        mechanism = self.scm.mechanisms[self.node]
+        known = mechanism.log_density(parents, values)
+        if known is not None:
+            return known
+        quantiles = mechanism.quantiles(parents, _KNOTS)
+        assert quantiles is not None
+        return _normal_between(quantiles.reshape(len(values), -1, len(_KNOTS)), values.reshape(len(values), -1))
+
+    def _marginal(self, values: Array) -> Array:  # (n,)
+        causes = _values(self.scm, self.causes, self.scm.graph.parents(self.node))
+        logs = np.empty((len(self.causes), len(values)))
+        for place in range(len(self.causes)):
+            parents = {name: np.repeat(array[place : place + 1], len(values), axis=0) for name, array in causes.items()}
+            logs[place] = self._density(parents, values)
+        return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
+
+
+@dataclass(frozen=True, eq=False)
+class OfPairs(Ratio):
+    """W = odds that a pair of A and its causes was seen rather than shuffled."""
+
+    model: EstimatedModel
+
+    def __call__(self, table: pd.DataFrame) -> Array:
+        """Ask the classifier of pairs."""
+        parents = _values(self.model, table, self.model.graph.parents(_SEEN))
+        mechanism = self.model.mechanisms[_SEEN]
+        seen, shuffled = (
+            np.asarray(mechanism.log_density(parents, np.full(len(table), label, dtype=object))) for label in ("1", "0")
+        )
+        return _within(seen - shuffled)
+
+
+def causes_of(graph: CausalGraph, protected: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the observed nodes beside which A has another law: its parents, and what shares a hidden cause with it."""
+    hidden = {parent for node in protected for parent in graph.parents(node) if parent in graph.latent}
+    near = {parent for node in protected for parent in (*graph.parents(node), *graph.spouses(node))}
+    near |= {child for parent in hidden for child in graph.children(parent)}
+    after = graph.descendants(protected)
+    return tuple(node for node in graph.topological_order() if node in near - after and node not in graph.latent)
+
+
+def density_ratio(
+    scm: StructuralCausalModel,
+    graph: CausalGraph,
+    protected: tuple[str, ...],
+    levels: Levels,
+    table: pd.DataFrame,
+    generator: np.random.Generator,
+) -> Ratio:
+    """Estimate w: by the mechanism of a number, by a classifier of levels, or by one of pairs seen and shuffled."""
+    causes = causes_of(graph, protected)
+    if not causes:
+        return NoCauses()
+    columns = scm.columns(causes)
+    node = protected[0]
+    seed = int(generator.integers(2**31))
+    if levels.listed:
+        rows = table[columns].assign(**{_LEVEL: levels.codes(table).astype(str)})
+        return OfLevels(
+            levels, fit_scm(CausalGraph.from_edges([(name, _LEVEL) for name in causes]), rows, random_state=seed)
+        )
+    own_law = len(protected) == 1 and set(causes) == set(scm.graph.parents(node))
+    if own_law and not isinstance(scm.kinds[node], Categories) and _has_density(scm, node, table):
+        return OfNumbers.of(scm, node, table, generator)
+    kept = table.iloc[generator.permutation(len(table))[:_PAIRS]]
+    seen = kept[[*scm.columns(protected), *columns]]
+    shuffled = pd.concat(
+        [
+            seen[scm.columns(protected)].iloc[generator.permutation(len(seen))].reset_index(drop=True),
+            seen[columns].reset_index(drop=True),
+        ],
+        axis=1,
+    )
+    pairs = pd.concat([seen, shuffled], ignore_index=True)
+    pairs[_SEEN] = np.repeat(["1", "0"], len(seen))
+    edges = [(name, _SEEN) for name in (*protected, *causes)]
+    return OfPairs(fit_scm(CausalGraph.from_edges(edges), pairs, random_state=seed))
+
+
+def _has_density(scm: StructuralCausalModel, node: str, table: pd.DataFrame) -> bool:
+    head = table.head(2)
+    parents, mechanism = _values(scm, head, scm.graph.parents(node)), scm.mechanisms[node]
+    values = scm.kinds[node].read(head, node)
+    return mechanism.log_density(parents, values) is not None or mechanism.quantiles(parents, _KNOTS) is not None
+
+
+def _values(scm: StructuralCausalModel, table: pd.DataFrame, nodes: tuple[str, ...]) -> dict[str, Array]:
+    return {node: scm.kinds[node].read(table, node) for node in nodes}
+
+
+def _normal_between(quantiles: Array, values: Array) -> Array:  # (n, d, knots), (n, d) -> (n,)
+    """Log density of the law in which z, normal, is linear in the value between quantiles, and beyond them."""
+    z = norm.ppf(_KNOTS)
+    widths = np.maximum(np.diff(quantiles, axis=2), 1e-9 * (1 + np.abs(quantiles[..., 1:])))
+    place = np.clip((quantiles < values[..., None]).sum(axis=2) - 1, 0, len(_KNOTS) - 2)[..., None]
+    slope = np.take_along_axis(np.diff(z) / widths, place, axis=2)[..., 0]
+    start = np.take_along_axis(quantiles, place, axis=2)[..., 0]
+    logs = norm.logpdf(z[place[..., 0]] + slope * (values - start)) + np.log(slope)
+    return np.asarray(logs.sum(axis=1))
+
+
+def _within(logs: Array) -> Array:
+    return np.asarray(np.exp(np.clip(logs, np.log(_SMALLEST), np.log(_LARGEST))))

@@ -1,0 +1,128 @@
+"""`repair`: the best invariant predictor for any fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.tables import checked_table
+from ciplearn._core.wording import as_list
+from ciplearn.causal import CausalGraph
+from ciplearn.causal.names import Names, as_names
+from ciplearn.causal.vector_columns import node_of
+from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
+from ciplearn.repairing.asked import Asked
+from ciplearn.repairing.engine import Formula
+from ciplearn.repairing.levels import Levels
+from ciplearn.repairing.measured import Curve
+from ciplearn.repairing.needed_part import needed_part
+from ciplearn.repairing.ratio import density_ratio
+from ciplearn.repairing.repaired import Repaired
+from ciplearn.repairing.worlds import Worlds
+from ciplearn.scm import StructuralCausalModel, fit_scm
+
+# Rows that a causal model is estimated from, and that strengths are measured on.
+_MODEL_ROWS = 50_000
+_MEASURED_ROWS = 500
+
+
+def repair(
+    model: Any,
+    table: pd.DataFrame,
+    *,
+    graph: CausalGraph | None = None,
+    outcome: str,
+    protected: Names,
+    scm: StructuralCausalModel | None = None,
+    inputs: Sequence[str] | None = None,
+    random_state: RandomState = 0,
+) -> Repaired:
+    """Return the best invariant predictor for a fitted model, with a knob between the two.
+
+    Of all predictors with the same variance of counterfactuals it is the one that differs least from the model, in
+    mean square: see `Repaired.at` for the knob. Without a goal it is strict, that is the same in every world.
+
+    Parameters
+    ----------
+    model
+        A scikit-learn estimator or pipeline, boosted trees by their scikit-learn face, a ciplearn model, a function of
+        a frame, or the path of an ONNX file. It is asked and never trained.
+    table : DataFrame
+        Rows with the columns of the model, the protected ones, what comes between, and the outcome. Intervals and sets
+        of labels are exact if the model was not trained on these rows; see also `Repaired.calibrated`.
+    graph : CausalGraph, optional
+        Needed unless ``scm`` is given.
+    outcome : str
+    protected : name or list of names
+        A; several change together.
+    scm : StructuralCausalModel, optional
+        What imagines rows in other worlds. By default it is estimated from the table.
+    inputs : list of columns, optional
+        What the model reads. Default: what it remembers from its fit, or else all but the outcome.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    Repaired
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, repair
+    >>> from sklearn.linear_model import LinearRegression
+    >>> world = datasets.applicants()
+    >>> people = world.sample(400, random_state=0)
+    >>> read = ["training", "hours", "age"]
+    >>> model = LinearRegression().fit(people[read], people["income"])
+    >>> repaired = repair(model, people, scm=world, outcome="income", protected="sex")
+    >>> women, men = (world.counterfactual(people, {"sex": sex}) for sex in "fm")
+    >>> bool(abs(repaired.predict(women) - repaired.predict(men)).max() < 1e-5)
+    True
+    >>> repaired.at(strength=0).predict(people).tolist() == model.predict(people[read]).tolist()
+    True
+    """
+    checked_table(table, "table")
+    generator = as_generator(random_state)
+    if scm is None and not isinstance(graph, CausalGraph):
+        raise InputTypeError(
+            f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_text(...)."
+        )
+    drawn: CausalGraph = graph if graph is not None else scm.graph  # type: ignore[union-attr]
+    names = drawn.known_observed(as_names(protected, "protected"), "protected")
+    if not names:
+        raise InputError("Nothing is protected; name the variables whose change is imagined.")
+    nodes = {column: node_of(column, drawn.nodes) for column in map(str, table.columns)}
+    known = table[[column for column in table.columns if nodes[str(column)] in drawn.observed]]
+    missing = next((name for name in (*names, outcome) if name not in map(nodes.get, known.columns)), None)
+    if missing is not None:
+        raise InputError(f"The table has no column of {missing!r}; add it, or name a node that the table shows.")
+    ignored = [column for column in table.columns if column not in known.columns]
+    asked = Asked.of(model, known, outcome, ignored, inputs)
+    columns = [column for column in known.columns if nodes[column] in names]
+    levels = Levels.of(known[columns], generator)
+    if scm is None:
+        read = {nodes[column] for column in asked.inputs}
+        part = needed_part(drawn, names, read, outcome, own_law=not levels.listed)
+        rows = sample_with_every_label(known, _MODEL_ROWS, generator)
+        scm = fit_scm(part, rows, random_state=int(generator.integers(2**31)))
+    ratio = density_ratio(scm, drawn, names, levels, known, generator)
+    worlds = Worlds(scm, names, asked.inputs, levels, ratio, int(generator.integers(2**31)))
+    engine = Formula(asked, worlds)
+    places = np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])
+    measured = Curve.of(engine, worlds, known.iloc[places][list(worlds.columns)])
+    return Repaired(asked, worlds, engine, measured, outcome, notes=_notes(scm, worlds, names))
+
+
+def _notes(scm: StructuralCausalModel, worlds: Worlds, protected: tuple[str, ...]) -> tuple[str, ...]:
+    moved = scm.between(protected, worlds.inputs)
+    own = set(scm.columns(protected)) & set(worlds.inputs)
+    if not moved and not own:
+        who = as_list(protected)
+        return (
+            f"The model reads neither {who} nor anything that {who} acts on, so every strength is the model itself.",
+        )
+    return ()

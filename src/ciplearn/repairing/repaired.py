@@ -1,0 +1,147 @@
+"""`Repaired`: a model with a knob from what it says to what is the same in every world."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.metaestimators import available_if
+from tqdm import tqdm
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import non_negative, share
+from ciplearn.evaluation.counterfactual_rows import row_chunks
+from ciplearn.repairing.asked import Asked
+from ciplearn.repairing.engine import Engine
+from ciplearn.repairing.measured import Curve
+from ciplearn.repairing.worlds import Worlds
+from ciplearn.scm.kinds import Array
+
+
+def _has_classes(repaired: Repaired) -> bool:
+    return repaired.classes_ is not None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repaired:
+    """A fitted model, repaired: see `repair`.
+
+    Attributes
+    ----------
+    strength : float
+        γ of the formula: 0 is the model itself, infinity the strictly invariant predictor.
+    rests_on : str
+        ``"formula"`` or ``"correction"``.
+    notes : tuple of str
+        What to know about it, a sentence each.
+    curve : DataFrame
+        What each strength costs and buys on rows of the table, see `frontier`.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, repair
+    >>> world = datasets.applicants()
+    >>> people = world.sample(400, random_state=0)
+    >>> repaired = repair(lambda frame: frame["hours"], people, scm=world, outcome="income", protected="sex")
+    >>> repaired.at(max_effect=1.5).strength
+    3.0
+    """
+
+    asked: Asked
+    worlds: Worlds
+    engine: Engine
+    measured: Curve
+    outcome: str
+    strength: float = math.inf
+    rests_on: str = "formula"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def classes_(self) -> Array | None:
+        """The labels that columns of probabilities stand for; None for numbers."""
+        return self.asked.classes
+
+    @property
+    def inputs_(self) -> tuple[str, ...]:
+        """The columns that are read: those of the model, A, and what comes between."""
+        return self.worlds.columns
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """What each strength costs and buys on rows of the table."""
+        return self.measured.table
+
+    def at(
+        self,
+        strength: float | None = None,
+        *,
+        max_effect: float | None = None,
+        vcf: float | None = None,
+        rows: pd.DataFrame | None = None,
+    ) -> Self:
+        """Return the predictor at another strength; nothing is trained.
+
+        Parameters
+        ----------
+        strength : float
+            γ.
+        max_effect : float
+            The least strength at which no two values of a protected variable move predictions by more on average.
+        vcf : float
+            The least strength at which so large a share of the model's own variance of counterfactuals is left.
+        rows : DataFrame, optional
+            On which these are measured; by default rows of the table that `repair` was given.
+        """
+        if sum(goal is not None for goal in (strength, max_effect, vcf)) != 1:
+            raise InputError("at takes one of strength, max_effect and vcf; name one of them.")
+        if strength is not None:
+            found = math.inf if strength == math.inf else non_negative(strength, "strength")
+        else:
+            curve = self.measured if rows is None else self._measured_on(rows)
+            if max_effect is not None:
+                found = curve.strength_for("effect", non_negative(max_effect, "max_effect"))
+            else:
+                found = curve.strength_for("left", share(vcf, "vcf"))
+        return replace(self, strength=found)
+
+    def strict(self) -> Self:
+        """Return the strictly invariant predictor, E[m | u]."""
+        return replace(self, strength=math.inf)
+
+    def frontier(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Measure every strength on rows: ``strength``, ``change``, ``vcf``, ``left``, ``effect``."""
+        return self._measured_on(rows).table
+
+    def _measured_on(self, rows: pd.DataFrame) -> Curve:
+        return Curve.of(self.engine, self.worlds, self.worlds.checked(rows))
+
+    def _numbers(self, X: Any) -> Array:  # (n, q)
+        rows = self.worlds.checked(X)
+        chunks = list(row_chunks(len(rows), 1 + len(self.worlds.levels)))
+        if not chunks:
+            return np.empty((0, 1))
+        # disable=None: quiet where nobody watches.
+        bar = tqdm(chunks, desc="worlds", unit="part", disable=None if len(chunks) > 1 else True, leave=False)
+        return np.concatenate([self._of(rows.iloc[places]) for places in bar])
+
+    def _of(self, rows: pd.DataFrame) -> Array:  # (n, q)
+        return self.asked(rows) if self.strength == 0 else self.engine.knob(rows).at(self.strength)
+
+    def predict(self, X: Any) -> Array:
+        """Return one prediction per row: a number, several, or the likeliest label."""
+        if self.classes_ is not None:
+            return np.asarray(self.classes_)[self.predict_proba(X).argmax(axis=1)]
+        numbers = self._numbers(X)
+        return numbers[:, 0] if numbers.shape[1] == 1 else numbers
+
+    @available_if(_has_classes)
+    def predict_proba(self, X: Any) -> Array:  # (n, classes)
+        """Return one probability per label."""
+        numbers = np.clip(self._numbers(X), 0.0, 1.0)
+        return np.column_stack([1 - numbers[:, 0], numbers[:, 0]]) if numbers.shape[1] == 1 else numbers
+
+    def __repr__(self) -> str:
+        return f"Repaired({type(self.asked.model).__name__}, strength={self.strength:g}, rests on the {self.rests_on})"

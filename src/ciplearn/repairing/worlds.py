@@ -1,0 +1,140 @@
+"""Rows as they would be in other worlds: what A did not cause stays, A is another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.errors import InputError
+from ciplearn.repairing.levels import Levels
+from ciplearn.repairing.ratio import OfNumbers, Ratio
+from ciplearn.repairing.row_noise import RowNoise
+from ciplearn.scm import Scalar, StructuralCausalModel, Units
+from ciplearn.scm.intervention import plain
+from ciplearn.scm.kinds import Array
+
+# Draws of the noise per row, where a row leaves it open.
+DRAWS = 4
+
+# Draws of a vector from p(A), where as many more come from its law given the causes.
+_OF_EITHER_LAW = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """The worlds x(a_k, u) of rows, with the weights under which the a_k follow p(A), and their ratios w_k.
+
+    Listed values are all there, each with its share. Of a number with causes half of the a_k come from p(A) and half
+    from p(a | causes), each weighted by 2 / (1 + w_k): from p(A) alone, few of them would be near the row.
+
+    Attributes
+    ----------
+    scm : StructuralCausalModel
+    protected : tuple of str
+    inputs : tuple of str
+        The columns that the model reads.
+    levels : Levels
+    ratio : Ratio
+    seed : int
+        Of noise that rows leave open.
+    """
+
+    scm: StructuralCausalModel
+    protected: tuple[str, ...]
+    inputs: tuple[str, ...]
+    levels: Levels
+    ratio: Ratio
+    seed: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that have to be known of a row."""
+        graph = self.scm.graph
+        moved = self.scm.between(self.protected, self.inputs)
+        near = {parent for node in (*moved, *self.protected) for parent in graph.parents(node)}
+        known = [node for node in graph.observed if node in {*near, *moved, *self.protected}]
+        return tuple(dict.fromkeys([*self.inputs, *self.scm.columns(known)]))
+
+    def units(self, rows: pd.DataFrame, draws: int = DRAWS) -> Units:
+        """Find the noise behind rows: the one that fits, or some draws of those that do."""
+        moved = self.scm.between(self.protected, self.inputs)
+        units = self.scm.abduct(rows, nodes=moved, random_state=RowNoise(rows, self.seed))
+        if units.exact or draws == 1:
+            return units
+        return self.scm.abduct(rows, nodes=moved, n_draws=draws, random_state=RowNoise(rows, self.seed))
+
+    def frames(self, units: Units, levels: Levels | None = None) -> Iterator[pd.DataFrame]:
+        """Iterate over worlds: the units under each of some values of A, those of p(A) by default."""
+        for _, value in (self.levels if levels is None else levels).values.iterrows():
+            yield self.under(units, self.setting(value.to_frame().T))
+
+    def under(self, units: Units, setting: Mapping[str, Any]) -> pd.DataFrame:
+        """Return the units' rows under a setting of A, or of some of it."""
+        return self.scm.do(setting).predict(units, self.seed)
+
+    def setting(self, values: pd.DataFrame) -> dict[str, Any]:
+        """Read columns of A, one row for all or one per row, as an action."""
+        found = {}
+        for node in self.protected:
+            kind = self.scm.kinds[node]
+            columns = values[list(kind.columns(node))]
+            array = plain(columns if columns.shape[1] > 1 else columns.iloc[:, 0], kind)
+            array = np.asarray(array, dtype=float) if columns.shape[1] > 1 else array
+            found[node] = array[0] if len(values) == 1 else array
+        return found
+
+    def weighted(self, units: Units) -> Iterator[tuple[pd.DataFrame, Array]]:
+        """Iterate over worlds with the weight s_k of each row, before the ratio is taken into account."""
+        # Half of the worlds from either law; listed values and values without causes need no second half.
+        levels = self.levels.some(_OF_EITHER_LAW) if self.mixes_two_laws else self.levels
+        near = self._near(units, len(levels)) if self.mixes_two_laws else []
+        n = len(units.index)
+        for share, frame in zip(levels.shares, self.frames(units, levels), strict=True):
+            yield self._rounded(frame), np.full(n, share)
+        for values in near:
+            yield self._rounded(self.under(units, {self.protected[0]: values})), np.full(n, 1 / len(near))
+
+    def _rounded(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Take imagined numbers in single precision: a world reached from two others must not differ by rounding.
+
+        Trees split at values of rows, so that a last digit decides more often than by chance.
+        """
+        moved = self.scm.columns(self.scm.between(self.protected, self.inputs))
+        numbers = [name for name in moved if frame[name].dtype == np.float64]
+        return frame.astype(dict.fromkeys(numbers, np.float32)).astype(dict.fromkeys(numbers, np.float64))
+
+    @property
+    def mixes_two_laws(self) -> bool:
+        """Whether half of the worlds are drawn beside the rows' own causes."""
+        return isinstance(self.ratio, OfNumbers)
+
+    def _near(self, units: Units, count: int) -> list[Array]:  # (n,) or (n, d) each
+        """Values of A from its law given the rows' causes: of a number quantiles in equal steps."""
+        node = self.protected[0]
+        mechanism = self.scm.mechanisms[node]
+        parents = {name: units.values[name][:: units.draws] for name in self.scm.graph.parents(node)}
+        if isinstance(self.scm.kinds[node], Scalar):
+            quantiles = mechanism.quantiles(parents, (np.arange(count) + 0.5) / count)
+            if quantiles is not None:
+                return list(quantiles.T)
+        # The same noise for every row: a row is predicted alike whichever rows stand beside it.
+        noise = mechanism.draw(count, np.random.default_rng(self.seed))
+        n = len(units.index)
+        return [mechanism.evaluate(parents, np.repeat(noise[k : k + 1], n, axis=0)) for k in range(count)]
+
+    def checked(self, X: Any) -> pd.DataFrame:
+        """Return the columns that are needed of rows, or say which is missing."""
+        if not isinstance(X, pd.DataFrame):
+            raise InputError(
+                f"The repaired model reads a DataFrame, got {type(X).__name__}; pass rows with their columns."
+            )
+        missing = [column for column in self.columns if column not in X.columns]
+        if missing:
+            raise InputError(
+                f"The rows lack {missing[0]!r}; the repaired model reads {', '.join(self.columns)}, so add the column."
+            )
+        return X[list(self.columns)]
