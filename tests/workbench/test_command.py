@@ -33,7 +33,7 @@ def test_server_answers_on_the_loopback_address_and_nowhere_else(tmp_path):
         assert hello(address)["document"]["graph"]["nodes"] == []
         port = int(address.split(":")[2].split("/")[0])
         with pytest.raises(HTTPError) as caught:
-            urlopen(f"http://127.0.0.1:{port}/", timeout=20)
+            urlopen(f"http://127.0.0.1:{port}/events", timeout=20)
         with caught.value as answer:
             assert answer.code == 403
         # Listening on one address only leaves the same port of another free.

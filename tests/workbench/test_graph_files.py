@@ -93,6 +93,36 @@ def test_address_holds_the_drawing(web, address, tmp_path):
         assert second.doc("editor.doc.nodes") == web.doc("editor.doc.nodes")
 
 
+def test_shared_link_opens_where_the_workbench_is_open_and_says_what_to_do_elsewhere(web, address, tmp_path):
+    web.example()
+    web.click("[data-opens=share]")
+    web.until(lambda: "#g=" in web.run("return document.querySelector('dialog textarea').value"))
+    shared = web.run("return document.querySelector('dialog textarea').value")
+    web.until(lambda: "#g=" in web.driver.current_url)
+    assert "token" not in web.driver.current_url, "what people copy from the address bar holds no secret"
+    web.click("dialog [aria-label=Close]")
+    web.open_text("S -> T")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["S", "T"])
+    web.driver.get("about:blank")
+    web.open(shared)
+    web.until(lambda: web.doc("editor.doc.exposures") == ["A"])
+    with browsing(tmp_path) as stranger:
+        stranger.driver.get(shared)
+        stranger.wait(".door h2")
+        assert "ciplearn workbench" in stranger.text(".door")
+        assert not stranger.find(".drawing")
+        stranger.keys(shared, "\ue007")
+        stranger.until(lambda: "not the whole address" in stranger.text(".door"))
+        stranger.chord("\ue009", "a")
+        stranger.keys(address)
+        stranger.click(".door [data-key=open-address]")
+        stranger.wait(".headline.good")
+        assert stranger.doc("editor.doc.exposures") == ["A"]
+        stranger.driver.refresh()
+        stranger.wait(".headline.good")
+        assert stranger.complaints() == []
+
+
 def test_hostile_names_are_text_and_run_nothing(web):
     for graph in (twenty()["hostile names"], twenty()["hostile roles"]):
         web.open_text(graph.to_json())

@@ -179,7 +179,6 @@ async function copied(area) {
 function share(app) {
   const address = el("textarea", { rows: 5, readonly: true, "aria-label": "Address of the drawing" });
   toFragment(app.editor.doc).then((fragment) => {
-    // Without the secret of this server, which is nobody else's business.
     address.value = `${app.page ? `${location.origin}${location.pathname}` : "http://127.0.0.1/"}#${fragment}`;
   });
   return el(
@@ -188,7 +187,7 @@ function share(app) {
     el(
       "p",
       {},
-      "This address holds the whole drawing and no data. A colleague pastes it under Open in a workbench of their own.",
+      "This address holds the whole drawing, and neither data nor the secret of this workbench. It opens in every browser that has this workbench open; a colleague pastes it under Open in a workbench of their own.",
     ),
     address,
     el("p.buttons", {}, copying(address)),

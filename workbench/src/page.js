@@ -1,4 +1,7 @@
 // The page of the server: the same workbench that a notebook shows, over HTTP.
-import { httpTransport, mount } from "./workbench.js";
+import { door, httpTransport, mount } from "./workbench.js";
 
-mount(document.getElementById("workbench"), httpTransport(), { page: true });
+const root = document.getElementById("workbench");
+const transport = await httpTransport();
+if (transport) mount(root, transport, { page: true });
+else door(root);

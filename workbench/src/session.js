@@ -75,7 +75,7 @@ export function startSession(app, empty, holder) {
   const saveSoon = debounced(() => save(), 300);
   const address = debounced(async () => {
     if (app.page)
-      history.replaceState(null, "", `${location.pathname}${location.search}#${await toFragment(editor.doc)}`);
+      history.replaceState(null, "", `${location.search || location.pathname}#${await toFragment(editor.doc)}`);
   }, 300);
 
   editor.listen(({ said, origin }) => {

@@ -20,6 +20,7 @@ import { applyTheme, watchTheme } from "./theme.js";
 import { header, Toolbar } from "./toolbar.js";
 import { widgetTransport } from "./transport.js";
 
+export { door } from "./door.js";
 export { httpTransport } from "./transport.js";
 
 /** Build the workbench in an element; returns how to take it down. */

@@ -19,11 +19,10 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# Shown instead of the page where the secret is missing.
-_NO_SECRET = "This address lacks its secret. Open the whole address that ciplearn workbench has printed."
+_NO_SECRET = "This request lacks its secret. Open the whole address that ciplearn workbench has printed."
 
-# The bundle: the same for everybody, no secret of anyone.
-_OPEN = ("/workbench.js", "/page.js", "/workbench.css", "/icon.svg")
+# The page and its bundle: the same for everybody, no secret of anyone. Without the secret, the page says what to do.
+_OPEN = ("/", "/workbench.js", "/page.js", "/workbench.css", "/icon.svg")
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
