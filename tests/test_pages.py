@@ -37,7 +37,7 @@ def test_readme_runs_from_the_graph_to_the_audit(capsys):
     brought |= {"network": nn.Linear(2, 1), "mse": nn.functional.mse_loss, "gamma": 1.0}
     exec(sketch, brought | {"batches": torch.arange(60).split(20)})
     printed = capsys.readouterr().out
-    assert printed.startswith("Holds: Ŷ ⊥ {A, L} | {Z} makes the predictor counterfactually invariant in {A}")
+    assert printed.startswith("Holds: a prediction that tells nothing about A and L among rows with the same Z")
     assert "VCF =" in printed
     assert names["search"].best_gamma_ in names["search"].models_
 
@@ -45,7 +45,9 @@ def test_readme_runs_from_the_graph_to_the_audit(capsys):
 def test_page_on_graphs_says_what_it_shows(capsys):
     names = {}
     exec("\n".join(python_on("docs/graphs.md")), names)
-    assert capsys.readouterr().out.startswith("Holds: Ŷ ⊥ {A, L} | {S} makes the predictor")
+    assert capsys.readouterr().out.startswith(
+        "Holds: a prediction that tells nothing about A and L among rows with the same S"
+    )
     assert str(names["verdict"].independence) == "Ŷ ⊥ {A, L} | {S}"
 
 
@@ -83,7 +85,7 @@ RUN_HERE = {
     "docs/asked.md": "False True",
     "docs/guide/question.md": "coast",
     "docs/guide/graph.md": "The graph is not refuted",
-    "docs/guide/verdict.md": "Holds: Ŷ ⊥ {age, hours, sex, training} | {region}",
+    "docs/guide/verdict.md": "In signs: Ŷ ⊥ {age, hours, sex, training} | {region}",
     "docs/guide/routes.md": "Taken: ",
     "docs/guide/how-much.md": "gamma",
     "docs/guide/measure.md": "gamma 1",

@@ -218,11 +218,22 @@ def test_verdict_records_roles_and_prints_itself():
     assert (verdict.outcome, verdict.protected, verdict.adjustment) == ("Y", ("A",), ("S",))
     assert verdict.context == verdict.inputs == ("A", "L", "S")
     text = str(verdict)
-    assert text.startswith("Holds: Ŷ ⊥ {A, L} | {S} makes the predictor counterfactually invariant in {A}")
+    assert text.startswith(
+        "Holds: a prediction that tells nothing about A and L among rows with the same S would have been the same, had "
+        "A been different. In signs: Ŷ ⊥ {A, L} | {S} makes the predictor counterfactually invariant in {A}"
+    )
     assert "Overlap: every value" in text
     assert "a function of {S} alone" in text
     assert verdict.repairs == ()
     assert verdict.weaker == ()
+
+
+def test_headline_names_six_of_many_columns_in_words_and_all_in_signs():
+    names = [f"L{number}" for number in range(1, 12)]
+    edges = ", ".join(f"A -> {name}, {name} -> Y" for name in names)
+    words, signs = CausalGraph.from_edges(edges).criterion(outcome="Y", protected="A").headline().split(" In signs: ")
+    assert words.startswith("Holds: a prediction that tells nothing about A, L1, L2, L3, L4, L5 and 6 more would have")
+    assert all(name in signs for name in names)
 
 
 def test_verdict_is_json_ready_with_all_its_parts():

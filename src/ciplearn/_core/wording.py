@@ -17,10 +17,13 @@ def as_set(names: Iterable[str]) -> str:
     return f"{{{inside}}}" if inside else "∅"
 
 
-def as_list(names: Iterable[str]) -> str:
-    """Write one name or several as a list: ``A``, ``A and L``, ``A, L and S``."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+def as_list(names: Iterable[str], most: int | None = None) -> str:
+    """Write one name or several as a list: ``A``, ``A and L``, ``A, L and S``; beyond `most`, the others by number."""
+    every = list(names)
+    if most is not None and len(every) > most + 1:
+        every = [*every[:most], f"{len(every) - most} more"]
+    *first, last = every
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def written(value: Any, digits: int = 4) -> str:

@@ -83,13 +83,14 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
         path = as_path(graph, adjustment.dag, walk)
         found.append(Finding("validity", False, f"{path} is open: {why_open(graph, path, given)}.", (path,)))
     if not found:
+        held = as_set(sorted(given, key=graph.index.__getitem__))
+        fixed = f"Once {held} is held fixed" if given else "With nothing held fixed"
         found.append(
             Finding(
                 "validity",
                 True,
-                f"{as_set(sorted(given, key=graph.index.__getitem__))} is a valid adjustment set for ({exposures}, "
-                f"{target}): it blocks every proper non-causal path and holds nothing that {exposures} changes on the "
-                f"way to {target}.",
+                f"{fixed}, {exposures} and {target} go together only by what {exposures} causes, and none of that is "
+                f"hidden: {held} is a valid adjustment set for ({exposures}, {target}).",
             )
         )
     return found
@@ -119,8 +120,8 @@ def parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
         responding = conditions.responding(s)
         which = conditions.written(responding)
         sentence = (
-            f"{which} respond{'s' if len(responding) == 1 else ''} to {protected}, and all parents of {which} lie in "
-            f"{inside}."
+            f"{which} respond{'s' if len(responding) == 1 else ''} to {protected}, and everything that acts on {which} "
+            f"is known: all parents lie in {inside}."
             if responding
             else f"Only {protected} itself changes in {conditions.written(conditions.exposures(s))}: nothing else "
             f"there responds to {protected}."

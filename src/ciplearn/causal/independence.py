@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.wording import as_set
+from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal.names import Names, as_names, in_order
 
 PREDICTOR = "Ŷ"
+
+# Names of a set that stand in a sentence; signs name them all.
+_SHOWN = 6
 
 
 @dataclass(frozen=True, init=False)
@@ -58,6 +61,11 @@ class Independence:
         left = self.left[0] if len(self.left) == 1 else as_set(self.left)
         given = f" | {as_set(self.given)}" if self.given else ""
         return f"{left} ⊥ {as_set(self.right)}{given}"
+
+    def in_words(self) -> str:
+        """Say what `left` does: ``tells nothing about A and L among rows with the same S``; six names of many."""
+        among = f" among rows with the same {as_list(self.given, _SHOWN)}" if self.given else ""
+        return f"tells nothing about {as_list(self.right, _SHOWN)}{among}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as JSON-ready data."""

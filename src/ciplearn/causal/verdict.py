@@ -273,12 +273,18 @@ class Verdict:
             ) from error
 
     def headline(self) -> str:
-        """Return the verdict in one sentence."""
-        claim = f"invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}"
+        """Return the verdict in words, and then in signs."""
+        kept, changed = (
+            f"a prediction that {self.independence.in_words()}",
+            f"had {as_list(self.protected)} been different",
+        )
+        claim = f"counterfactually invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}"
         if self.holds:
             proviso = f" if {as_set(self.injective)} is injective in its total noise" if self.injective else ""
-            return f"Holds{proviso}: {self.independence} makes the predictor counterfactually {claim}."
-        return f"Does not hold: {self.independence} does not make the predictor counterfactually {claim}."
+            words, makes = f"Holds{proviso}: {kept} would have been the same, {changed}.", "makes"
+        else:
+            words, makes = f"Does not hold: {kept} might still have been another, {changed}.", "does not make"
+        return f"{words} In signs: {self.independence} {makes} the predictor {claim}."
 
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return titles with their sentences, as they are printed."""
