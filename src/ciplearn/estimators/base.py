@@ -24,6 +24,7 @@ from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.estimators.imagining import checked_models, imagined_rows
+from ciplearn.estimators.learner import Learner, check_learner
 from ciplearn.estimators.networks import InvariantPath, Perceptron, naming_inputs, network_of, outputs, seeded
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
 from ciplearn.estimators.roles import Columns, Roles, settle_roles
@@ -39,6 +40,9 @@ from ciplearn.sources import as_source
 
 # Where something is to be kept and no gamma is named.
 _DEFAULT_GAMMA = 1.0
+
+# Settings that the training loop knows by the same names.
+TRAINED_BY = ("epochs", "batch_size", "learning_rate", "weight_decay", "schedule")
 
 
 class CIPEstimator(BaseEstimator, ABC):
@@ -77,6 +81,7 @@ class CIPEstimator(BaseEstimator, ABC):
         mixed_precision: bool = False,
         verbose: bool = False,
         random_state: Any = None,
+        learner: Learner | None = None,
     ) -> None:
         self.graph = graph
         self.outcome = outcome
@@ -109,6 +114,7 @@ class CIPEstimator(BaseEstimator, ABC):
         self.mixed_precision = mixed_precision
         self.verbose = verbose
         self.random_state = random_state
+        self.learner = learner
 
     def fit(
         self,
@@ -144,6 +150,7 @@ class CIPEstimator(BaseEstimator, ABC):
             raise InputError("The default network takes the table alone, got tensors; pass a module that takes them.")
         if self.counterfactuals is not None and self.gamma is not None and non_negative(self.gamma, "gamma") == 0:
             raise InputError("counterfactuals were passed with gamma=0, which ignores them; raise gamma or drop them.")
+        check_learner(self)
         check_flags(self, "early_stopping", "warm_start", "prepare_once", "mixed_precision", "verbose")
         if self.invariant_path is not None:
             check_flags(self, "invariant_path")
@@ -292,16 +299,16 @@ class CIPEstimator(BaseEstimator, ABC):
             model_graph=model_graph,
         )
 
+    def setting(self, name: str) -> Any:
+        """Return a setting of the training: the learner's, or the keyword of that name."""
+        return getattr(self.learner, name, getattr(self, name))
+
     def _settings(self, seed: int | None = None) -> TrainingSettings:
         return TrainingSettings(
             gamma=self._effective_gamma(),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            schedule=self.schedule,
-            patience=self.patience if self.early_stopping else None,
-            mixed_precision=bool(self.mixed_precision),
+            **{name: self.setting(name) for name in TRAINED_BY},
+            patience=self.setting("patience") if self.setting("early_stopping") else None,
+            mixed_precision=bool(self.setting("mixed_precision")),
             seed=as_seed(self.random_state) if seed is None else seed,
         )
 

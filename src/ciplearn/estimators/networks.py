@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.estimators.tables import FurtherInputs
+from ciplearn.estimators.trees import Trees
 
 # Rows per piece of an input, rows per ramp of all inputs together, most pieces of an input, and rows that their ends
 # are read off.
@@ -277,7 +278,7 @@ class Constant(nn.Module):
 
 
 # Networks that users did not write.
-OURS = (Perceptron, InvariantPath, LineNetwork, MeanNetwork)
+OURS = (Perceptron, InvariantPath, LineNetwork, MeanNetwork, Trees)
 
 
 def network_of(module: Any) -> nn.Module:
@@ -304,9 +305,14 @@ def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
         return make()
 
 
+def device_of(module: nn.Module) -> torch.device:
+    """Return where a network is."""
+    return next(chain(module.parameters(), module.buffers())).device
+
+
 def outputs(module: nn.Module, features: Tensor, further: FurtherInputs) -> Tensor:  # (n, width) -> (n, k)
     """Return what a network says of rows, a piece at a time."""
-    device = next(module.parameters()).device
+    device = device_of(module)
     if isinstance(module, OURS) and isinstance(getattr(module, "rest", module), OURS):
         # In single precision a row's prediction depends, in the last digit, on the rows it is predicted with.
         module, features = copy.deepcopy(module).double(), features.double()

@@ -30,6 +30,7 @@ from ciplearn._core.errors import GraphError, InputError, NumericalError
 from ciplearn._core.random import as_seed
 from ciplearn.estimators.gamma_scale import gamma_units, is_relative
 from ciplearn.estimators.imagining import imagined_rows
+from ciplearn.estimators.learner import Training
 from ciplearn.estimators.networks import Constant, LineNetwork, mean_of
 from ciplearn.estimators.roles import Roles
 from ciplearn.estimators.splits import held_out
@@ -155,16 +156,21 @@ class Prepared:
             settings = replace(settings, gamma_scale=self.gamma_scale)
         last = getattr(estimator, "module_", None) if estimator.warm_start else None
         penalised = settings.gamma > 0
-        fits = []
-        for place, split in enumerate(self.splits):
-            own = replace(settings, seed=settings.seed + place)
+
+        def by_gradients(split: Split, own: TrainingSettings, place: int) -> Fit:
             fresh = estimator._fresh_module(split.rows, own.seed, penalised=penalised) if last is None else last
             estimator.module_ = fresh.to(split.rows.device)
             try:
-                fits.append(self._fitted(estimator.module_, split, own, _numbered(estimator.checkpoint, place)))
+                return self._fitted(estimator.module_, split, own, _numbered(estimator.checkpoint, place))
             except NumericalError:
                 estimator.module_.eval()
                 raise
+
+        fits = []
+        for place, split in enumerate(self.splits):
+            own = replace(settings, seed=settings.seed + place)
+            path = estimator._path_places() if penalised else []
+            fits.append(Training(estimator, split, own, path, partial(by_gradients, split, own, place)).fit())
         estimator.module_ = mean_of([fit.module for fit in fits], is_classifier(estimator))
         estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
@@ -201,7 +207,7 @@ class Prepared:
                 own, cut = replace(settings, seed=settings.seed + place), split.cut(places)
                 generator = torch.Generator().manual_seed(own.seed)
                 fresh = estimator.fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
-                fits.append(self._fitted(fresh, cut, own))
+                fits.append(Training(estimator, cut, own, (), partial(self._fitted, fresh, cut, own)).fit())
             path = mean_of([fit.module for fit in fits], is_classifier(estimator))
         found = []
         for share in shares:
@@ -216,7 +222,9 @@ class Prepared:
     def can_stack(self) -> bool:
         """Whether many gammas and seeds can be trained as one network: one penalty, nothing but training."""
         one = self.estimator
-        alone = not one.early_stopping and one.checkpoint is None and not one.mixed_precision
+        if one.learner is not None and not one.learner.is_network:
+            return False
+        alone = not one.setting("early_stopping") and one.checkpoint is None and not one.setting("mixed_precision")
         return alone and isinstance(self.rows, TrainingRows) and not isinstance(self.invariance, BatchDependence)
 
     def stacked(self, pairs: Sequence[tuple[float, int]], *, verbose: bool = False) -> list[CIPEstimator]:
@@ -238,7 +246,7 @@ class Prepared:
             verbose=verbose,
         )
         for one, own, module, loss in zip(fitted, settings, trained.modules, trained.losses, strict=True):
-            one.module_, one.n_iter_ = module, one.epochs
+            one.module_, one.n_iter_ = module, one.setting("epochs")
             one.gamma_, one.gamma_scale_ = own.gamma, self.gamma_scale
             one.history_ = ({"loss": loss},)
         return fitted
@@ -282,7 +290,7 @@ def prepare(
     estimator.statement_encodings_ = tuple(
         (TableEncoding.of(table, one.right), TableEncoding.of(table, one.given)) for one in roles.statements
     )
-    device = chosen_device(estimator.device)
+    device = chosen_device(estimator.setting("device"))
     rows = _training_rows(estimator, table, target, weights, extra).to(device)
     keeps_something = penalised and estimator.route_ != NO_ROUTE
     worlds: list[ImaginedRows] = []
@@ -322,12 +330,12 @@ def _numbered(checkpoint: Any, place: int) -> Any:
 def _splits(estimator: CIPEstimator, rows: Rows) -> list[tuple[Tensor, Tensor | None]]:
     """Per network, the rows to train on, and those that say when to stop."""
     n = len(rows)
-    if not estimator.early_stopping:
+    if not estimator.setting("early_stopping"):
         return [(torch.arange(n), None)]
     # Networks of users' own may be large, and a warm start is that of one.
     alone = estimator.module is not None or estimator.warm_start
     networks = 1 if alone or n >= _ROWS_FOR_ONE_NETWORK else _NETWORKS
-    share, seed = estimator.validation_fraction, estimator.preparation_seed_
+    share, seed = estimator.setting("validation_fraction"), estimator.preparation_seed_
     return [held_out(n, share, seed, place) for place in range(networks)]
 
 

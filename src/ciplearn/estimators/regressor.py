@@ -84,6 +84,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         Show a progress bar with loss, penalty and gamma.
     random_state : int, numpy Generator, RandomState or None
         Same seed, same bytes.
+    learner : Learner, optional
+        What is trained, with its settings: `Network`, `Boosted` or `Linear` of `ciplearn.learners`; by default a
+        network with the settings above.
 
     Attributes
     ----------
@@ -161,9 +164,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
     ) -> Perceptron:
         """Return the default network, not yet trained, for the outcomes that were learnt."""
-        sizes = inputs.shape[1], self.hidden, len(self.target_low_)
+        sizes = inputs.shape[1], self.setting("hidden"), len(self.target_low_)
         centre = self.target_centre_ if centred else None
-        ramps = None if smooth else Ramps.of(inputs)
+        ramps = None if smooth or not len(self.setting("hidden")) else Ramps.of(inputs)
         return Perceptron(*sizes, centre, self.target_spread_, generator, ramps)
 
     def _constant_output(self, target: Tensor) -> Tensor:

@@ -181,7 +181,7 @@ def prepare_stream(
             if size
         ),
         layout,
-        chosen_device(estimator.device),
+        chosen_device(estimator.setting("device")),
         looked_at,
     )
     if len(rows) < 2:
@@ -328,8 +328,8 @@ def _drawn_numbers(
     """Numbers of the rows that say when to stop, of those that are looked at, and of those that are left out."""
     kept = np.empty(0, dtype=np.int64) if left_out is None else np.asarray(left_out, dtype=np.int64)
     count = 0
-    if estimator.early_stopping:
-        count = stopping_count(n, estimator.validation_fraction, _MOST_VALIDATION_ROWS, len(kept))
+    if estimator.setting("early_stopping"):
+        count = stopping_count(n, estimator.setting("validation_fraction"), _MOST_VALIDATION_ROWS, len(kept))
     drawn = sampled_numbers(n, count + _ROWS_LOOKED_AT + len(kept), estimator.preparation_seed_)
     drawn = drawn[~np.isin(drawn, kept)]
     return np.sort(drawn[:count]), np.sort(drawn[count : count + _ROWS_LOOKED_AT]), np.sort(kept)

@@ -41,11 +41,14 @@ from ciplearn.estimators.networks import (
     MeanNetwork,
     Perceptron,
     Ramps,
+    Trees,
+    device_of,
     network_of,
 )
 from ciplearn.estimators.preparation import preparation_seed
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
+from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device
 from ciplearn.saving.card import card
 from ciplearn.saving.kept_models import read_models, write_models
@@ -59,6 +62,7 @@ _WEIGHTS, _DESCRIPTION, _README = "weights.safetensors", "model.json", "README.m
 _NOT_SAVED = {
     "graph",
     "independence",
+    "learner",
     "counterfactuals",
     "module",
     "penalty",
@@ -184,6 +188,8 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     parameters["hidden"] = tuple(parameters["hidden"])
     model = _CLASSES[description["class"]](**parameters)
     model.penalty = from_spec(description["penalty"])
+    learner = description.get("learner")
+    model.learner = None if learner is None else LEARNERS[learner["name"]](**learner["settings"])
     model.graph = None if description["graph"] is None else CausalGraph.from_json(json.dumps(description["graph"]))
     model.roles_ = Roles.from_dict(description["roles"], model.graph)
     model.route_ = description["route"]
@@ -211,6 +217,8 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
 
 def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) -> dict[str, Any]:
     network: nn.Module = model.module_
+    if model.learner is not None and LEARNERS.get(model.learner.name) is not type(model.learner):
+        raise InputError(f"{model.learner!r} cannot be saved, since it is not registered; add it to learners.LEARNERS.")
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_SAVED}
     if isinstance(model.random_state, Integral):
         # A generator has moved on since; a seed says how to train again.
@@ -226,6 +234,7 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         },
         "parameters": {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()},
         "penalty": to_spec(model.penalty),
+        "learner": model.learner and {"name": model.learner.name, "settings": model.learner.settings},
         "graph": None if model.graph is None else json.loads(model.graph.to_json()),
         "roles": model.roles_.to_dict(),
         "route": model.route_,
@@ -259,6 +268,8 @@ def _architecture(network: nn.Module) -> dict[str, Any]:
     if isinstance(network, Perceptron):
         ramps = 0 if network.ramps is None else len(network.ramps)
         return {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs], "ramps": ramps}
+    if isinstance(network, Trees):
+        return {"trees": network.shape}
     return {"own": type(network).__name__}
 
 
@@ -332,6 +343,8 @@ def _built(said: dict[str, Any], module: nn.Module | None, folder: Path) -> nn.M
         n_inputs, hidden, n_outputs = said["perceptron"]
         n = said.get("ramps", 0)
         return Perceptron(n_inputs, hidden, n_outputs, ramps=Ramps([0] * n, [0.0] * n, [1.0] * n))
+    if "trees" in said:
+        return Trees(*said["trees"])
     if "constant" in said:
         return Constant(torch.zeros(1, said["constant"]))
     if module is None:
@@ -344,7 +357,7 @@ def _dry_run(model: CIPEstimator) -> None:
     empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
     features = torch.from_numpy(model.encoding_.features(empty))
     if isinstance(model.module_, OURS) and model.module is None:
-        answer = model.module_(features.to(next(model.module_.parameters()).device))
+        answer = model.module_(features.to(device_of(model.module_)))
         if not isinstance(model, CIPClassifier):
             answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
 

@@ -1,0 +1,126 @@
+"""What finds the function behind a prediction: a network, trees, a linear model; they stand in the room `learners`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ciplearn._core.choices import one_of
+from ciplearn._core.columns import CLASSIFICATION, REGRESSION
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.learning.loop import Fit
+from ciplearn.learning.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from ciplearn.estimators.base import CIPEstimator
+    from ciplearn.estimators.preparation import Split
+
+# Keywords of `CIPEstimator` that a learner has as settings.
+NETWORK_KEYWORDS = (
+    *("hidden", "epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "early_stopping"),
+    *("validation_fraction", "patience", "device", "mixed_precision"),
+)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a learner is trained with.
+
+    Attributes
+    ----------
+    estimator : CIPRegressor or CIPClassifier
+        Knows the encoding and the target.
+    split : Split
+        The rows, and what predictions are penalised for.
+    settings : TrainingSettings
+        Gamma and seed.
+    path : sequence of int
+        Where inputs that the protected columns do not change stand, for an invariant path; none for no path.
+    by_gradients : callable
+        Trains a network in the usual loop.
+    """
+
+    estimator: CIPEstimator
+    split: Split
+    settings: TrainingSettings
+    path: Sequence[int]
+    by_gradients: Callable[[], Fit]
+
+    @property
+    def is_penalised(self) -> bool:
+        """Whether there is more to train for than the loss."""
+        return self.settings.gamma > 0 and self.split.invariance is not None
+
+    def fit(self) -> Fit:
+        """Let the estimator's learner train; without one it is a network."""
+        learner = self.estimator.learner
+        return self.by_gradients() if learner is None else learner.trained(self)
+
+
+@dataclass(frozen=True)
+class Learner(ABC):
+    """A way to find the function behind a prediction, with its settings.
+
+    Subclasses are frozen dataclasses whose fields are the settings. A setting with the name of a keyword of
+    `CIPRegressor` takes that keyword's place.
+
+    Examples
+    --------
+    >>> from ciplearn.learners import LEARNERS
+    >>> sorted(LEARNERS)
+    ['boosted', 'linear', 'network']
+    >>> LEARNERS["linear"]().settings["folds"]
+    4
+    """
+
+    name: ClassVar[str]
+    is_network: ClassVar[bool] = False
+
+    @abstractmethod
+    def trained(self, training: Training) -> Fit:
+        """Train on rows that are encoded; the module returned takes them and gives one column per output."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def is_available(cls) -> bool:
+        """Whether the library that it rests on can be loaded."""
+        return True
+
+    def estimator(self, task: str, random_state: Any = None, **more: Any) -> CIPEstimator:
+        """Return an estimator, not yet fitted, that predicts from all columns and is penalised for nothing.
+
+        Parameters
+        ----------
+        task : "regression" or "classification"
+        random_state : int, numpy Generator, RandomState or None
+        **more
+            Further parameters of `CIPRegressor`, such as ``missing="impute"``.
+        """
+        from ciplearn.estimators import CIPClassifier, CIPRegressor
+
+        one_of(task, "task", (REGRESSION, CLASSIFICATION))
+        kind = CIPClassifier if task == CLASSIFICATION else CIPRegressor
+        return kind(**{"learner": self, "gamma": 0.0, "random_state": random_state, **more})
+
+
+def check_learner(estimator: CIPEstimator) -> None:
+    """Refuse what is no learner, and a setting that is said by a keyword beside a learner."""
+    learner = estimator.learner
+    if learner is None:
+        return
+    if not isinstance(learner, Learner):
+        raise InputTypeError(f"learner must be a learner, got {learner!r}; pass for example Network() or Boosted().")
+    usual = signature(type(estimator)).parameters
+    for name in NETWORK_KEYWORDS:
+        if getattr(estimator, name) != usual[name].default:
+            raise InputError(
+                f"{name}={getattr(estimator, name)!r} was passed beside a learner, which has settings of its own; pass "
+                f"settings of a network as learner=Network({name}=...)."
+            )

@@ -1,0 +1,11 @@
+"""Learners side by side: networks, boosted trees and linear models, each fitted by the same estimators."""
+
+from ciplearn.estimators.learner import Learner
+from ciplearn.learners.boosted import Boosted
+from ciplearn.learners.linear import Linear
+from ciplearn.learners.network import Network
+
+# A learner is registered by one line here.
+LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in (Network, Boosted, Linear)}
+
+__all__ = ["LEARNERS", "Boosted", "Learner", "Linear", "Network"]
