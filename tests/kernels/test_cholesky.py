@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from ciplearn.kernels import Gaussian
-from ciplearn.kernels.cholesky import fewest_columns, inverse_root, pivoted_cholesky
+from ciplearn.kernels.cholesky import fewest_columns, pivoted_cholesky
 
 X = torch.rand(60, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 GRAM = Gaussian(0.2)(X)
@@ -33,13 +33,6 @@ def test_zero_matrix_has_no_pivots():
     pivots, factor = pivoted_cholesky(torch.zeros(5), lambda j: torch.zeros(5), 3, 1e-9)
     assert pivots.numel() == 0
     assert factor.shape == (5, 0)
-
-
-def test_inverse_root_of_a_singular_matrix_is_that_of_its_range():
-    singular = torch.tensor([[2.0, 2.0], [2.0, 2.0]], dtype=torch.float64)
-    root = inverse_root(singular)
-    assert root.shape == (2, 1)
-    torch.testing.assert_close(root @ root.T, torch.linalg.pinv(singular))
 
 
 def test_fewest_columns_keep_the_product():

@@ -99,7 +99,7 @@ def test_no_threshold_lies_inside_a_value_that_many_rows_share(generator):
         assert np.median(made[made > 0]) == pytest.approx(np.exp(0.5 * value), rel=0.1)
 
 
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [2, 6])
 def test_counts_of_few_rows_stay_among_those_that_were_seen(seed):
     """Where ranks of neighbouring knots fall together a row comes back by what is left over, in its own world only."""
     draw = np.random.default_rng(seed)

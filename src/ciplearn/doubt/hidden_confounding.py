@@ -226,7 +226,7 @@ def hidden_confounding(
             break
         asked.append(node)
         for value in rho:
-            scm = _with_correlation(base, table, own, node, float(value), seed)
+            scm = _with_correlation(base, table, own, node, float(value))
             found = variance_of_counterfactuals(
                 model,
                 scm,
@@ -286,21 +286,20 @@ def _left_of(values: Array, parents: pd.DataFrame, generator: np.random.Generato
     return Regression.of(target, menu).residuals[:, 0].numpy() * centred.std()
 
 
-def _with_correlation(
-    base: EstimatedModel, table: pd.DataFrame, own: Array, node: str, rho: float, seed: int
-) -> EstimatedModel:
+def _with_correlation(base: EstimatedModel, table: pd.DataFrame, own: Array, node: str, rho: float) -> EstimatedModel:
     """The model whose mechanism of ``node`` is what it must be if its noise has correlation ρ with A's."""
     parents = base.graph.parents(node)
     alone = CausalGraph((*parents, node), directed=tuple((parent, node) for parent in parents))
     rows = table[list(base.columns((*parents, node)))]
     link = _link_of(base, node)
-    fitted = fit_scm(alone, rows, {node: AdditiveNoise(link=link)}, seed)
+    # The seed of the model: without a correlation additive noise is what it was there.
+    fitted = fit_scm(alone, rows, {node: AdditiveNoise(link=link)}, base.seed)
     if rho != 0:
         spread = float(np.std(fitted.abduct(rows).noise[node]))
         # The noise keeps 1 − ρ² of its variance once A's is known.
         moved = rho / math.sqrt(1 - rho**2) * spread * own / own.std()
         left = link.back(link.forward(rows[node].to_numpy(dtype=float)) - moved)
-        fitted = fit_scm(alone, rows.assign(**{node: left}), {node: AdditiveNoise(link=link)}, seed)
+        fitted = fit_scm(alone, rows.assign(**{node: left}), {node: AdditiveNoise(link=link)}, base.seed)
     return base.replaced({node: fitted.mechanisms[node]})
 
 
@@ -325,7 +324,7 @@ def _if_hidden(
     rest = [parent for parent in graph.parents(protected) if parent != covariate]
     mine = _left_of(_as_numbers(table[protected], protected), table[base.columns(rest)], generator)
     # On one scale with the noise, whatever the mechanism: what the covariate does joins it by addition.
-    additive = _with_correlation(base, table, mine, node, 0.0, int(generator.integers(2**31)))
+    additive = _with_correlation(base, table, mine, node, 0.0)
     held = {
         parent: table[parent if parent in table else base.columns([parent])].to_numpy()
         for parent in graph.parents(node)

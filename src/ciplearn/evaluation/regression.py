@@ -16,6 +16,9 @@ from torch import Tensor
 from ciplearn.evaluation.encoding import Variable
 from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Linear
 from ciplearn.kernels.combined import Sum
+from ciplearn.kernels.eigen import eigenspace, eigh
+from ciplearn.kernels.features.nystroem import Projection
+from ciplearn.kernels.left_out import LeftOut, rest_of
 from ciplearn.kernels.mixed import mixed_kernel
 
 # Rows on which kernels compete; the winner then sees all rows.
@@ -56,11 +59,9 @@ def features_of(kernel: Kernel, rows: Tensor, generator: np.random.Generator) ->
     """Features Φ with ΦΦᵀ the Gram matrix, projected on what a uniform sample of the rows spans."""
     n = rows.shape[0]
     landmarks = rows[torch.as_tensor(np.sort(generator.choice(n, landmarks_for(n), replace=False)))]
-    values, vectors = torch.linalg.eigh(kernel.gram(landmarks, landmarks))
-    kept = values > 1e-10 * values[-1]
-    projection = vectors[:, kept] / values[kept].sqrt()
+    projection = Projection(kernel, landmarks)
     # Some rows at a time: a whole matrix would be held several times over.
-    return torch.cat([kernel.gram(part, landmarks) @ projection for part in rows.split(_ROWS_AT_ONCE)])
+    return torch.cat([projection(part) for part in rows.split(_ROWS_AT_ONCE)])
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,16 @@ class Basis:
     def of(cls, kernel: Kernel, rows: Tensor, generator: np.random.Generator) -> Self:  # (n, d)
         """Decompose; more rows than landmarks are projected on a uniform sample of them."""
         if landmarks_for(len(rows)) == len(rows):
-            values, vectors = torch.linalg.eigh(kernel.gram(rows, rows))
-            kept = values > 1e-12 * values[-1]
-            return cls(vectors[:, kept], values[kept])
+            values, vectors = eigenspace(kernel.gram(rows, rows))
+            return cls(vectors, values)
         features = features_of(kernel, rows, generator)
-        values, vectors = torch.linalg.eigh(features.T @ features)
-        kept = values > 1e-12 * values[-1]
-        return cls(features @ (vectors[:, kept] / values[kept].sqrt()), values[kept])
+        values, vectors = eigenspace(features.T @ features)
+        return cls(features @ (vectors / values.sqrt()), values)
+
+    @cached_property
+    def scores(self) -> Tensor:  # (n, m)
+        """Z = U diag(√e): the rows of a linear regression with K = Z Zᵀ."""
+        return self.vectors * self.values.sqrt()
 
     @cached_property
     def squares(self) -> Tensor:  # (n, m)
@@ -97,15 +101,9 @@ class Basis:
         Ridges that leave residuals too little freedom do not compete: without residuals there is nothing to test.
         """
         n = len(targets)
-        scores = self.vectors.T @ targets
         loadings = _RIDGES * self.values.sum()
         loadings = loadings[(self.freedom(loadings) <= _MOST_FREEDOM * n) | (loadings == loadings[-1])]
-        errors = []
-        for loading in loadings:
-            kept = self.values / (self.values + loading)
-            left_out = (targets - self.vectors @ (kept[:, None] * scores)) / _rest(self.squares @ kept)[:, None]
-            errors.append(left_out.square().mean(dim=0))
-        table = torch.stack(errors)  # (ridges, q)
+        table = LeftOut(self.scores, self.values, loadings).errors(targets, self.scores.T @ targets)  # (ridges, q)
         as_good = table <= table.min(dim=0).values * (1 + tie(n))
         places = torch.arange(len(loadings))[:, None].expand_as(table)
         place = torch.where(as_good, places, -1).max(dim=0).values
@@ -188,15 +186,14 @@ class Regression:
 
     def learnt_from_more_rows(self, half: Tensor) -> Tensor:  # (n,) of bool -> (n, q)
         """Left-out fitted values from all rows less those from the half that a row is not in."""
-        leverages = self.basis.squares @ self.kept
-        fitted = self.targets - self.residuals / _rest(leverages)
-        features = self.basis.vectors * self.basis.values.sqrt()
+        fitted = self.targets - self.residuals / rest_of(self.basis.squares @ self.kept)
+        features = self.basis.scores
         from_half = torch.empty_like(self.targets)
         for rows in (half, ~half):
-            values, vectors = torch.linalg.eigh(features[rows].T @ features[rows])
+            values, vectors = eigh(features[rows].T @ features[rows])
             scores = vectors.T @ (features[rows].T @ self.targets[rows])
             loadings = self.loadings * (rows.sum() / len(rows))
-            from_half[~rows] = features[~rows] @ (vectors @ (scores / (values.clamp_min(0)[:, None] + loadings)))
+            from_half[~rows] = features[~rows] @ (vectors @ (scores / (values[:, None] + loadings)))
         return fitted - from_half
 
 
@@ -294,7 +291,3 @@ def _of_weighted(given: Variable, rows: Tensor) -> Iterator[Kernel]:
         resolved = mixed_kernel(kernel, given.categories).resolve(rows)
         for factor in factors:
             yield Sum(resolved.widened(factor), linear, *additive)
-
-
-def _rest(leverages: Tensor) -> Tensor:
-    return (1 - leverages).clamp_min(1e-9)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ciplearn.evaluation.encoding import Variable
 from ciplearn.evaluation.regression import Menu, Regression, features_of
+from ciplearn.kernels.eigen import eigh
 
 # Directions of a feature space that carry less than this share of its variance are left out.
 _NEGLIGIBLE = 2e-3
@@ -76,7 +77,7 @@ def directions(
     """Leading directions of the kernel's feature space, which a sample of the rows spans."""
     features = features_of(variable.kernel.resolve(variable.rows), variable.rows, generator)
     features = _centred(features) if centred else features
-    values, vectors = torch.linalg.eigh(features.T @ features)
+    values, vectors = eigh(features.T @ features)
     count = max(1, min(most, int((values > _NEGLIGIBLE * values.sum()).sum())))
     return features @ vectors[:, -count:]
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from ciplearn.kernels.eigen import leading
+
 
 def pivoted_cholesky(
     diagonal: Tensor,  # (n,)
@@ -51,19 +53,7 @@ def pivoted_cholesky(
     return torch.tensor(pivots, dtype=torch.int64, device=diagonal.device), factor[:, : len(pivots)]
 
 
-def inverse_root(matrix: Tensor) -> Tensor:  # (k, k) -> (k, r)
-    """R with R Rᵀ the pseudo-inverse of a positive semi-definite matrix, without directions below rounding error."""
-    values, vectors = torch.linalg.eigh(matrix.double())
-    limits = torch.finfo(torch.float64)
-    kept = values > values[-1].clamp_min(limits.tiny) * values.numel() * limits.eps
-    return vectors[:, kept] / values[kept].sqrt()
-
-
 def fewest_columns(factor: Tensor, tolerance: float) -> Tensor:  # (n, k) -> (n, r)
     """Rotate a factor to orthogonal columns and drop those that together hold ``tolerance`` of the trace."""
-    values, rotation = torch.linalg.eigh((factor.T @ factor).double())
-    lost = values.clamp_min(0).cumsum(0)
-    kept = lost > tolerance * lost[-1]
-    if bool(kept.all()):
-        return factor
-    return factor @ rotation[:, kept].flip(1).to(factor.dtype)
+    _, rotation = leading(factor.T @ factor, tolerance)
+    return factor if rotation.shape[1] == factor.shape[1] else factor @ rotation.to(factor.dtype)

@@ -46,7 +46,7 @@ class LeftOut:
     @cached_property
     def rest(self) -> Tensor:  # (m, r)
         """1 − h."""
-        return (1 - (self.scores.square() @ self.inverse).T - self.fixed).clamp_min(_LEAST).T
+        return rest_of((self.scores.square() @ self.inverse).T + self.fixed).T
 
     def residuals(self, targets: Tensor, cross: Tensor, ridge: int) -> Tensor:  # (m, q), (p, q) -> (m, q)
         """Return what targets are off by at one of the ridges; ``cross`` is Σ z_i f_iᵀ over all rows."""
@@ -61,3 +61,8 @@ class LeftOut:
             left = (wanted[:, None] - fitted.unflatten(1, (-1, wanted.shape[1]))) / self.rest[:, :, None]
             parts.append(left.square().mean(dim=0))
         return torch.cat(parts, dim=1)
+
+
+def rest_of(leverages: Tensor) -> Tensor:
+    """1 − h, kept away from zero."""
+    return (1 - leverages).clamp_min(_LEAST)

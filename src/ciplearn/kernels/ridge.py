@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.errors import NumericalError
+from ciplearn.kernels.eigen import eigh
+from ciplearn.kernels.left_out import LeftOut
 
 _EPS = torch.finfo(torch.float64).eps
 
@@ -109,14 +111,13 @@ class RidgeSpectrum:
     @classmethod
     def from_moments(cls, second: Tensor, cross: Tensor, rows: int) -> Self:  # (r, r), (r, q)
         """Feature form, from the sums ΦᵀΦ and ΦᵀF; sums add over chunks, files and workers."""
-        values, basis = _eigh(second)
-        return cls(values.clamp_min(0), basis.T @ cross.double(), basis, rows)
+        values, basis = eigh(second)
+        return cls(values, basis.T @ cross.double(), basis, rows)
 
     @classmethod
     def from_gram(cls, gram: Tensor, targets: Tensor) -> tuple[Self, Tensor]:  # (n, n), (n, q)
         """Gram form, from K itself; also returns the scores of its rows, shape (n, n)."""
-        values, vectors = _eigh(gram)
-        values = values.clamp_min(0)
+        values, vectors = eigh(gram)
         scores = vectors * values.sqrt()
         identity = torch.eye(values.numel(), dtype=values.dtype, device=values.device)
         return cls(values, scores.T @ targets.double(), identity, gram.shape[0]), scores
@@ -133,32 +134,14 @@ class RidgeSpectrum:
         """B, so that the fitted value at features φ is φ B."""
         return self.basis @ (self.inverse(ridge)[:, None] * self.cross)
 
-    def leave_one_out_error(self, scores: Tensor, targets: Tensor, ridge: float) -> float:  # (m, p), (m, q)
-        """Mean over the given rows of ‖f_i − f̂_i‖² / (1 − h_ii)², each f̂ fitted without its own row.
-
-        The rows may be a sample of all those summed over: the mean is then an unbiased estimate of the mean over all.
-        """
-        inverse = self.inverse(ridge)
-        residuals = targets - (scores * inverse) @ self.cross
-        leverages = (scores.square() @ inverse).clamp_max(1 - 1e-12)
-        return float((residuals.square().sum(1) / (1 - leverages).square()).mean())
-
     def best_ridge(self, scores: Tensor, targets: Tensor) -> tuple[float, float]:  # (m, p), (m, q)
-        """Return the ridge of the grid with the smallest leave-one-out error, and that error."""
+        """Return the ridge of the grid with the smallest leave-one-out error, and that error.
+
+        The rows may be a sample of all those summed over: the error is then an unbiased estimate of the one over all.
+        """
         floor = self.floored(0.0)
         grid = [ridge for ridge in RIDGE_GRID if ridge > floor] or [floor]
-        errors = [self.leave_one_out_error(scores, targets, ridge) for ridge in grid]
+        loadings = torch.tensor([loading(self.rows, ridge) for ridge in grid]).to(self.values)
+        errors = LeftOut(scores, self.values, loadings).errors(targets, self.cross).sum(dim=1).tolist()
         best = min(range(len(grid)), key=errors.__getitem__)
         return grid[best], errors[best]
-
-
-def _eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    matrix = matrix.double()
-    try:
-        values, vectors = torch.linalg.eigh(matrix)
-    except torch.linalg.LinAlgError as error:
-        raise NumericalError(
-            f"The eigendecomposition of a {matrix.shape[0]} × {matrix.shape[0]} matrix with largest entry "
-            f"{float(matrix.abs().max()):.3g} did not converge; rescale the columns or use a larger length scale."
-        ) from error
-    return values, vectors

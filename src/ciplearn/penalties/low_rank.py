@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
+from ciplearn.kernels.eigen import leading
 from ciplearn.penalties.approximation_error import gradient_error
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, Storage
@@ -162,10 +163,7 @@ def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k
 
 def _leading_directions(matrix: Tensor, rank: int) -> Tensor:  # (m, m) -> (m, k)
     """U Λ^(−1/2) of the largest eigenvalues first, at most ``rank`` of them and none that are together negligible."""
-    values, vectors = torch.linalg.eigh(matrix)
-    values = values.clamp_min(0)
-    kept = values.cumsum(0) > _TOLERANCE * values.sum()
-    kept[: max(0, len(values) - rank)] = False
-    if not bool(kept.any()):  # Q is zero
+    values, vectors = leading(matrix, _TOLERANCE)
+    if not len(values):  # Q is zero
         return matrix.new_zeros(len(matrix), 1)
-    return (vectors[:, kept] / values[kept].sqrt()).flip(1)
+    return vectors[:, :rank] / values[:rank].sqrt()

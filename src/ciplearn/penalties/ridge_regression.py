@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
+from ciplearn.kernels.eigen import eigh
 from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum
 from ciplearn.penalties.low_rank import VectorsOf
 from ciplearn.penalties.operator import Setting
@@ -206,8 +206,8 @@ class FeatureRegression:
         scores = self.spectrum.basis.T @ coefficients  # (p, q)
         explained = scores.T @ self.spectrum.cross
         variance = self.moments.second - explained - explained.T + scores.T @ (self.spectrum.values[:, None] * scores)
-        values, rotation = torch.linalg.eigh(variance)
-        kept = values > _NEGLIGIBLE * values[-1].clamp_min(0)
+        values, rotation = eigh(variance)
+        kept = values > _NEGLIGIBLE * values[-1]
         kept[-1] = True  # a right-hand side that is explained in full still has one, vanishing, direction
         return rotation[:, kept], coefficients @ rotation[:, kept]
 

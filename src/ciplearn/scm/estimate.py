@@ -16,6 +16,7 @@ from ciplearn.scm.recipe import NodeSample, Recipe
 from ciplearn.scm.report import Alternative, NodeFit, law_distance
 from ciplearn.scm.roots import FittedRoot
 from ciplearn.scm.scoring import marginal_losses, score
+from ciplearn.scm.smooth_ridge import CHOICE_ROWS
 from ciplearn.scm.variational import VariationalLatent
 
 # One row in so many scores mechanisms that were fitted to the others.
@@ -52,7 +53,9 @@ def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generato
     train, held_out = split(sample, generator)
     choice = choose(recipes, train, held_out, generator)
     unclear, tie = ambiguity(choice, held_out, generator)
-    mechanism = choice.chosen.recipe.refit(choice.chosen.mechanism, sample, generator)
+    recipe, trial = choice.chosen.recipe, choice.chosen.mechanism
+    few = sample.n <= CHOICE_ROWS
+    mechanism = recipe.fit(sample, generator) if few else recipe.refit(trial, sample, generator)
     reference = marginal_losses(held_out, train.target)
     best = min(choice.candidates, key=lambda candidate: candidate.losses.mean())
     tried = tuple(

@@ -16,11 +16,12 @@ from typing import Self
 import numpy as np
 import torch
 
+from ciplearn.kernels.eigen import eigh, inverse_root
 from ciplearn.kernels.left_out import LeftOut
 from ciplearn.scm.kinds import Array
 
 # Rows that the width of the bumps is chosen on.
-_CHOICE_ROWS = 2000
+CHOICE_ROWS = 2000
 
 # Rows predicted at a time: few enough to stay in the processor's cache.
 _BLOCK = 2048
@@ -34,9 +35,6 @@ _BENT = 0.998
 
 # Strengths of the ridge, relative to the mean variance of a feature.
 RIDGES = np.logspace(-8, 1, 13)
-
-# Eigenvalues of the bumps' Gram matrix below this share of the largest are rounding errors.
-_RANK = 1e-10
 
 
 @dataclass(frozen=True)
@@ -112,9 +110,7 @@ class SmoothFeatures:
     @classmethod
     def around(cls, mean: Array, spread: Array, centres: Array, bump: float) -> Self:
         """Return the features with bumps around some centres."""
-        values, vectors = np.linalg.eigh(_bumps(centres, centres, bump))
-        kept = values > _RANK * values.max(initial=0.0)
-        return cls(mean, spread, centres, bump, vectors[:, kept] / np.sqrt(values[kept]))
+        return cls(mean, spread, centres, bump, inverse_root(torch.from_numpy(_bumps(centres, centres, bump))).numpy())
 
     def __call__(self, matrix: Array) -> Array:  # (n, c) -> (n, c + r)
         """Return the features of some rows."""
@@ -143,13 +139,14 @@ class RidgeSystem:
         self._centre = self.weights @ features / n
         self._root = np.sqrt(self.weights)[:, None]
         rows = (features - self._centre) * self._root
-        values, self._vectors = np.linalg.eigh(rows.T @ rows)
+        values, vectors = eigh(torch.from_numpy(rows.T @ rows))
+        self._vectors = vectors.numpy()
         self._scores = rows @ self._vectors  # (n, p)
         # The mean variance of a feature is the unit of the ridge.
         self.scale = float(values.sum()) / n / max(1, len(values)) or 1.0
         self._regressions = LeftOut(
             torch.from_numpy(self._scores),
-            torch.from_numpy(values.clip(min=0.0)),
+            values,
             torch.from_numpy(n * self.scale * RIDGES),
             torch.from_numpy(self.weights / n),  # a row's share of the intercept
         )
@@ -184,7 +181,7 @@ class Smoother:
 
     def __init__(self, matrix: Array) -> None:  # (n, c)
         self.matrix = matrix
-        self._few = np.sort(np.random.default_rng(0).permutation(len(matrix))[:_CHOICE_ROWS])
+        self._few = np.sort(np.random.default_rng(0).permutation(len(matrix))[:CHOICE_ROWS])
         self._unstretched: dict[tuple[float, int], _Trial] = {}
 
     def features(self, target: Array, widths: tuple[float, ...], n_centres: int) -> SmoothFeatures:  # (n, k)

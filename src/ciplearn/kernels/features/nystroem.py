@@ -9,8 +9,9 @@ from torch import Tensor
 
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels.base import Kernel
-from ciplearn.kernels.cholesky import inverse_root, pivoted_cholesky
+from ciplearn.kernels.cholesky import pivoted_cholesky
 from ciplearn.kernels.distances import sample_rows
+from ciplearn.kernels.eigen import inverse_root
 from ciplearn.kernels.features.base import FeatureMap, Features
 
 # Landmarks are sought among this many rows.
@@ -56,7 +57,7 @@ class Nystroem(FeatureMap):
         """Choose landmarks among the rows of ``x``."""
         kernel = kernel.resolve(x)
         pool = x[sample_rows(x.shape[0], _CANDIDATE_ROWS, self.seed).to(x.device)]
-        return _Projection(kernel, pool[self._landmarks(kernel, pool)])
+        return Projection(kernel, pool[self._landmarks(kernel, pool)])
 
     def _landmarks(self, kernel: Kernel, pool: Tensor) -> Tensor:  # (n, d) -> (m,)
         def column(pivot: int) -> Tensor:
@@ -68,15 +69,19 @@ class Nystroem(FeatureMap):
         return pivots if pivots.numel() else torch.zeros(1, dtype=torch.int64, device=pool.device)
 
 
-class _Projection(Features):
+class Projection(Features):
+    """The projection of a resolved kernel on some landmarks."""
+
     def __init__(self, kernel: Kernel, landmarks: Tensor) -> None:
         self.kernel, self.landmarks = kernel, landmarks
         self.whitener = inverse_root(kernel.gram(landmarks, landmarks))
 
     @property
     def size(self) -> int:
+        """The rank of the landmarks' Gram matrix."""
         return self.whitener.shape[1]
 
     def __call__(self, x: Tensor) -> Tensor:
+        """φ(x)."""
         similarity = self.kernel.gram(x, self.landmarks)
         return similarity @ self.whitener.to(similarity.dtype)
