@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn._core.columns import distinct_labels
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.labels import distinct_labels
 from ciplearn.sources import TableFiles, as_source, open_source
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -22,11 +22,11 @@ from ciplearn._core.columns import (
     Column,
     NumberColumn,
     as_numbers,
-    distinct_labels,
     holds_numbers,
     read_numbers,
 )
 from ciplearn._core.errors import InputError
+from ciplearn._core.labels import distinct_labels
 
 # Of a block, for its quantiles: the median of all rows is that of the blocks' distributions, mixed.
 _LEVELS = np.linspace(0, 1, 257)

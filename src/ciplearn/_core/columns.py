@@ -1,9 +1,8 @@
 """What a column of a table holds, decided here and nowhere else: numbers, or labels of categories; and both encoded.
 
 The rule of kinds: a column holds numbers if its values are numbers, be it as objects; booleans, text and pandas
-categories are labels. The rule of labels: a label is its text without blanks around it; a whole number reads the same
-with and without a fraction of zero. A label that training never saw is looked up once more as a number, so that codes
-survive a program that writes ``1`` as ``1.0`` or ``01``.
+categories are labels. A label that training never saw is looked up once more as a number, so that codes survive a
+program that writes ``1`` as ``1.0`` or ``01``.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.labels import LARGEST_WHOLE, MISSING, distinct_labels, label_of, written_number
 
 NUMBER, CATEGORY = "number", "category"
 
@@ -40,22 +40,13 @@ _FEW_VALUES = 10
 # With more groups than this, groups are too small to compare their laws.
 _MOST_GROUPS = 50
 
-# Beyond, a double does not tell one whole number from the next.
-_LARGEST_WHOLE = 2**53
-
 # Networks compute in single precision.
 _LARGEST = float(np.finfo(np.float32).max)
-
-# Of these, two values in an object column that are equal have the same label.
-_EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
 
 # What is no single value.
 _SEVERAL_VALUES = (list, set, dict, np.ndarray)
 
-# A name that no level can have.
-MISSING = "\0missing"
-
-_WRITTEN_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+_WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 
 Array = np.ndarray[Any, Any]
 
@@ -110,9 +101,9 @@ def task_of(outcome: pd.Series) -> str:
 
 def number_classes(numbers: Array) -> Array:
     """Return different numbers as classes: whole numbers where all of them are, else their labels."""
-    if ((numbers == numbers.round()) & (np.abs(numbers) <= _LARGEST_WHOLE)).all():
+    if ((numbers == numbers.round()) & (np.abs(numbers) <= LARGEST_WHOLE)).all():
         return numbers.astype(np.int64)
-    return np.array([_label(number) for number in numbers.tolist()])
+    return np.array([label_of(number) for number in numbers.tolist()])
 
 
 def looks_like_codes(column: pd.Series) -> bool:
@@ -125,7 +116,14 @@ def looks_like_codes(column: pd.Series) -> bool:
 
 def as_numbers(column: pd.Series) -> pd.Series:
     """Return a column of numbers as floats, with NaN for what is missing."""
-    return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), index=column.index, name=column.name)
+    numbers = pd.Series(column.to_numpy(dtype=float, na_value=np.nan), index=column.index, name=column.name)
+    blurred = _blurred(column, numbers)
+    if blurred.any():
+        raise InputError(
+            f"Column {column.name!r} holds {column[blurred].iloc[0]}, and numbers beyond 2**53 are not told from their "
+            "neighbours; convert labels to text, and rescale amounts."
+        )
+    return numbers
 
 
 def text_as_numbers(column: pd.Series) -> pd.Series | None:
@@ -135,13 +133,25 @@ def text_as_numbers(column: pd.Series) -> pd.Series | None:
 
 
 def read_numbers(column: pd.Series) -> pd.Series:
-    """Return the floats next to what text says, NaN for text that is no number."""
+    """Return the floats next to what text says, NaN for text that is no number, or one that no float is equal to."""
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
     if column.dtype.kind == "O":
         # Before pandas 3.1 to_numeric misses the last digit of every third number.
         known = numbers.notna()
         numbers[known] = column[known].astype(float)
-    return numbers
+    return numbers.mask(_blurred(column, numbers))
+
+
+def _blurred(column: pd.Series, numbers: pd.Series) -> Array:  # (n,)
+    """Which cells are whole numbers that no float is equal to."""
+    blurred = np.zeros(len(column), dtype=bool)
+    if column.dtype.kind == "f":
+        return blurred
+    large = np.flatnonzero((numbers.abs() >= LARGEST_WHOLE) & np.isfinite(numbers))
+    for place, cell, number in zip(large, column.iloc[large], numbers.iloc[large], strict=True):
+        whole = _WHOLE_NUMBER.fullmatch(str(cell).strip())
+        blurred[place] = whole is not None and int(whole[1]) != int(number)
+    return blurred
 
 
 @dataclass(frozen=True)
@@ -355,44 +365,3 @@ class TableEncoding:
         """Where each column stands among the network inputs."""
         ends = accumulate(column.width for column in self.columns)
         return [slice(end - column.width, end) for column, end in zip(self.columns, ends, strict=True)]
-
-
-def distinct_labels(column: pd.Series) -> tuple[list[str], Array]:  # (n,)
-    """Labels that occur, perhaps twice, and for each row the place of its label among them."""
-    values = _distinct_values(column)
-    if values is None:
-        return _labels(column), np.arange(len(column))
-    # A row that has the value; a category that no row has takes the first row's label, which occurs.
-    rows = np.zeros(values.max(initial=-1) + 1, dtype=np.int64)
-    rows[values] = np.arange(len(column))
-    return _labels(column.iloc[rows]), values
-
-
-def _distinct_values(column: pd.Series) -> Array | None:  # (n,)
-    """One number per row, the same only where labels are the same; None where equal values may have two labels."""
-    kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy().astype(np.int64) + 1
-    # True == 1 == Decimal(1), an Enum may equal its text, and some kinds of float read 0.0 and -0.0 as two.
-    if pd.api.types.is_object_dtype(kind):
-        reads_equal = set(map(type, column.to_numpy())) <= _EQUAL_READS_EQUAL
-    else:
-        whole = pd.api.types.is_integer_dtype(kind) or pd.api.types.is_bool_dtype(kind)
-        reads_equal = whole or kind == np.float64 or isinstance(kind, pd.StringDtype)
-    return pd.factorize(column)[0] + 1 if reads_equal else None
-
-
-def _labels(column: pd.Series) -> list[str]:
-    return [MISSING if missing else _label(value) for value, missing in zip(column, column.isna(), strict=True)]
-
-
-def _label(value: Any) -> str:
-    # Text is what survives a round trip through a file. A whole number reads the same where a gap in the column made
-    # it a float; one beyond those that floats hold exactly would have digits that nobody wrote.
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WHOLE
-    return str(int(value)) if whole else str(value).strip()
-
-
-def written_number(label: str) -> bool:
-    """Whether a label is a number as people write it."""
-    return _WRITTEN_NUMBER.fullmatch(label) is not None

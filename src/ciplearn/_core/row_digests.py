@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import as_numbers, distinct_labels, holds_numbers, written_number
+from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError
+from ciplearn._core.labels import distinct_labels, written_number
 from ciplearn._core.sampled_numbers import keys
 
 # Of fewer different rows all may agree by chance.
@@ -82,21 +84,15 @@ def _counts(values: Array) -> tuple[Array, Array]:
     return counts[inverse], counts
 
 
-def _is_number(column: pd.Series) -> bool:
-    try:
-        return holds_numbers(column)
-    except InputError:
-        # Dates, lists: refused where the column is used, and text here.
-        return False
-
-
 def _cells(column: pd.Series) -> Array:  # (n,)
-    if _is_number(column):
-        # In single precision, in which networks compute and files may keep them; 0 and -0 are the same.
-        with np.errstate(over="ignore"):
-            numbers = as_numbers(column).to_numpy().astype(np.float32) + np.float32(0)
-        numbers[np.isnan(numbers)] = np.nan
-        return numbers.view(np.uint32).astype(np.uint64)
+    # Dates, lists, numbers beyond 2**53: refused where the column is used, and text here.
+    with suppress(InputError):
+        if holds_numbers(column):
+            # In single precision, in which networks compute and files may keep them; 0 and -0 are the same.
+            with np.errstate(over="ignore"):
+                numbers = as_numbers(column).to_numpy().astype(np.float32) + np.float32(0)
+            numbers[np.isnan(numbers)] = np.nan
+            return numbers.view(np.uint32).astype(np.uint64)
     labels, places = distinct_labels(column)
     hashed = [hashlib.blake2b(_plain(label).encode("utf-8", "replace"), digest_size=8).digest() for label in labels]
     return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64)[places]

@@ -95,7 +95,8 @@ def _tested(
     graph: CausalGraph, source: TableFile | TableFiles, categories: tuple[str, ...], budget: float, seed: int
 ) -> Falsification:
     from ciplearn.causal.vector_columns import node_of
-    from ciplearn.cli.training_table import in_their_kinds, require_nodes
+    from ciplearn.cli.kinds import in_their_kinds
+    from ciplearn.cli.training_table import require_nodes
     from ciplearn.sources import TableFiles
 
     if isinstance(source, TableFiles):

@@ -18,10 +18,11 @@ from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.memory import give_back_what_is_free, give_back_what_is_freed
 from ciplearn._core.row_digests import row_digests
+from ciplearn.cli.kinds import refuse_beyond_floats, stray_text
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.trained_rows import TrainedRows, digested, smallest
 from ciplearn.cli.training import Plan, Trained, scored, train
-from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, stray_text
+from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.streaming import fit_stream
 from ciplearn.learning import Frontier
@@ -169,7 +170,12 @@ def _categories(kinds: Mapping[str, ColumnSum], request: FitRequest) -> list[str
             continue
         found.append(name)
         confirmed = name in request.categories or (name == request.outcome and request.task is not None)
-        if column.stray is not None and not confirmed and stray_text(pd.Series(list(column.labels))) is not None:
+        if column.stray is None or confirmed:
+            continue
+        labels = pd.Series(list(column.labels), name=name)
+        if name != request.outcome or len(labels) != 2:
+            refuse_beyond_floats(labels, "--task classification" if name == request.outcome else f"--categories {name}")
+        if stray_text(labels) is not None:
             cell, where = column.stray
             raise InputError(
                 f"Column {name!r} holds mostly numbers, but also cells like {cell!r} in {where}; correct these, name "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,12 +18,12 @@ from ciplearn._core.columns import (
     looks_like_codes,
     number_classes,
     task_of,
-    text_as_numbers,
 )
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn._core.row_digests import copy_groups
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
+from ciplearn.cli.kinds import FEW_TEXTS, in_their_kinds
 from ciplearn.cli.trained_rows import TrainedRows, digested, held_out_rows
 from ciplearn.estimators.roles import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
@@ -36,17 +34,8 @@ TASKS = (CLASSIFICATION, REGRESSION)
 # To train on, to judge gamma by, and to audit.
 _LEAST_ROWS = 10
 
-# Thousands, units and blanks, as people and spreadsheets write them.
-_SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
-
-# A day, alone or with a time of day.
-_DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2}))(?:[ T].*)?"
-
 # Fewer rows say little about a level.
 LEAST_OF_A_LEVEL = 5
-
-# So many different texts, of which most stand in one row only, are names or free text.
-_FEW_TEXTS = 20
 
 
 @dataclass(frozen=True)
@@ -244,7 +233,7 @@ class TrainingTable:
         """Return columns of many categories, of which most stand in a few training rows only -> how many there are."""
         X = self.training()[0]
         counts = {name: X[name].value_counts() for name in self.roles.used if self.kinds[name] == CATEGORY}
-        rare = {name: found < LEAST_OF_A_LEVEL for name, found in counts.items() if len(found) > _FEW_TEXTS}
+        rare = {name: found < LEAST_OF_A_LEVEL for name, found in counts.items() if len(found) > FEW_TEXTS}
         return {name: len(few) for name, few in rare.items() if few.mean() > 0.5}
 
     def _rows(self, picked: np.ndarray[Any, Any]) -> tuple[pd.DataFrame, pd.Series]:
@@ -263,16 +252,6 @@ def as_target(column: pd.Series, task: str, classes: np.ndarray[Any, Any] | None
     labels = dict(zip(known.astype(float).tolist(), known.tolist(), strict=True))
     alone = float if known.dtype.kind == "i" else str
     return column.map(lambda number: labels.get(number, alone(number)))
-
-
-def stray_text(column: pd.Series) -> str | None:
-    """Return a cell that keeps a column from being numbers, where most of its values are numbers or nearly so."""
-    values = pd.Series(column.dropna().unique()).astype(str)
-    bare = values.str.replace(_SIGNS_IN_NUMBERS, "", regex=True)
-    if not pd.to_numeric(bare, errors="coerce").notna().mean() > 0.5:
-        return None
-    stray = values[pd.to_numeric(values, errors="coerce").isna()]
-    return None if stray.empty else str(stray.iloc[0])
 
 
 def _outcome(request: FitRequest) -> str:
@@ -314,54 +293,6 @@ def require_nodes(nodes: Sequence[str], held: Collection[str], names: Sequence[s
                 f"The graph has the node {node!r}, which is no column of the table ({hint}); rename one of them, or "
                 "mark the node latent."
             )
-
-
-def in_their_kinds(
-    cells: pd.DataFrame, categories: Collection[str], confirmed: Collection[str] = (), outcome: str | None = None
-) -> pd.DataFrame:
-    """Return columns as numbers where every value reads as one and nobody has called them categories.
-
-    Text that was hardly meant as categories is refused, unless the column is confirmed.
-    """
-    columns = {}
-    for name in cells.columns:
-        numbers = None if name in categories else text_as_numbers(cells[name])
-        if numbers is not None and np.isinf(numbers).any():
-            place = int(np.isinf(numbers).to_numpy().argmax())
-            raise InputError(
-                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; correct it, or name "
-                "it with --na."
-            )
-        if numbers is None and name not in categories and name not in confirmed:
-            confirm = "--task classification" if name == outcome else f"--categories {name}"
-            _refuse_what_is_no_category(cells[name], confirm)
-        columns[name] = cells[name] if numbers is None else numbers
-    return pd.DataFrame(columns)
-
-
-def _refuse_what_is_no_category(column: pd.Series, confirm: str) -> None:
-    """Refuse numbers with text among them, dates and names: each would become a category of its own."""
-    stray = stray_text(column)
-    if stray is not None:
-        number = pd.to_numeric(re.sub(_SIGNS_IN_NUMBERS, "", stray), errors="coerce") if stray else math.nan
-        how = " (a number has a decimal point and no other sign)" if not math.isnan(number) else ""
-        raise InputError(
-            f"Column {column.name!r} holds mostly numbers, but also cells like {stray!r}; correct these{how}, name "
-            f"them with --na, or pass {confirm}."
-        )
-    values = pd.Series(column.dropna().unique()).astype(str)
-    dates = values[values.str.fullmatch(_DATE)]
-    if len(dates) > len(values) / 2:
-        raise InputError(
-            f"Column {column.name!r} holds dates such as {dates.iloc[0]!r}; put numbers in their place, such as days "
-            f"since the first, leave it out of the graph, or pass {confirm}."
-        )
-    if len(values) > max(_FEW_TEXTS, column.notna().sum() / 2):
-        raise InputError(
-            f"Column {column.name!r} has {len(values)} different texts such as {values.iloc[0][:30]!r} in "
-            f"{column.notna().sum()} rows: it looks like free text or an identifier; leave it out of the "
-            f"graph, group its values, or pass {confirm}."
-        )
 
 
 def _complete(table: pd.DataFrame, needed: list[str]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
 from ciplearn._core.choices import one_of
-from ciplearn._core.columns import CATEGORY, TableEncoding, mixes_kinds
+from ciplearn._core.columns import CATEGORY, TableEncoding, as_numbers, mixes_kinds
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
 from ciplearn._core.tables import as_frame
 from ciplearn._core.wording import as_list
@@ -100,7 +100,9 @@ def read_numbers(y: Any) -> np.ndarray:  # (n,) or (n, outputs)
     with in_one_sentence("The target cannot be used", "pass finite numbers, or use CIPClassifier for labels"):
         if np.asarray(_given(y)).dtype.kind in "mM":
             raise InputError("The target holds dates; convert it to numbers, days since a start for example.")
-        return np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator="CIPRegressor"), dtype=float)
+        numbers = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator="CIPRegressor"))
+        as_numbers(pd.Series(numbers.ravel(), name="y"))
+        return numbers.astype(float)
 
 
 def same_rows(table: pd.DataFrame, y: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.labels import LARGEST_WHOLE
 
 
 def arrow_cells(
@@ -23,12 +24,21 @@ def arrow_cells(
             "or text."
         )
     if name not in labels and is_numeric(array.type):
-        return array.to_pandas()
+        # As objects beside gaps where floats would lose digits.
+        exact = types.is_integer(array.type) and array.null_count and array.type.bit_width == 64
+        return array.to_pandas(integer_object_nulls=exact and _is_large(array))
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     # As Python writes booleans, and with it frames and CSV files.
     cells = if_else(array.cast(bool_()), "True", "False") if types.is_boolean(kind) else array.cast(string())
     text = cells.to_pandas()
     return text.mask(text.isin(list(missing))) if missing else text
+
+
+def _is_large(array: Any) -> bool:
+    from pyarrow.compute import min_max
+
+    found = min_max(array).as_py()
+    return any(value is not None and abs(value) > LARGEST_WHOLE for value in found.values())
 
 
 def is_numeric(kind: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, text_as_numbers
+from ciplearn._core.columns import CATEGORY, read_numbers, text_as_numbers
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import checksum
 from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
@@ -375,7 +375,7 @@ def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_ro
         column = table[name]
         numbers = None if kind == CATEGORY else text_as_numbers(column)
         if kind != CATEGORY and numbers is None:
-            place = int((pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy().argmax())
+            place = int((read_numbers(column).isna() & column.notna()).to_numpy().argmax())
             raise InputError(
                 f"Column {name!r} of {where} held numbers in training, got {column.iloc[place]!r} in row "
                 f"{first_row + place}; correct it, or leave the cell empty."
