@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,20 +19,27 @@ from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-MOST_MEMBERS = 256
+# A drawing is judged at every change: so many graphs, and fewer where every node has many neighbours.
+_MOST_MEMBERS, _FEWEST_MEMBERS, _MOST_WORK = 256, 16, 2_000_000
+
+# Adjustment sets that are tried on all graphs, the most common first.
+_MOST_SETS = 8
 
 
 def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
     """Judge every member, up to a bound, with one adjustment set for all of them where there is one."""
-    listing = list(members(graph, MOST_MEMBERS + 1))
-    complete = len(listing) <= MOST_MEMBERS
-    judged = [judge(member, question) for member in listing[:MOST_MEMBERS]]
+    degrees = Counter(name for edge in (*graph.directed, *graph.bidirected, *graph.undirected) for name in edge)
+    work = sum(degree**2 for degree in degrees.values())
+    most = min(_MOST_MEMBERS, max(_FEWEST_MEMBERS, _MOST_WORK // work))
+    listing = list(members(graph, most + 1))
+    complete = len(listing) <= most
+    judged = [judge(member, question) for member in listing[:most]]
     if not judged:
         raise GraphError(
             "No graph directs every undirected edge without a cycle or a new collider; check the undirected edges "
             f"{', '.join(f'{a} − {b}' for a, b in graph.undirected)}."
         )
-    shared = _one_adjustment(listing[:MOST_MEMBERS], question, judged)
+    shared = _one_adjustment(listing[:most], question, judged)
     holding = [verdict for verdict in shared if verdict.holds]
     holds_in = "all" if len(holding) == len(shared) else "some" if holding else "none"
     spokesman = next((verdict for verdict in shared if not verdict.holds), shared[0])
@@ -58,11 +66,16 @@ def _directing(judged: list[Verdict], deciding: tuple[Edge, ...]) -> tuple[Repai
 
 def _one_adjustment(graphs: list[CausalGraph], question: Question, judged: list[Verdict]) -> list[Verdict]:
     """Judge again with the adjustment set that holds in most members: training can enforce one statement only."""
-    choices = list(dict.fromkeys(verdict.adjustment for verdict in judged))
+    choices = Counter(verdict.adjustment for verdict in judged)
     if len(choices) == 1:
         return judged
-    trials = [[judge(graph, replace(question, adjustment=choice)) for graph in graphs] for choice in choices]
-    return max(trials, key=lambda verdicts: sum(verdict.holds for verdict in verdicts))
+    best: list[Verdict] = []
+    for choice, _ in choices.most_common(_MOST_SETS):
+        trial = [judge(graph, replace(question, adjustment=choice)) for graph in graphs]
+        best = max(best, trial, key=lambda verdicts: (sum(verdict.holds for verdict in verdicts), len(verdicts)))
+        if all(verdict.holds for verdict in best):
+            break
+    return best
 
 
 def _summary(

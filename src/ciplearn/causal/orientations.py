@@ -55,19 +55,19 @@ def chosen_directions(graph: CausalGraph, member: CausalGraph) -> tuple[Edge, ..
 
 def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
     joined = _neighbours(graph)
-    start = _closed(joined, graph.bidirected, set(graph.directed), set(graph.undirected))
-    stack = [start] if start is not None else []
+    stack: list[tuple[set[Edge], set[Edge], Edge | None]] = [(set(graph.directed), set(graph.undirected), None)]
     while stack:
-        directed, undirected = stack.pop()
+        closed = _closed(joined, graph.bidirected, *stack.pop())
+        if closed is None:
+            continue
+        directed, undirected = closed
         if not undirected:
             # No collider is new here: rule 1 has directed every edge that could have made one.
             yield from _acyclic(graph, directed)
             continue
         a, b = min(undirected)
         for edge in ((b, a), (a, b)):
-            closed = _closed(joined, graph.bidirected, directed | {edge}, undirected - {(a, b)})
-            if closed is not None:
-                stack.append(closed)
+            stack.append((directed | {edge}, undirected - {(a, b)}, edge))
 
 
 def _by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGraph]:
@@ -110,55 +110,64 @@ def _acyclic(graph: CausalGraph, directed: set[Edge]) -> Iterator[CausalGraph]:
 
 
 def _closed(
-    joined: dict[str, set[str]], bidirected: tuple[Edge, ...], directed: set[Edge], undirected: set[Edge]
-) -> tuple[set[Edge], set[Edge]] | None:
-    """Apply the orientation rules until nothing changes; None where an edge is forced both ways."""
-    directed, undirected = set(directed), set(undirected)
-    changed = True
-    while changed:
-        changed = False
-        for a, b in sorted(undirected):
-            forward, backward = (_forced(joined, bidirected, directed, undirected, x, y) for x, y in ((a, b), (b, a)))
-            if forward and backward:
-                return None
-            if forward or backward:
-                undirected.remove((a, b))
-                directed.add((a, b) if forward else (b, a))
-                changed = True
-    return directed, undirected
-
-
-def _forced(
     joined: dict[str, set[str]],
     bidirected: tuple[Edge, ...],
     directed: set[Edge],
     undirected: set[Edge],
-    a: str,
-    b: str,
-) -> bool:
-    """Tell whether a − b must become a → b."""
+    new: Edge | None = None,
+) -> tuple[set[Edge], set[Edge]] | None:
+    """Apply the orientation rules until nothing changes; None where an edge is forced both ways.
 
-    def loose(x: str, y: str) -> bool:
-        return (x, y) in undirected or (y, x) in undirected
+    Where everything but the edge `new` was closed before, only what it bears on is looked at.
+    """
+    directed, undirected = set(directed), set(undirected)
+    parents, children, loose, into = (dict[str, set[str]]((node, set()) for node in joined) for _ in range(4))
+    for a, b in directed:
+        parents[b].add(a)
+        children[a].add(b)
+        into[b].add(a)
+    for a, b in bidirected:
+        into[a].add(b)
+        into[b].add(a)
+    for a, b in undirected:
+        loose[a].add(b)
+        loose[b].add(a)
 
-    def arrowhead(x: str, y: str) -> bool:
-        return (x, y) in directed or (x, y) in bidirected or (y, x) in bidirected
+    def forced(a: str, b: str) -> bool:
+        """Tell whether a − b must become a → b."""
+        # Rule 1: c → a − b with c, b not adjacent would become a collider at a.
+        if into[a] - joined[b] - {b}:
+            return True
+        # Rule 2: a → c → b would close a cycle.
+        if children[a] & parents[b]:
+            return True
+        # Rule 3: a − c → b and a − d → b with c, d not adjacent.
+        through = loose[a] & parents[b]
+        if any(through - joined[c] - {c} for c in through):
+            return True
+        # Rule 4: a − c → d → b with c, b not adjacent and a, d adjacent.
+        aside = loose[a] - joined[b]
+        return bool(aside) and any(aside & parents[d] for d in joined[a] & parents[b])
 
-    around = joined[a] | joined[b]
-    # Rule 1: c → a − b with c, b not adjacent would become a collider at a.
-    if any(arrowhead(c, a) and c not in joined[b] and c != b for c in joined[a]):
-        return True
-    # Rule 2: a → c → b would close a cycle.
-    if any((a, c) in directed and (c, b) in directed for c in around):
-        return True
-    # Rule 3: a − c → b and a − d → b with c, d not adjacent.
-    through = [c for c in joined[a] & joined[b] if loose(a, c) and (c, b) in directed]
-    if any(d not in joined[c] for c in through for d in through if d != c):
-        return True
-    # Rule 4: a − c → d → b with c, b not adjacent and a, d adjacent.
-    return any(
-        loose(a, c) and (c, d) in directed and c not in joined[b]
-        for d in joined[a] & joined[b]
-        if (d, b) in directed
-        for c in joined[a] & joined[d]
-    )
+    def touched(x: str, y: str) -> set[str]:
+        # An arrow bears on the edges at its ends, and by rule 4 on those at the effects of its head.
+        return {x, y} | children[y]
+
+    around = set(joined) if new is None else touched(*new)
+    while waiting := [edge for edge in undirected if not around.isdisjoint(edge)]:
+        around = set()
+        for a, b in sorted(waiting):
+            forward, backward = forced(a, b), forced(b, a)
+            if forward and backward:
+                return None
+            if forward or backward:
+                undirected.remove((a, b))
+                x, y = (a, b) if forward else (b, a)
+                directed.add((x, y))
+                parents[y].add(x)
+                children[x].add(y)
+                into[y].add(x)
+                loose[x].discard(y)
+                loose[y].discard(x)
+                around |= touched(x, y)
+    return directed, undirected
