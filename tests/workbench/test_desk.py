@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -60,6 +61,27 @@ def test_graph_is_written_and_read_in_every_notation(desk, notation):
     written = desk.answer({"do": "write", "format": notation, "document": Document(graph).to_dict()})
     again = Document.read(desk.answer({"do": "read", "text": written["text"]})["document"]).graph
     assert (again.nodes, again.directed, again.bidirected) == (graph.nodes, graph.directed, graph.bidirected)
+
+
+def test_tiers_that_are_pasted_become_arrows(desk):
+    read = desk.answer({"do": "read", "text": "sex, age | job | income"})["document"]["graph"]
+    assert len(read["directed"]) == 5
+
+
+def test_of_a_table_of_thousands_of_columns_those_of_the_drawing_and_the_first_are_read(desk):
+    names = [f"c{i}" for i in range(20_000)]
+    rows = "\n".join([",".join(names), *[",".join([str(row % 7)] * len(names)) for row in range(70)]])
+    before = time.process_time()
+    assert "error" not in desk.answer({"do": "table", "name": "wide.csv", "content": rows.encode()})
+    graph = {"directed": [["c19999", "c3"], ["gone", "c3"]]}
+    found = desk.answer({"do": "describe", "document": {"graph": graph}})
+    # It took 33 s.
+    assert time.process_time() - before < 20
+    assert [column["name"] for column in found["columns"]] == [*names[:500], "c19999"]
+    assert found["columns"][-1]["values"] == "0 to 6"
+    assert found["columns_left_out"] == 19_499
+    assert found["without_column"] == ["gone"]
+    assert found["complete"] == 70
 
 
 @pytest.mark.parametrize(

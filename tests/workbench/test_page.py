@@ -328,3 +328,24 @@ def test_nothing_sticks_out_on_desk_and_phone_light_and_dark(web, width, height,
         assert (sum(lightness) < 200) == dark
     finally:
         web.look(1440, 900)
+
+
+def test_a_question_that_a_newer_one_replaces_is_never_asked(web):
+    web.click(".empty .primary")
+    web.wait(".headline.good")
+    web.run(
+        """const sent = window.fetch; window.judged = []; window.underWay = 0; window.most = 0;
+        window.fetch = async (path, options) => {
+          const judges = typeof options?.body === "string" && JSON.parse(options.body).do === "judge";
+          if (judges) { window.judged.push(1); window.most = Math.max(window.most, (window.underWay += 1)); }
+          if (judges) await new Promise((done) => setTimeout(done, 400));
+          const answer = await sent(path, options);
+          if (judges) window.underWay -= 1;
+          return answer;
+        }"""
+    )
+    for name in ("P", "Q", "R", "T"):
+        web.run("document.querySelector('.cw').workbench.canvas.connect('directed', arguments[0], 'Y')", name)
+    web.until(lambda: web.run("return window.judged.length > 0 && window.underWay === 0"))
+    assert web.run("return window.most") == 1
+    assert web.run("return window.judged.length") == 2, "the first drawing and the last"

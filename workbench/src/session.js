@@ -52,11 +52,23 @@ export function startSession(app, empty, holder) {
     editor.apply(fromJson(document), "took the drawing of another page", "adopt");
   }
 
+  // One question at a time: those that a newer drawing replaces while it is under way are never asked.
+  let judging = false;
+
   async function judge() {
-    const mine = (asked += 1);
-    const started = performance.now();
-    const answer = await app.ask({ do: "judge", document: toJson(editor.doc) });
-    if (mine !== asked) return;
+    asked += 1;
+    if (judging) return;
+    judging = true;
+    let mine, started, answer;
+    try {
+      do {
+        mine = asked;
+        started = performance.now();
+        answer = await app.ask({ do: "judge", document: toJson(editor.doc) });
+      } while (mine !== asked);
+    } finally {
+      judging = false;
+    }
     app.verdict = answer;
     app.verdictMilliseconds = performance.now() - started;
     app.panels.verdict.show(answer);

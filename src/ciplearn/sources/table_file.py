@@ -309,8 +309,9 @@ class _TextTable(OpenTable):
                 chunk = self._reader.get_chunk(rows)
             except StopIteration:
                 return None
-        cells = {name: self._cells(name, chunk.iloc[:, self.names.index(name)]) for name in columns}
-        return cells if self.copied is None else {**cells, COPIED: chunk.iloc[:, self.names.index(self.copied)]}
+        place = {name: number for number, name in enumerate(self.names)}
+        cells = {name: self._cells(name, chunk.iloc[:, place[name]]) for name in columns}
+        return cells if self.copied is None else {**cells, COPIED: chunk.iloc[:, place[self.copied]]}
 
     def _cells(self, name: str, text: pd.Series) -> pd.Series:
         bare = text.str.strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,9 @@ from ciplearn.workbench.document import Document
 
 # Fewer complete rows cannot be split into those that train, judge and are kept.
 _LEAST_ROWS = 60
+
+# Columns that the page lists whether they are nodes or not: more than people look through.
+_MOST_COLUMNS = 500
 
 
 @dataclass(frozen=True)
@@ -45,38 +48,52 @@ class Table:
             raise InputError(f"{self.shown} cannot be read: {error.strerror}; drop it on the page again.") from error
 
     @cached_property
-    def text(self) -> pd.DataFrame:
-        """The cells as they stand in the file."""
+    def _opened(self) -> tuple[list[str], pd.DataFrame]:
         with TableFile(self.path).opened() as table:
-            return table.read(table.names)
+            return table.names, table.read(table.names[:_MOST_COLUMNS])
+
+    @property
+    def text(self) -> pd.DataFrame:
+        """The cells of the columns that are listed whatever the drawing, as they stand in the file."""
+        return self._opened[1]
 
     @cached_property
-    def _numbers(self) -> dict[str, pd.Series]:
-        # The text of each column as numbers, for those columns that read as such.
-        found = {str(name): text_as_numbers(self.text[name]) for name in self.text.columns}
-        return {name: numbers for name, numbers in found.items() if numbers is not None}
+    def _columns(self) -> dict[str, tuple[pd.Series, pd.Series | None]]:
+        # The text of each column, and its numbers where it reads as such.
+        return {str(name): (self.text[name], text_as_numbers(self.text[name])) for name in self.text.columns}
+
+    def _read(self, columns: Iterable[str]) -> None:
+        missing = [name for name in columns if name not in self._columns]
+        if missing:
+            with TableFile(self.path).opened() as table:
+                cells = table.read(missing)
+            self._columns.update({name: (cells[name], text_as_numbers(cells[name])) for name in missing})
 
     def kind(self, column: str, kinds: Mapping[str, str]) -> str:
         """Return ``"number"`` or ``"category"``: what a person said, or what the cells read as."""
-        return kinds.get(column, NUMBER if column in self._numbers else CATEGORY)
+        return kinds.get(column, CATEGORY if self._columns[column][1] is None else NUMBER)
 
     def describe(self, document: Document) -> dict[str, Any]:
         """Return what the page shows: each column with its kind, and which nodes have none."""
-        nodes, columns = set(document.graph.observed), [str(name) for name in self.text.columns]
+        every, observed = set(self._opened[0]), document.graph.observed
+        drawn = [name for name in observed if name in every]
+        self._read(drawn)
+        columns = list(dict.fromkeys([*map(str, self.text.columns), *drawn]))
+        complete = pd.DataFrame({name: self._columns[name][0] for name in drawn}, index=self.text.index).notna()
         return {
             "name": self.shown,
             "rows": len(self.text),
-            "complete": int(self.text[[name for name in columns if name in nodes]].notna().all(axis=1).sum()),
+            "complete": int(complete.all(axis=1).sum()),
             "columns": [self._column(name, document.kinds) for name in columns],
-            "without_column": [name for name in document.graph.observed if name not in columns],
+            "columns_left_out": len(every) - len(columns),
+            "without_column": [name for name in observed if name not in every],
         }
 
     def _column(self, name: str, kinds: Mapping[str, str]) -> dict[str, Any]:
-        cells = self.text[name]
+        cells, numbers = self._columns[name]
         kind = self.kind(name, kinds)
         distinct = int(cells.nunique())
-        if kind == NUMBER and name in self._numbers:
-            numbers = self._numbers[name]
+        if kind == NUMBER and numbers is not None:
             values = f"{written(numbers.min())} to {written(numbers.max())}"
         else:
             levels = [str(level) for level in cells.value_counts().index[:3]]
@@ -84,8 +101,8 @@ class Table:
         return {
             "name": name,
             "kind": kind,
-            "can_be_number": name in self._numbers,
-            "perhaps_codes": name in self._numbers and looks_like_codes(self._numbers[name]),
+            "can_be_number": numbers is not None,
+            "perhaps_codes": numbers is not None and looks_like_codes(numbers),
             "values": values,
             "missing": int(cells.isna().sum()),
         }
@@ -98,17 +115,19 @@ class Table:
         InputError
             If an observed node has no column, a number does not read as one, or too few rows are complete.
         """
-        absent = [name for name in document.graph.observed if name not in self.text.columns]
+        absent = [name for name in document.graph.observed if name not in self._opened[0]]
         if absent:
             raise InputError(
                 f"{self.shown} has no column {absent[0]!r}; rename the node, make it latent, or drop another table."
             )
+        self._read(document.graph.observed)
         columns = {}
         for name in document.graph.observed:
+            text, numbers = self._columns[name]
             if self.kind(name, document.kinds) == CATEGORY:
-                columns[name] = self.text[name].astype("category")
-            elif name in self._numbers:
-                columns[name] = self._numbers[name]
+                columns[name] = text.astype("category")
+            elif numbers is not None:
+                columns[name] = numbers
             else:
                 raise InputError(f"The column {name!r} holds text that is no number; let it be a category.")
         rows = pd.DataFrame(columns).dropna()

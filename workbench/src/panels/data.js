@@ -105,6 +105,9 @@ export class DataPanel {
   #summary(found) {
     const { nodes } = this.app.editor.doc;
     const matched = found.columns.filter((column) => nodes.includes(column.name)).length;
+    const left = found.columns_left_out
+      ? ` ${found.columns_left_out} columns are not listed; a node that is named like one of them has it.`
+      : "";
     return el(
       "div.card",
       {},
@@ -112,7 +115,7 @@ export class DataPanel {
       el(
         "p",
         {},
-        `${found.rows} rows, ${found.complete === found.rows ? "all" : found.complete} complete in the drawing's columns. ${matched} of ${found.columns.length} columns are nodes.`,
+        `${found.rows} rows, ${found.complete === found.rows ? "all" : found.complete} complete in the drawing's columns. ${matched} of ${found.columns.length + found.columns_left_out} columns are nodes.${left}`,
       ),
     );
   }
