@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from ciplearn import CIPRegressor, datasets, fit_scm
 from ciplearn._core.errors import InputError
@@ -97,6 +98,16 @@ def test_what_cannot_be_written_as_data_is_named(table, tmp_path):
         "sha256": None,
     }
     assert load_model(folder, counterfactuals=EstimatedModel.load).counterfactuals is None
+
+
+def test_a_mechanism_that_is_no_data_is_refused_and_left_out_only_if_asked(table, tmp_path):
+    foreign = fit_scm(datasets.first_synthetic().graph, table, {"L": LinearRegression()}, random_state=0)
+    model = trained(table, foreign)
+    with pytest.raises(InputError, match=r"mechanism of L holds a RegressorMoments.*counterfactuals=False"):
+        save_model(model, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    folder = save_model(model, tmp_path / "model", counterfactuals=False)
+    assert "on rows imagined by EstimatedModel" in (folder / "README.md").read_text()
 
 
 def test_trials_need_no_copy(table, estimated, tmp_path):

@@ -1,5 +1,7 @@
+import inspect
 import json
 import struct
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,9 @@ from sklearn.linear_model import LinearRegression
 
 from ciplearn import CausalGraph, fit_scm
 from ciplearn._core.errors import InputError
-from ciplearn.scm import EstimatedModel, MonotoneFlow, VariationalLatent
+from ciplearn.scm import EstimatedModel, Mechanism, MonotoneFlow, Multinomial, VariationalLatent
+from ciplearn.scm.kept import KEPT, kept
+from ciplearn.scm.recipe import Recipe
 from ciplearn.scm.saving import read_parts, write_parts
 from tests.scm import models
 
@@ -51,6 +55,59 @@ def test_latent_nodes_flows_and_joint_roots_come_back(tmp_path):
     recipes = {"H": VariationalLatent(epochs=2), "Y": MonotoneFlow(epochs=2)}
     again = same_after_a_round_trip(fit_scm(graph, rows, recipes), rows, {"A": 0.5}, tmp_path / "model.safetensors")
     assert again.graph.latent == graph.latent
+
+
+def concrete(base):
+    """All classes of the library below one that can be made."""
+    below = [one for child in base.__subclasses__() for one in (child, *concrete(child))]
+    return [one for one in below if one.__module__.startswith("ciplearn.") and not inspect.isabstract(one)]
+
+
+@pytest.mark.parametrize("mechanism", concrete(Mechanism))
+def test_every_mechanism_is_registered_or_known_to_be_code(mechanism):
+    code = {"Equation", "_DowhyMechanism"}  # a user's functions, and models of another library
+    assert (KEPT.get(mechanism.__name__) is mechanism) != (mechanism.__name__ in code)
+
+
+@pytest.mark.parametrize("recipe", concrete(Recipe))
+def test_every_recipe_makes_a_mechanism_that_comes_back(recipe, tmp_path):
+    if recipe is MonotoneFlow:
+        pytest.importorskip("zuko")
+    draw = np.random.default_rng(0)
+    rows = pd.DataFrame({"A": draw.normal(size=80)})
+    rows["V"] = np.where(rows["A"] > draw.normal(size=80), "x", "y") if recipe is Multinomial else rows["A"] ** 2
+    made = {"V": recipe(epochs=1) if recipe is MonotoneFlow else recipe()}
+    model = fit_scm(CausalGraph.from_edges("A -> V"), rows, made)
+    same_after_a_round_trip(model, rows, {"A": 0.5}, tmp_path / "model.safetensors")
+
+
+def test_one_line_registers_a_mechanism(tmp_path):
+    model = fit_scm(CausalGraph.from_edges("A -> V"), pd.DataFrame({"A": np.arange(30.0), "V": np.arange(30.0)}))
+    plain = model.replaced({"V": Doubled(2.0)})
+    with pytest.raises(InputError, match="mechanism of V holds a Doubled"):
+        plain.save(tmp_path / "model.safetensors")
+    try:
+        kept(Doubled)
+        plain.save(tmp_path / "model.safetensors")
+        assert EstimatedModel.load(tmp_path / "model.safetensors").mechanisms["V"] == Doubled(2.0)
+    finally:
+        KEPT.pop("Doubled", None)
+
+
+@dataclass(frozen=True)
+class Doubled(Mechanism):
+    """V = factor · A + U."""
+
+    factor: float
+
+    def draw(self, n, generator):
+        return generator.normal(size=n)
+
+    def evaluate(self, parents, noise):
+        return self.factor * parents["A"] + noise
+
+    def recover(self, parents, value):
+        return value - self.factor * parents["A"]
 
 
 def test_foreign_parts_are_refused_and_nothing_is_left_behind(tmp_path):

@@ -93,8 +93,8 @@ def save_model(
     overwrite : bool
         Whether a saved model may be replaced.
     counterfactuals : bool
-        Whether causal models that imagined the training rows are written too, each by its own ``save``. One that cannot
-        be written as data is named all the same.
+        Whether causal models that imagined the training rows are written too, each by its own ``save``. One
+        without ``save`` is only named on the card; a mechanism that cannot be kept as data is refused.
 
     Examples
     --------

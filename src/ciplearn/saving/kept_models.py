@@ -1,7 +1,8 @@
 """What made the imagined rows of a saved model, kept in its folder.
 
-A causal model with a ``save(path)`` of its own writes its file; what has none, or holds parts that are no data, is kept
-as a sentence. Estimators never know the kind of such a model, so whoever loads one passes what reads its file.
+A causal model with a ``save(path)`` writes its file, and a mechanism that cannot be kept as data is an error; a model
+without ``save``, such as one of known equations, is named on the card. Estimators never know the kind of such a model,
+so whoever loads one passes what reads its file.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ def _written(one: Any, path: Path) -> bool:
         return False
     try:
         save(path)
-    except InputError:  # a mechanism with parts that are no data: its sentence stays
-        return False
+    except InputError as error:
+        raise InputError(
+            f"{error} Or leave the causal model out with save_model(..., counterfactuals=False)."
+        ) from error
     return path.is_file()

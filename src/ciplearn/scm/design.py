@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector
 from ciplearn.scm.mechanism import Parents
 
 
+@kept
 @dataclass(frozen=True)
 class Design:
     """Columns of numbers for a list of nodes: numbers as they are, labels as one column per level but the first."""

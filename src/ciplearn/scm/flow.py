@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.numbers import positive, whole
 from ciplearn.scm.design import Design
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.networks import Scaler, Training, train
+from ciplearn.scm.networks import Scaler, Training, filled, train
 from ciplearn.scm.recipe import NodeSample, Recipe
 
 # Rows sent through a flow at a time.
@@ -74,6 +75,7 @@ class MonotoneFlow(Recipe):
         )
 
 
+@kept
 @dataclass(frozen=True)
 class FlowShape:
     """What it takes to build a flow."""
@@ -122,6 +124,7 @@ class _FlowTraining:
         return -networks["flow"](context).log_prob(batch[1]).mean()
 
 
+@kept
 @dataclass(frozen=True)
 class FittedFlow(Mechanism):
     """V = f̂(pa, U) with its inverse."""
@@ -132,6 +135,11 @@ class FittedFlow(Mechanism):
     shape: FlowShape
     flow: nn.Module
     vector: bool
+
+    @classmethod
+    def restored(cls, fields: dict[str, Any]) -> Self:
+        """Make one from its saved fields."""
+        return cls(**{**fields, "flow": filled(fields["shape"].network(), fields["flow"])})
 
     def draw(self, n: int, generator: Generator) -> Array:
         """Standard normal."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ciplearn._core.errors import InputError
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
 
@@ -17,6 +18,7 @@ from ciplearn.scm.mechanism import Mechanism, Parents
 _FLOOR = 1e-12
 
 
+@kept
 @dataclass(frozen=True)
 class GumbelMax(Mechanism):
     """V = argmax_k (log p_k(pa) + G_k) with independent standard Gumbel noise G_1, ..., G_K.

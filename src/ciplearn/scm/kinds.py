@@ -19,6 +19,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
+from ciplearn.scm.kept import kept
 
 Array = np.ndarray[Any, Any]
 
@@ -50,6 +51,7 @@ class Kind(ABC):
         return np.float64
 
 
+@kept
 @dataclass(frozen=True)
 class Scalar(Kind):
     """A number; the kind of every node that is not declared.
@@ -88,6 +90,7 @@ class Scalar(Kind):
         return array
 
 
+@kept
 @dataclass(frozen=True)
 class Vector(Kind):
     """Several numbers that belong together, in columns ``node[0]`` to ``node[size-1]``.
@@ -134,6 +137,7 @@ class Vector(Kind):
         return array
 
 
+@kept
 @dataclass(frozen=True, init=False)
 class Categories(Kind):
     """One of a few labels.

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from ciplearn._core.errors import InputError
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array
 
 
@@ -41,6 +42,7 @@ class Link(ABC):
             )
 
 
+@kept
 @dataclass(frozen=True)
 class Identity(Link):
     """h(v) = v."""
@@ -63,6 +65,7 @@ class Identity(Link):
         return line
 
 
+@kept
 @dataclass(frozen=True)
 class Log(Link):
     """h(v) = log(v − low): for numbers above a bound, on which noise acts as a factor.
@@ -101,6 +104,7 @@ class Log(Link):
         return np.asarray(self.low + np.exp(np.minimum(line, 700.0)))
 
 
+@kept
 @dataclass(frozen=True)
 class Logit(Link):
     """h(v) = log((v − low) / (high − v)): for numbers between two bounds.

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.scm.design import Design
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.links import Identity, Link
 from ciplearn.scm.mechanism import Mechanism, Parents
@@ -225,6 +226,7 @@ def _size(residuals: Array) -> tuple[Array, Array]:  # (n, d) -> (n, d), (d,)
     return np.maximum(size, _LEAST_SCALE * usual), usual
 
 
+@kept
 @dataclass(frozen=True)
 class SmoothMoments:
     """m̂(pa) and ŝ(pa) as smooth functions; log ŝ stays between the values it took on the rows of the fit."""
@@ -262,6 +264,7 @@ class RegressorMoments:
         return predicted.reshape(len(predicted), -1) if self.vector else predicted.reshape(len(predicted)), None
 
 
+@kept
 @dataclass(frozen=True)
 class FittedLocationScale(Mechanism):
     """h(V) = m̂(pa) + ŝ(pa) U, U from the residuals."""

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Parents
 from ciplearn.scm.recipe import NodeSample, Recipe
@@ -113,6 +114,7 @@ class Multinomial(Recipe):
         return clone(self.classifier)
 
 
+@kept
 @dataclass(frozen=True)
 class SmoothProbabilities:
     """p̂(pa) = softmax f(pa) over the levels that the fit has met, 0 for all others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from ciplearn._core.adam import Adam
 from ciplearn._core.errors import NumericalError
 from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.scm.design import Design
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array
 
 # Training ends after so many epochs in which the loss of held-out rows has not fallen by this share.
@@ -21,6 +23,7 @@ _PATIENCE = 4
 _GAIN = 1e-3
 
 
+@kept
 @dataclass(frozen=True)
 class Scaler:
     """Standardisation of columns."""
@@ -125,6 +128,18 @@ def _joined(networks: nn.ModuleDict) -> nn.Parameter:
     for weights, gradient in zip(own, whole.grad.split([weights.numel() for weights in own]), strict=True):
         weights.grad = gradient.view_as(weights)
     return whole
+
+
+def filled(network: nn.Module, weights: Mapping[str, Array]) -> nn.Module:
+    """Give a network the weights of a saved one."""
+    network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
+    return network.eval().requires_grad_(False)
+
+
+def restored_tanh_network(weights: Mapping[str, Array]) -> nn.Module:
+    """Return the `tanh_network` with some weights."""
+    first, last = weights["0.weight"], weights["2.weight"]
+    return filled(tanh_network(first.shape[1], first.shape[0], last.shape[0]), weights)
 
 
 def tanh_network(inputs: int, hidden: int, outputs: int) -> nn.Module:

@@ -18,6 +18,7 @@ from scipy.special import expit, logit
 from ciplearn._core.blocks import row_blocks
 from ciplearn._core.errors import InputError
 from ciplearn.scm.design import Design
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Scalar
 from ciplearn.scm.location_scale import WIDTHS, FittedLocationScale, LocationScale
 from ciplearn.scm.mechanism import Mechanism, Parents
@@ -103,6 +104,7 @@ class SimultaneousQuantiles(Recipe):
         return FittedQuantiles(sample.design, inner, law, RankMovement(knots, features.function(*solution)))
 
 
+@kept
 @dataclass(frozen=True)
 class ObservedLaw:
     """The law of a sample as a table of values with the ranks below and up to each.
@@ -175,6 +177,7 @@ class ObservedLaw:
         return np.sort(kept or [0.5])
 
 
+@kept
 @dataclass(frozen=True)
 class RankMovement:
     """G(r | x) with logit G(r_k | x) = logit r_k + f_k(x) at the knots.
@@ -282,6 +285,7 @@ def _left_out_loss(rows: Array, reached: Array, offset: float, solution: Array, 
     return float(np.mean(np.logaddexp(0, eta) - reached * eta))
 
 
+@kept
 @dataclass(frozen=True)
 class FittedQuantiles(Mechanism):
     """V = F̂⁻¹(U | pa).

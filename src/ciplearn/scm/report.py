@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import ks_2samp
 
 from ciplearn._core.plain_data import fields_as_data
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories, Kind
 
 
@@ -32,6 +33,7 @@ class Finding(NamedTuple):
         return self.sentence
 
 
+@kept
 @dataclass(frozen=True)
 class Alternative:
     """A mechanism that was tried for a node.
@@ -50,6 +52,7 @@ class Alternative:
     behind: float
 
 
+@kept
 @dataclass(frozen=True)
 class NodeFit:
     """One line of the report.
@@ -93,6 +96,7 @@ class NodeFit:
         return fields_as_data(self)
 
 
+@kept
 @dataclass(frozen=True)
 class FitReport:
     """The mechanisms of an estimated model, node by node.

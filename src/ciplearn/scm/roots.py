@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.mechanism import Mechanism, Parents
 
 
+@kept
 @dataclass(frozen=True)
 class FittedRoot(Mechanism):
     """V = U with U drawn from the observed values; numbers, vectors and labels alike."""
@@ -31,6 +33,7 @@ class FittedRoot(Mechanism):
         return value
 
 
+@kept
 @dataclass(frozen=True)
 class JointNoise:
     """Rows of the noises of nodes that share hidden causes: they are drawn together."""

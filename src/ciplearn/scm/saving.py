@@ -1,7 +1,8 @@
 """Estimated models as one file: numbers as safetensors, everything else as JSON in its header. No pickle.
 
-What is written are the dataclasses that mechanisms are made of, field by field, by the names in `_CLASSES`; nothing
-else is read back. A mechanism with foreign parts, such as a scikit-learn regressor, cannot be kept this way.
+What is written are the dataclasses that mechanisms are made of, field by field, by the names under which they are
+registered (`kept`); nothing else is read back. A mechanism with foreign parts, such as a scikit-learn regressor, is
+refused.
 """
 
 from __future__ import annotations
@@ -14,39 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as save_arrays
 from torch import nn
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import whole_file
-from ciplearn.scm.design import Design
-from ciplearn.scm.flow import FittedFlow, FlowShape
-from ciplearn.scm.gumbel import GumbelMax
-from ciplearn.scm.kinds import Array, Categories, Scalar, Vector
-from ciplearn.scm.links import Identity, Log, Logit
-from ciplearn.scm.location_scale import FittedLocationScale, SmoothMoments
-from ciplearn.scm.multinomial import SmoothProbabilities
-from ciplearn.scm.networks import Scaler, tanh_network
-from ciplearn.scm.quantiles import FittedQuantiles, ObservedLaw, RankMovement
-from ciplearn.scm.report import Alternative, FitReport, NodeFit
-from ciplearn.scm.roots import FittedRoot, JointNoise
-from ciplearn.scm.smooth_ridge import SmoothFunction
-from ciplearn.scm.variational import Decoded, Encoded, Softmax, Unscaled
+from ciplearn.scm.kept import KEPT
+from ciplearn.scm.kinds import Array
 
 _FORMAT = "1"
 _HEADER = "ciplearn.scm"
-
-_CLASSES = {
-    kept.__name__: kept
-    for kept in (
-        *(Scalar, Vector, Categories, Design, Identity, Log, Logit, SmoothFunction, Scaler),
-        *(FittedRoot, SmoothMoments, FittedLocationScale, ObservedLaw, RankMovement, FittedQuantiles),
-        *(GumbelMax, SmoothProbabilities, FlowShape, FittedFlow, Encoded, Decoded, Softmax, Unscaled),
-        *(FitReport, NodeFit, Alternative, JointNoise),
-    )
-}
 
 
 def write_parts(parts: Mapping[str, Any], path: Path) -> None:
@@ -98,7 +77,7 @@ def _written(value: Any, arrays: dict[str, Array], node: str) -> Any:
     if isinstance(value, nn.Module):
         weights = {name: tensor.detach().cpu().numpy() for name, tensor in value.state_dict().items()}
         return {"network": {name: _written(array, arrays, node) for name, array in weights.items()}}
-    if type(value).__name__ in _CLASSES and is_dataclass(value):
+    if KEPT.get(type(value).__name__) is type(value) and is_dataclass(value):
         return {
             "class": type(value).__name__,
             "fields": {field.name: _written(getattr(value, field.name), arrays, node) for field in fields(value)},
@@ -140,15 +119,5 @@ def _read(value: Any, arrays: Mapping[str, Array]) -> Any:
     if "network" in value:
         return {name: _read(array, arrays) for name, array in value["network"].items()}
     parts = {name: _read(part, arrays) for name, part in value["fields"].items()}
-    kept = _CLASSES[value["class"]]
-    if kept is FittedFlow:
-        parts["flow"] = _filled(parts["shape"].network(), parts["flow"])
-    elif "network" in parts:
-        first, last = parts["network"]["0.weight"], parts["network"]["2.weight"]
-        parts["network"] = _filled(tanh_network(first.shape[1], first.shape[0], last.shape[0]), parts["network"])
-    return kept(**parts)
-
-
-def _filled(network: nn.Module, weights: Mapping[str, Array]) -> nn.Module:
-    network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
-    return network.eval().requires_grad_(False)
+    part = KEPT[value["class"]]
+    return part.restored(parts) if hasattr(part, "restored") else part(**parts)

@@ -18,6 +18,7 @@ import torch
 
 from ciplearn.kernels.eigen import eigh, inverse_root
 from ciplearn.kernels.left_out import LeftOut
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array
 
 # Rows that the width of the bumps is chosen on.
@@ -37,6 +38,7 @@ _BENT = 0.998
 RIDGES = np.logspace(-8, 1, 13)
 
 
+@kept
 @dataclass(frozen=True)
 class SmoothFunction:
     """f(x) = level + xᵀ slope + Σ_j weight_j exp(−g ‖x − c_j‖²), x standardised; several outputs share the bumps."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,11 +17,12 @@ from ciplearn._core.blocks import row_blocks
 from ciplearn._core.numbers import positive, whole
 from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
+from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector
 from ciplearn.scm.links import Identity
 from ciplearn.scm.location_scale import FittedLocationScale
 from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
-from ciplearn.scm.networks import Scaler, Training, tanh_network, train
+from ciplearn.scm.networks import Scaler, Training, restored_tanh_network, tanh_network, train
 from ciplearn.scm.recipe import NodeSample
 from ciplearn.scm.scoring import Score, crps_of_draws, marginal_losses, score
 
@@ -192,6 +194,7 @@ class _AutoencoderTraining:
         return total
 
 
+@kept
 @dataclass(frozen=True)
 class Encoded(LatentMechanism):
     """H ~ N(0, I), with q(h | evidence) for abduction."""
@@ -200,6 +203,11 @@ class Encoded(LatentMechanism):
     design: Design
     scaler: Scaler
     network: nn.Module
+
+    @classmethod
+    def restored(cls, fields: dict[str, Any]) -> Self:
+        """Make one from its saved fields."""
+        return cls(**{**fields, "network": restored_tanh_network(fields["network"])})
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -227,6 +235,7 @@ class Encoded(LatentMechanism):
         return np.asarray(mean.numpy() + spread * generator.standard_normal(spread.shape))
 
 
+@kept
 @dataclass(frozen=True)
 class Decoded:
     """The output of a child's decoder as a function of its parents, latent one included."""
@@ -235,6 +244,11 @@ class Decoded:
     design: Design
     scaler: Scaler
     network: nn.Module
+
+    @classmethod
+    def restored(cls, fields: dict[str, Any]) -> Self:
+        """Make one from its saved fields."""
+        return cls(**{**fields, "network": restored_tanh_network(fields["network"])})
 
     def __call__(self, parents: Parents) -> Array:  # (n, outputs)
         """Return the raw outputs of some rows."""
@@ -249,6 +263,7 @@ class Decoded:
         return torch.cat([own, h[rows]], dim=1)
 
 
+@kept
 @dataclass(frozen=True)
 class Softmax:
     """Class probabilities from a decoder's outputs."""
@@ -262,6 +277,7 @@ class Softmax:
         return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
 
+@kept
 @dataclass(frozen=True)
 class Unscaled:
     """Numbers from a decoder's standardised outputs."""
