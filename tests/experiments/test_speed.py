@@ -25,7 +25,7 @@ def test_ratios_are_those_of_the_times_taken(monkeypatch):
     with_prepare, prepared = against_literal(n=32, sampled_rows=2)
     assert (with_prepare.ratio, prepared.ratio) == (8, 2000)
     assert with_prepare.detail == "literal 4.0 s, from 2 of 32 rows; ours 500 ms"
-    step = training_step(64, 16)
+    step = training_step(64, 16, trained=0)
     assert (step.ratio, step.detail) == (1.5, "6.00 ms against 4.00 ms")
     rows = rows_scaling(3000, 6000)
     assert rows.ratio == pytest.approx(1.5)

@@ -42,6 +42,23 @@ def test_series_equal_the_block_in_single_precision():
     torch.testing.assert_close(fast_gradient, slow_gradient, rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [0.1, 1.0, 8.0])
+def test_matrix_with_a_factor_beside_it_gives_value_and_gradient_pair_by_pair(dtype, width):
+    generator = torch.Generator().manual_seed(1)
+    y_hat = (width * torch.rand(B, 1, dtype=torch.float64, generator=generator)).to(dtype).requires_grad_()
+    factor = torch.randn(B, 3 * M, dtype=torch.float64, generator=generator).to(dtype)
+    storage = DenseMatrix(factor @ factor.T, factor)
+    value = inner_product(Gaussian(0.1), y_hat, storage, None, 1.7, 1.2, (0.0, width))
+    exact = y_hat.detach().double().requires_grad_()
+    weights = torch.full((B, B), 1.7, dtype=torch.float64).fill_diagonal_(1.2)
+    pairs = torch.exp(-50 * (exact - exact.T).square()) * (factor @ factor.T).double() * weights
+    (gradient,), (expected,) = torch.autograd.grad(value, y_hat), torch.autograd.grad(pairs.sum(), exact)
+    most = 1e-5 if dtype == torch.float32 else 1e-12
+    assert abs(value.item() / pairs.sum().item() - 1) < most
+    assert (gradient - expected).norm() < most * expected.norm()
+
+
 def test_gradient_passes_gradcheck():
     y_hat = torch.rand(12, 1, dtype=torch.float64, requires_grad=True)
     factor = torch.randn(12, 3, dtype=torch.float64)

@@ -41,9 +41,16 @@ def test_product_is_its_definition(kind):
     torch.testing.assert_close(product.block(rows), matrix[rows][:, rows])
     torch.testing.assert_close(product.at(rows).between(product), matrix[rows])
     torch.testing.assert_close(product.row_sums(), matrix.sum(dim=1))
-    assert product.factor_of(rows) is None
+    assert product.factor is None
     assert product.rows == N
     assert product.width == 7 + (4 if kind == "corrected" else 0)
+
+
+@pytest.mark.parametrize("n", [9, 90])
+def test_block_of_a_matrix_is_its_rows_and_columns(n):
+    matrix = torch.rand(n, n, generator=torch.Generator().manual_seed(5))
+    rows = torch.tensor([7, 0, 3])
+    torch.testing.assert_close(DenseMatrix(matrix).block(rows), matrix[rows][:, rows], rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("stored", [*products().values(), Factor(draw(3, 4)), DenseMatrix(draw(N, 5) + draw(N, 5).T)])

@@ -21,7 +21,7 @@ from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Gaussian, Kernel, Linear
 from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
 from ciplearn.penalties.fused import GaussianBlockProduct
-from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Factor, Storage
+from ciplearn.penalties.storage import DenseMatrix, Storage, taken
 from ciplearn.penalties.tiles import TILE, GaussianTiles, value_by_tiles
 
 
@@ -56,32 +56,30 @@ def inner_product(
     if isinstance(kernel, Gaussian):
         y_hat = kernel.select(y_hat)
         scale = kernel.scale(y_hat.shape[1])
-        factor = storage.factor_of(rows) if y_hat.shape[1] == 1 and span is not None else None
-        if factor is not None and span is not None:
-            size = workers.counted(len(y_hat))
-            series = series_for(y_hat, size, (span[1] - span[0]) * scale, factor.shape[1])
+        if y_hat.shape[1] == 1 and span is not None and storage.factor is not None:
+            size, has_block = workers.counted(len(y_hat)), isinstance(storage, DenseMatrix)
+            spread, columns = (span[1] - span[0]) * scale, storage.factor.shape[1]
+            series = series_for(y_hat, size, spread, columns, has_block=has_block)
             if series is not None:
-                held = factor.to(y_hat.dtype)
-                return FourierInnerProduct.apply(y_hat, held, scale, series, off, on, span[0], workers)
+                factor = taken(storage.factor, rows).to(y_hat.dtype)
+                return FourierInnerProduct.apply(y_hat, factor, scale, series, off, on, span[0], workers)
     if workers.size > 1:
         y_hat = workers.gathered(y_hat)
         storage, rows = (storage, workers.gathered(rows)) if rows is not None else (storage.gathered(workers), None)
-    if isinstance(storage, Factor | ElementwiseProduct) and len(y_hat) > TILE:
+    if len(y_hat) > TILE and not isinstance(storage, DenseMatrix):
         # A device has room for the block of a batch, and is slower with many small matrices.
         if isinstance(kernel, Gaussian) and not (y_hat.is_cuda and y_hat.requires_grad):
             return GaussianTiles.apply(y_hat, storage.at(rows), scale, off, on)
-        is_linear = isinstance(kernel, Linear) and isinstance(storage, Factor)
-        if not isinstance(kernel, Gaussian) and not is_linear and not y_hat.requires_grad:
+        by_factor = isinstance(kernel, Linear) and storage.factor is not None
+        if not isinstance(kernel, Gaussian) and not by_factor and not y_hat.requires_grad:
             return value_by_tiles(kernel, y_hat, storage.at(rows), off, on)
     if isinstance(kernel, Gaussian):
         return GaussianBlockProduct.apply(y_hat, storage.block(rows).to(y_hat.dtype), scale, off, on)
     if isinstance(kernel, Linear):
         y_hat = kernel.select(y_hat)
-        factor = storage.factor_of(rows)
-        held = storage.block(rows) if factor is None else factor
-        return _LinearProduct.apply(
-            y_hat, held.to(y_hat.dtype), factor is None, kernel.divisor(y_hat.shape[1]), off, on
-        )
+        is_matrix = storage.factor is None
+        held = storage.block(rows) if storage.factor is None else taken(storage.factor, rows)
+        return _LinearProduct.apply(y_hat, held.to(y_hat.dtype), is_matrix, kernel.divisor(y_hat.shape[1]), off, on)
     gram = kernel.gram(y_hat, y_hat)
     product = gram * storage.block(rows).to(gram.dtype)
     diagonal = product.diagonal().sum()

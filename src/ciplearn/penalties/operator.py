@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -178,17 +179,17 @@ class Operator:
             )
         if b < 2 and not shared:
             raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
-        low, high = (int(end) for end in torch.aminmax(index)) if b else (0, 0)
-        if low < 0 or high >= self.n_rows:
+        # On a device an order would wait for all work before it.
+        ordered = torch.stack(torch.aminmax(index)).tolist() if index.is_cuda else np.sort(index.numpy())
+        if b and (ordered[0] < 0 or ordered[-1] >= self.n_rows):
             raise InputError(
-                f"rows must lie between 0 and {self.n_rows - 1}, got {low} to {high}; "
+                f"rows must lie between 0 and {self.n_rows - 1}, got {ordered[0]} to {ordered[-1]}; "
                 f"number rows as they were when the operator was prepared."
             )
-        # On a device this would wait for all work before it.
-        if not index.is_cuda and (distinct := torch.unique(index).numel()) < b:
+        if not index.is_cuda and (repeated := np.count_nonzero(ordered[1:] == ordered[:-1])):
             raise InputError(
-                f"rows must name each row at most once, got {distinct} different ones among {b}; draw batches without "
-                f"replacement."
+                f"rows must name each row at most once, got {b - repeated} different ones among {b}; draw batches "
+                f"without replacement."
             )
         return index.to(self.storage.device)
 
