@@ -68,6 +68,7 @@ def test_same_seed_gives_the_same_bytes_and_leaves_the_global_state_alone(name, 
 
 
 @every_baseline
+@pytest.mark.filterwarnings("ignore:Column .* lies far outside")
 def test_only_training_rows_are_learnt_from(name, X, y, roles):
     model = made(name, roles).fit(X[:400], y[:400])
     before = pickle.dumps(model)

@@ -129,3 +129,23 @@ def test_blank_line_of_a_single_column_is_a_row_without_a_prediction(copied, tmp
     assert run(call) == 0
     found = pd.read_csv(tmp_path / "p.csv", skip_blank_lines=False)
     assert found["prediction"].isna().tolist() == [False, True, False]
+
+
+def test_numbers_of_another_unit_are_counted_and_named(place, model, tmp_path, capsys):
+    table = people()
+    table.loc[:99, "hours"] *= 1000
+    table.to_csv(tmp_path / "cents.csv", index=False)
+    capsys.readouterr()
+    known = int((table["job"][:100] != "?").sum())
+    assert run(["predict", str(model), str(tmp_path / "cents.csv"), "--out", str(tmp_path / "p.csv"), "--json"]) == 0
+    said = capsys.readouterr()
+    assert "Column 'hours' lies far outside the training rows' 3" in said.err
+    assert f" in {known} rows, " in said.err
+    assert json.loads(said.out)["far_numbers"][0]["rows"] == known
+    in_chunks = ["--chunk-rows=30", "--out", str(tmp_path / "p.csv"), "--json"]
+    assert run(["predict", str(model), str(tmp_path / "cents.csv"), *in_chunks]) == 0
+    assert json.loads(capsys.readouterr().out)["far_numbers"] == json.loads(said.out)["far_numbers"]
+    assert run(["predict", str(model), str(place / "people.csv"), *in_chunks]) == 0
+    said = capsys.readouterr()
+    assert "far outside" not in said.err
+    assert json.loads(said.out)["far_numbers"] == []

@@ -100,8 +100,17 @@ def test_whole_numbers_beyond_double_precision_are_refused(first, X, y):
         answer(far, y)
 
 
+@pytest.mark.parametrize("factor", [1e3, 1e-3])
+def test_a_column_of_another_unit_is_named(factor, X, y):
+    model = CIPRegressor(**QUICK).fit(X.assign(A=X["A"] * 1e3 / factor), y)
+    with pytest.warns(UserWarning, match=r"Column 'A' lies far outside .* in \d+ rows, .* for example; check its unit"):
+        model.predict(X.assign(A=X["A"] * 1e6 / factor))
+    model.predict(X.assign(A=X["A"] * 3e3 / factor))
+
+
 def test_value_far_outside_the_training_rows_is_refused(X, y):
-    assert np.isfinite(answer(X, y, X * 1e30)).all()
+    with pytest.warns(UserWarning, match="lies far outside the training rows"):
+        assert np.isfinite(answer(X, y, X * 1e30)).all()
     for factor in (1e40, 1e300):
         with pytest.raises(InputError, match="too far from the training rows"):
             answer(X, y, X * factor)

@@ -4,11 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn._core.columns import column_of
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.labels import distinct_labels
 from ciplearn.sources import TableFiles, as_source, open_source
+from ciplearn.sources.table_file import TableFile
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
 
 
 def table(n=1000, seed=0):
@@ -142,3 +145,18 @@ def test_a_file_that_is_written_to_meanwhile_is_named(folder):
         read(source)
     with pytest.raises(InputError, match=r"part-2\.csv was changed while it was read"), source.unchanged():
         table(20).to_csv(folder / "part-2.csv", index=False)
+
+
+@pytest.mark.parametrize("kind", [pyarrow.duration("ns"), pyarrow.duration("s"), pyarrow.time64("us")], ids=str)
+def test_durations_of_a_parquet_file_are_refused_as_those_of_a_frame_are(kind, tmp_path):
+    values = pyarrow.array(range(10), pyarrow.int64()).cast(kind)
+    parquet.write_table(pyarrow.table({"wait": values}), tmp_path / "t.parquet")
+    with (
+        TableFile(tmp_path / "t.parquet").opened() as opened,
+        pytest.raises(InputError, match=r"'wait' .* dates or times"),
+    ):
+        opened.read(["wait"])
+    with pytest.raises(InputError, match="Column 'wait' holds dates or times"):
+        column_of(pd.read_parquet(tmp_path / "t.parquet")["wait"])
+    with TableFile(tmp_path / "t.parquet").opened(labels=["wait"]) as opened:
+        assert opened.read(["wait"])["wait"].nunique() == 10

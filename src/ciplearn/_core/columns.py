@@ -40,6 +40,9 @@ _FEW_VALUES = 10
 # With more groups than this, groups are too small to compare their laws.
 _MOST_GROUPS = 50
 
+# In ranges of the training rows: a number is that far outside where its unit is another, and hardly otherwise.
+_FAR = 100
+
 # Networks compute in single precision.
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -209,6 +212,14 @@ class NumberColumn:
             )
         return scaled
 
+    def far(self, column: pd.Series) -> tuple[int, float] | None:
+        """Count the rows so far outside the training rows that their unit may be another; with one of their values."""
+        if column.isna().all() or not holds_numbers(column):
+            return None
+        values, span = as_numbers(column), self.high - self.low or max(1.0, abs(self.low))
+        outside = values[(values < self.low - _FAR * span) | (values > self.high + _FAR * span)]
+        return (len(outside), float(outside.iloc[0])) if len(outside) else None
+
     def decode(self, scaled: Array) -> Array:  # (n,)
         """Return the values behind scaled ones."""
         return self.low + scaled * (self.high - self.low or 1.0)
@@ -354,6 +365,11 @@ class TableEncoding:
         """Count, per column, the rows of each label that training never saw."""
         found = {c.name: c.unseen(table[c.name]) for c in self.columns if isinstance(c, CategoryColumn)}
         return {name: counts for name, counts in found.items() if counts}
+
+    def far(self, table: pd.DataFrame) -> dict[str, tuple[int, float]]:
+        """Count, per column, the rows far outside the training rows, with one of their values."""
+        found = {c.name: c.far(table[c.name]) for c in self.columns if isinstance(c, NumberColumn)}
+        return {name: some for name, some in found.items() if some is not None}
 
     def only(self, names: Sequence[str]) -> Self:
         """Return the encoding of some of the columns, in the order of the names."""

@@ -245,7 +245,7 @@ validation_fraction, patience, device, verbose, random_state
         warn_of_unseen(self.encoding_, table, stacklevel=4)
         with warnings.catch_warnings():
             # Of rows that are asked once, and in blocks, the network would count too few.
-            warnings.filterwarnings("ignore", "Column .* holds levels that training never saw")
+            warnings.filterwarnings("ignore", "Column .* (holds levels that training never saw|lies far outside)")
             return asked_once(table, self.inputs_, lambda rows: np.mean([ask(view) for view in self._views(rows)], 0))
 
     def __sklearn_tags__(self) -> Any:

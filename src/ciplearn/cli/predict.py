@@ -73,6 +73,7 @@ def predict(
     import torch
 
     from ciplearn.cli.model_folder import ModelFolder
+    from ciplearn.estimators.tables import far_outside
 
     torch.set_num_threads(1)
     if as_json and out is None:
@@ -92,14 +93,18 @@ def predict(
         raise InputError(f"--id names {identity!r}, as a column of predictions is named; rename the column.")
     rows = empty = 0
     unseen: Counter[tuple[str, str]] = Counter()
+    far: dict[str, tuple[int, float]] = {}
     with closing(_answered(folder, source, identity, chunk_rows, work)) as chunks:
         # Before anything is opened to be written: a table that cannot be read leaves no trace.
         first = next(chunks, None)
         if first is None:
             raise InputError(f"{table} has no rows; pass a table with at least one.")
         with written_table(out, examples) as written, progress("predicting", "row", shown=out is not None) as bar:
-            for answers, new in chain([first], chunks):
+            for answers, new, outside in chain([first], chunks):
                 unseen.update(new)
+                for name, (count, value) in outside.items():
+                    before, example = far.get(name, (0, value))
+                    far[name] = before + count, example
                 empty += int(answers[ANSWER].isna().sum())
                 written.write(answers)
                 rows += len(answers)
@@ -108,15 +113,19 @@ def predict(
         note(f"{empty} of {rows} rows miss an input and have no prediction.")
     if unseen:
         note(_about_unseen(unseen))
+    for name, some in far.items():
+        note(f"{far_outside(folder.model.encoding_, name, *some)}.")
     if as_json:
         named = [{"column": column, "label": label, "rows": count} for (column, label), count in unseen.items()]
-        say_json({"rows": rows, "without_prediction": empty, "unseen_labels": named, "file": str(out)})
+        units = [{"column": name, "rows": count, "example": value} for name, (count, value) in far.items()]
+        said = {"rows": rows, "without_prediction": empty, "unseen_labels": named, "far_numbers": units}
+        say_json({**said, "file": str(out)})
     elif out is not None and is_terminal():
         say(f"Written: {out}, {rows} rows.")
 
 
-# A chunk of predictions, and the labels in its rows that training never saw.
-Answered = tuple["pd.DataFrame", dict[tuple[str, str], int]]
+# A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
+Answered = tuple["pd.DataFrame", dict[tuple[str, str], int], dict[str, tuple[int, float]]]
 
 
 def _answered(
@@ -167,15 +176,17 @@ def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chun
             )
         for chunk in opened.chunks(chunk_rows, folder.inputs):
             inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
-            unseen = _unseen(folder.model, inputs)
+            known = inputs if folder.model.missing == "impute" else inputs.dropna()
+            unseen, far = _unseen(folder.model, known), folder.model.encoding_.far(known)
             with warnings.catch_warnings():
                 # Counted over all chunks, and said once.
-                warnings.filterwarnings("ignore", message="Column .* holds levels that training never saw")
+                ours = "Column .* (holds levels that training never saw|lies far outside)"
+                warnings.filterwarnings("ignore", message=ours)
                 answers = _answers(folder.model, inputs)
             if identity is not None:
                 answers.insert(0, identity, chunk[COPIED].array)
             rows += len(chunk)
-            yield answers, unseen
+            yield answers, unseen, far
 
 
 def _answers(model: CIPEstimator, inputs: pd.DataFrame) -> pd.DataFrame:
@@ -197,9 +208,8 @@ def _answers(model: CIPEstimator, inputs: pd.DataFrame) -> pd.DataFrame:
     return answers
 
 
-def _unseen(model: CIPEstimator, inputs: pd.DataFrame) -> dict[tuple[str, str], int]:
-    """Count the rows of each label that training never saw; rows that miss a value are told apart from these."""
-    known = inputs if model.missing == "impute" else inputs.dropna()
+def _unseen(model: CIPEstimator, known: pd.DataFrame) -> dict[tuple[str, str], int]:
+    """Count the rows of each label that training never saw."""
     found = model.encoding_.unseen(known)
     return {(column, label): rows for column, labels in found.items() for label, rows in labels.items()}
 

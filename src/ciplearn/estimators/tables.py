@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
 from ciplearn._core.choices import one_of
-from ciplearn._core.columns import CATEGORY, TableEncoding, as_numbers, mixes_kinds
+from ciplearn._core.columns import CATEGORY, NumberColumn, TableEncoding, as_numbers, mixes_kinds
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
 from ciplearn._core.tables import as_frame
 from ciplearn._core.wording import as_list
@@ -197,7 +197,9 @@ def warn_of_names(statements: Iterable[tuple[TableEncoding, TableEncoding]], n: 
 
 
 def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: int) -> None:
-    """Name the labels in rows to predict that training never saw, with the number of rows of each."""
+    """Name the labels in rows to predict that training never saw, and numbers far outside, each with its rows."""
+    for name, (rows, value) in encoding.far(table).items():
+        warnings.warn(f"{far_outside(encoding, name, rows, value)}.", UserWarning, stacklevel=stacklevel)
     for name, counts in encoding.unseen(table).items():
         most = sorted(counts, key=counts.__getitem__, reverse=True)
         shown = as_list([f"{level!r} in {counts[level]} rows" for level in most[:_MOST_LEVELS_NAMED]])
@@ -208,6 +210,16 @@ def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: 
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+def far_outside(encoding: TableEncoding, name: str, rows: int, value: float) -> str:
+    """Say that a column's numbers are of another size than in training."""
+    (column,) = encoding.only([name]).columns
+    assert isinstance(column, NumberColumn)
+    return (
+        f"Column {name!r} lies far outside the training rows' {column.low:g} to {column.high:g} in {rows} rows, "
+        f"{value:g} for example; check its unit"
+    )
 
 
 def _refuse_missing(table: pd.DataFrame, used: tuple[str, ...], otherwise: str) -> None:

@@ -27,6 +27,11 @@ def arrow_cells(
         # As objects beside gaps where floats would lose digits.
         exact = types.is_integer(array.type) and array.null_count and array.type.bit_width == 64
         return array.to_pandas(integer_object_nulls=exact and _is_large(array))
+    if name not in labels and (types.is_duration(array.type) or types.is_time(array.type)):
+        raise InputError(
+            f"Column {name!r} of {where} holds dates or times ({array.type}); convert them to numbers, days since a "
+            "start for example."
+        )
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     # As Python writes booleans, and with it frames and CSV files.
     cells = if_else(array.cast(bool_()), "True", "False") if types.is_boolean(kind) else array.cast(string())
