@@ -31,10 +31,11 @@ _FLAGS = (
 
 
 @contextmanager
-def served(folder, *words):
+def served(folder, *words, **streams):
     """Start ``ciplearn workbench`` on a folder; yields the process and the address."""
     command = [sys.executable, "-c", "from ciplearn.cli import main; main()", "workbench", "--no-browser"]
-    server = subprocess.Popen([*command, "--folder", str(folder), *map(str, words)], stdout=subprocess.PIPE, text=True)
+    command += ["--folder", str(folder), *map(str, words)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **streams)
     try:
         yield server, next(found[0] for line in server.stdout if (found := re.search(r'http[^\s"]+', line)))
     finally:

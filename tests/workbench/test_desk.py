@@ -114,6 +114,7 @@ def test_mistake_is_answered_with_one_sentence(desk, message):
 def test_saved_drawing_is_there_after_a_restart(desk):
     document = Document(twenty()["figure d"]).to_dict()
     assert desk.answer({"do": "save", "document": document, "version": 0}) == {"version": 1}
+    desk.close()
     again = Desk(Store(desk.store.folder)).answer({"do": "hello"})
     assert (again["document"], again["version"], again["found_saved"]) == (document, 1, True)
     assert again["instance"] != desk.instance
@@ -145,6 +146,7 @@ def test_drawing_with_a_cycle_is_kept_although_it_cannot_be_judged(desk):
     cycle = {"graph": {"directed": [["A", "B"], ["B", "A"]]}, "context": None, "inputs": None, "kinds": {}}
     assert desk.answer({"do": "save", "document": cycle, "version": 0}) == {"version": 1}
     assert "cycle" in desk.answer({"do": "judge", "document": cycle})["error"]
+    desk.close()
     assert Desk(Store(desk.store.folder)).answer({"do": "hello"})["document"] == cycle
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -108,9 +109,10 @@ def test_progress_was_told_stop_by_stop_and_without_paths(trained):
     assert str(desk.store.folder) not in json.dumps(told)
 
 
-def test_reloaded_page_and_restarted_server_find_the_run(trained):
+def test_reloaded_page_and_restarted_server_find_the_run(trained, tmp_path):
     desk, run, _ = trained
-    again = Desk(Store(desk.store.folder)).answer({"do": "hello"})
+    shutil.copytree(desk.store.folder, tmp_path / "work")
+    again = Desk(Store(tmp_path / "work")).answer({"do": "hello"})
     assert [(known["name"], known["status"], len(known["stops"])) for known in again["runs"]] == [
         (run["name"], "done", 6)
     ]
@@ -192,6 +194,7 @@ def test_cancelled_training_leaves_no_process_and_no_file(tmp_path):
 
 def test_killed_server_takes_its_worker_along_and_the_next_keeps_the_finished_stops(tmp_path):
     desk = desk_with_table(tmp_path)
+    desk.close()
     code = (
         "import json, sys, time\n"
         "from pathlib import Path\n"

@@ -7,7 +7,7 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.workbench.desk import Desk
-from ciplearn.workbench.store import Store, default_folder
+from ciplearn.workbench.store import InUseError, Store, default_folder
 
 TABLE = b"A,Y\n1,2\n3,4\n"
 
@@ -53,6 +53,7 @@ def test_what_is_no_table_is_refused_in_words_and_leaves_nothing(tmp_path, shown
 def test_uploaded_table_is_found_again_after_a_restart(tmp_path):
     first = Desk(Store(tmp_path / "work"))
     first.answer({"do": "table", "name": "people.csv", "content": TABLE})
+    first.close()
     second = Desk(Store(tmp_path / "work"))
     assert second.answer({"do": "hello"})["table"] == {"name": "people.csv"}
     described = second.answer({"do": "describe", "document": {"graph": {"nodes": ["A", "Z"]}}})
@@ -60,13 +61,25 @@ def test_uploaded_table_is_found_again_after_a_restart(tmp_path):
     assert described["without_column"] == ["Z"]
 
 
-def test_secret_is_long_kept_and_for_its_owner_only(tmp_path):
+def test_page_that_leads_to_the_server_is_for_its_owner_only(tmp_path):
     store = Store(tmp_path / "work")
-    secret = store.secret()
-    assert len(secret) >= 43
-    assert Store(tmp_path / "work").secret() == secret
-    assert Store(tmp_path / "other").secret() != secret
-    assert stat.S_IMODE((tmp_path / "work" / "server.json").stat().st_mode) == 0o600
+    page = store.serving('http://127.0.0.1:1/?token=a"><script>', 1)
+    assert "<script>" not in page.read_text()
+    for path in (page, tmp_path / "work" / "server.json", tmp_path / "work" / "lock"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+
+
+def test_folder_is_held_by_one_workbench_which_the_second_names(tmp_path):
+    first = Store(tmp_path / "work")
+    with pytest.raises(InUseError, match="in a notebook, or has just begun"):
+        Store(tmp_path / "work")
+    first.serving("http://127.0.0.1:1/?token=abc", 1)
+    with pytest.raises(InUseError, match=r"open already, at http://127\.0\.0\.1:1/\?token=abc; go there"):
+        Store(tmp_path / "work")
+    Store(tmp_path / "other").close()
+    first.close()
+    Store(tmp_path / "work").close()
 
 
 def test_damaged_file_is_an_empty_drawing_and_not_an_end(tmp_path):

@@ -103,12 +103,18 @@ def test_reload_in_the_middle_of_training_and_a_killed_server(tmp_path):
             # Drawn while there is no server: not lost.
             web.add_node("later")
         with served(folder, "--demo") as (_, again):
-            assert again == address
-            web.until(lambda: "started again" in web.text(".notices"), 30)
+            root = address.partition("?")[0]
+            assert again != address, "a new secret at every start"
+            assert again.startswith(root), "at the same place, where the browser keeps what was not saved"
+            web.until(lambda: "new at every start" in web.text(".notices"), 30)
+            web.open(again)
+            web.until(lambda: "later" in web.doc("editor.doc.nodes"))
+            assert "not saved when the server stopped is back" in web.text(".notices")
             assert "interrupted" in web.text(".notices")
             web.until(lambda: web.text(".status") == "Saved")
+            web.click("#cw-tab-train")
             web.until(lambda: "interrupted" in web.text("#cw-panel-train"))
             assert len(web.find("[data-stop]")) >= 2
-            time.sleep(0.5)
-            web.open(address)
+            web.open(again)
             web.until(lambda: "later" in web.doc("editor.doc.nodes"))
+            assert "not saved" not in web.text(".notices")

@@ -11,6 +11,7 @@ export function startSession(app, empty, holder) {
   let dirty = false;
   let asked = 0;
 
+  const storage = app.page ? browserStorage() : null;
   const status = (text) => app.status.replaceChildren(text);
 
   // One after the other: each names the version that the one before has left.
@@ -25,13 +26,24 @@ export function startSession(app, empty, holder) {
     status("Saving…");
     const answer = await app.ask({ do: "save", document: toJson(sent), version, client, anyway });
     if (answer.conflict) return clash(answer);
-    if (answer.error) return status(answer.offline ? "Not saved: no server" : "Not saved");
+    if (answer.error) {
+      if (answer.offline) await keepUnsaved(sent);
+      return status(answer.offline ? "Not saved: no server" : "Not saved");
+    }
     version = answer.version;
+    await keepUnsaved(null);
     app.notices.clear("conflict");
     if (sent === editor.doc) {
       dirty = false;
       status("Saved");
     }
+  }
+
+  // A server that is started again has another secret, and so this page another address: its next page finds this.
+  async function keepUnsaved(doc) {
+    const key = `ciplearn unsaved ${app.hello.work}`;
+    if (doc) storage?.setItem(key, await toFragment(doc));
+    else storage?.removeItem(key);
   }
 
   const who = (other) => (other === "python" ? "Python" : "Another page");
@@ -128,12 +140,16 @@ export function startSession(app, empty, holder) {
 
   async function begin(hello) {
     version = hello.version;
-    const shared = app.page ? await fromFragment(location.hash) : null;
+    const linked = app.page ? await fromFragment(location.hash) : null;
+    const unsaved = linked ? null : storage?.getItem(`ciplearn unsaved ${hello.work}`);
+    const shared = unsaved ? await fromFragment(unsaved) : linked;
     const saved = fromJson(hello.document);
     editor.begin(saved);
     const differs = shared && JSON.stringify(toJson(shared)) !== JSON.stringify(toJson(saved));
     if (differs) editor.apply(shared, "opened the drawing of the address", "load");
-    else if (hello.found_saved && saved.nodes.length)
+    if (differs && unsaved)
+      app.notices.show("saved", "What was not saved when the server stopped is back; undo leaves it out.", "info");
+    else if (!differs && hello.found_saved && saved.nodes.length)
       app.notices.show("saved", "Your saved drawing is back.", "info", [], 5000);
     status(differs ? "" : "Saved");
     if (hello.interrupted) app.notices.show("runs", hello.interrupted, "warn");
@@ -164,12 +180,14 @@ export function startSession(app, empty, holder) {
     if (alive) {
       app.notices.clear("offline");
       if (dirty) save();
-    } else
-      app.notices.show(
-        "offline",
-        "The server does not answer. Your drawing stays on this page and is saved once it is back.",
-        "warn",
-      );
+      return;
+    }
+    const words = "The server does not answer. Your drawing stays on this page and is saved once it is back.";
+    app.notices.show("offline", words, "warn");
+    // Once it refuses this page, the browser stops asking.
+    app.ask({ do: "hello" }).then(({ error, refused }) => {
+      if (refused) app.notices.show("offline", error, "warn");
+    });
   }
 
   app.tookTable = (table) => {
@@ -179,6 +197,15 @@ export function startSession(app, empty, holder) {
   };
   greet();
   return app.transport.listen(told, connection);
+}
+
+/** What this browser keeps for this origin; null where people have switched that off. */
+function browserStorage() {
+  try {
+    return localStorage;
+  } catch {
+    return null;
+  }
 }
 
 /** What to do with an empty drawing, said in its place. */

@@ -50,7 +50,9 @@ function transport(first) {
       return { error: "The server does not answer. Your drawing stays on this page.", offline: true };
     }
     try {
-      return await response.json();
+      const answer = await response.json();
+      // Another server than the one this page came from, or the same one started again.
+      return response.status === 403 ? { ...answer, offline: true, refused: true } : answer;
     } catch {
       return { error: `The server answered with ${response.status}; look at the terminal it runs in.` };
     }

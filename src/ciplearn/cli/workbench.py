@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
+import signal
 import socket
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -52,18 +55,23 @@ def workbench(
     from ciplearn.workbench.bundle import bundle_file
     from ciplearn.workbench.guard import is_loopback
     from ciplearn.workbench.opening import opened
-    from ciplearn.workbench.store import Store, default_folder
+    from ciplearn.workbench.store import InUseError, Store, default_folder
 
     bundle_file("index.html")
     about = [str(path.resolve()) if path is not None else "" for path in (table, model)]
-    store = Store(folder or default_folder(*about, graph or "", "demo" if demo else ""))
+    try:
+        store = Store(folder or default_folder(*about, graph or "", "demo" if demo else ""))
+    except InUseError as elsewhere:
+        complain(f"ciplearn: {elsewhere}")
+        raise typer.Exit(1) from elsewhere
     drawn = None if graph is None else options.read_graph(graph)
     desk = opened(store, table=table, graph=drawn, model=model, demo=demo)
-    secret = store.secret()
+    secret = secrets.token_urlsafe(32)
     listening = _listen(host, port or store.read("server.json").get("port", 0), fixed=bool(port))
-    store.remember(port=listening.getsockname()[1])
+    taken = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/?token={secret}"
+    address = f"http://{shown}:{taken}/?token={secret}"
+    page = store.serving(address, taken)
     if as_json:
         say_json({"address": address, "folder": str(store.folder)})
     else:
@@ -73,15 +81,26 @@ def workbench(
     if not is_loopback(host):
         complain("ciplearn: note: others who reach this machine and know the address can use this page.")
     if browser:
-        _open(address)
+        _open(page.as_uri())
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            # Streams of events have no end of their own, and would be cut off with a traceback.
+            desk.tell({"event": "end"})
+            super().handle_exit(sig, frame)
+
     settings = uvicorn.Config(
         application(desk, secret, host, largest_table * 1_000_000),
         log_level="warning",
         timeout_graceful_shutdown=1,
         server_header=False,
     )
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:
+        # The server knows how to end at a SIGTERM, and nothing of a terminal that is closed.
+        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
     try:
-        uvicorn.Server(settings).run(sockets=[listening])
+        Server(settings).run(sockets=[listening])
     except KeyboardInterrupt:
         complain("ciplearn: stopped; what was saved stays.")
     finally:

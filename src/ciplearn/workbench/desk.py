@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import ciplearn
 from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn._core.files import checksum
 from ciplearn.causal import CausalGraph
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.examples import EXAMPLES, example
@@ -122,8 +123,9 @@ class Desk:
         return Document.read(self._saved["document"])
 
     def close(self) -> None:
-        """End what is at work; what was saved stays."""
+        """End what is at work and let others have the folder; what was saved stays."""
         self.runs.close()
+        self.store.close()
 
     # ---------------------------------------------------------------- the drawing
 
@@ -133,6 +135,7 @@ class Desk:
         with self._lock:
             return {
                 "instance": self.instance,
+                "work": checksum(str(self.store.folder).encode())[:16],
                 "version": self._saved["version"],
                 "document": self._saved["document"],
                 "found_saved": self.found_saved,

@@ -19,7 +19,10 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_NO_SECRET = "This request lacks its secret. Open the whole address that ciplearn workbench has printed."
+_NO_SECRET = (
+    "This request lacks the secret of the server, which is new at every start. Open the whole address that ciplearn "
+    "workbench has printed last."
+)
 
 # The page and its bundle: the same for everybody, no secret of anyone. Without the secret, the page says what to do.
 _OPEN = ("/", "/workbench.js", "/page.js", "/workbench.css", "/icon.svg")

@@ -100,6 +100,8 @@ async def _told(desk: Desk) -> AsyncIterator[str]:
         while True:
             try:
                 event = await asyncio.wait_for(waiting.get(), _HEARTBEAT_SECONDS)
+                if event["event"] == "end":
+                    return
                 yield f"data: {json.dumps(as_data(event), ensure_ascii=False)}\n\n"
             except TimeoutError:
                 yield ": still here\n\n"

@@ -1,7 +1,9 @@
 """`Store`: the folder in which a workbench keeps its work.
 
     document.json    the drawing, its version, and which table it is about
-    server.json      secret and port, so that an open page finds the server again after a restart
+    lock             held by the one workbench that works here; a crash frees it
+    server.json      where that one is, and the port, which the next takes again
+    opening/         a page that leads the browser to the server, for its owner's eyes only
     tables/          tables that came through the page
     runs/            one folder per training
 
@@ -12,17 +14,19 @@ path: what is stored gets a name of our own.
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import os
 import re
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import whole_file, write_file
+from ciplearn._core.files import locked, whole_file, write_file
 
 # A run's or table's own name: what `new_name` makes, and nothing that could leave the folder.
 _NAME = re.compile(r"[0-9a-f]{16}")
@@ -43,24 +47,47 @@ def new_name() -> str:
     return secrets.token_hex(8)
 
 
+class InUseError(InputError):
+    """Another workbench works in the folder; where it is, stands in the message."""
+
+
 class Store:
-    """The folder and what is in it.
+    """The folder and what is in it, held until `close`: two workbenches would take each other's work for abandoned.
 
     Parameters
     ----------
     folder : Path
         Made where it is missing, readable by its owner alone.
+
+    Raises
+    ------
+    InUseError
+        If another workbench holds it.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.expanduser().resolve()
         try:
-            for place in (self.folder, self.tables, self.runs):
+            for place in (self.folder, self.tables, self.runs, self.folder / "opening"):
                 place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (self.folder / "lock").touch(0o600)
         except OSError as error:
             raise InputError(
                 f"{self.folder} cannot be used: {error.strerror or error}; pass another --folder."
             ) from error
+        self._held = ExitStack()
+        if self._held.enter_context(locked(self.folder / "lock")) is False:
+            address = self.read("server.json").get("address")
+            where = f"at {address}" if address else "in a notebook, or has just begun"
+            raise InUseError(
+                f"The workbench of {self.folder} is open already, {where}; go there, or pass another folder."
+            )
+        # Of a server that was killed, only the port still holds.
+        self.write("server.json", {"port": self.read("server.json").get("port", 0)})
+
+    def close(self) -> None:
+        """Let others work here."""
+        self._held.close()
 
     @property
     def tables(self) -> Path:
@@ -82,19 +109,17 @@ class Store:
         """Write a JSON file of the folder."""
         write_json(self.folder / name, content)
 
-    def secret(self) -> str:
-        """Return the secret of the address: drawn once per folder."""
-        known = self.read("server.json").get("secret")
-        if isinstance(known, str) and len(known) >= 32:
-            return known
-        drawn = secrets.token_urlsafe(32)
-        self.remember(secret=drawn)
-        return drawn
+    def serving(self, address: str, port: int) -> Path:
+        """Keep where the server is, and return a page that leads there.
 
-    def remember(self, **values: Any) -> None:
-        """Keep facts about the server."""
-        self.write("server.json", {**self.read("server.json"), **values})
-        os.chmod(self.folder / "server.json", 0o600)
+        The address holds the secret: a browser that is started with the page's name does not show it to everybody who
+        lists processes.
+        """
+        self.write("server.json", {"address": address, "port": port})
+        page, there = self.folder / "opening" / "open.html", html.escape(address)
+        text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={there}">'
+        write_file(page, f'{text}<title>ciplearn workbench</title><a href="{there}">Open the workbench</a>', 0o600)
+        return page
 
     # ---------------------------------------------------------------- tables
 
@@ -145,4 +170,4 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write an object as a JSON file, whole."""
-    write_file(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False))
+    write_file(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False), 0o600)

@@ -76,6 +76,12 @@ class Workbench(anywidget.AnyWidget):
         self.on_msg(self._received)
         self.desk.subscribe(lambda event: self.send(as_data(event)))
 
+    def close(self) -> None:
+        """Take the page away, end what is at work, and let others have the folder."""
+        if hasattr(self, "desk"):
+            self.desk.close()
+        super().close()
+
     def _received(self, _: Any, content: Any, buffers: list[Any]) -> None:
         message = dict(content.get("message", {}))
         if message.get("do") == "table":
