@@ -5,10 +5,10 @@ Run: python -m benchmarks.image_epoch
 
 import torch
 
-from ciplearn.datasets import dsprites
 from ciplearn.experiments.timing import interleaved
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
 from ciplearn.penalties import ResidualHSCIC
+from reproduction import sprites as dsprites
 from reproduction.dsprites_trainings import BY_VARIABLE, ImageCase, penalty_of
 from reproduction.image_network import ImageNetwork
 from reproduction.methods import PAPER

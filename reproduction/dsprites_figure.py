@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ciplearn.datasets.dsprites import pictures
 from ciplearn.display.marks import bare
 from ciplearn.estimators.preparation import COUNTERFACTUAL
 from reproduction.drawing import COLOURS, INK, boxes, legend_below
 from reproduction.dsprites_trainings import BY_VARIABLE, METHODS
 from reproduction.methods import DEFAULT, PAPER
+from reproduction.sprites import pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

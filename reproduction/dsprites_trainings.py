@@ -14,7 +14,6 @@ import pandas as pd
 import torch
 
 from ciplearn._core.files import make_folder, whole_file
-from ciplearn.datasets.dsprites import FACTORS, SIZES, Archive, PicturePredictor, image_latents, matched_latents, render
 from ciplearn.estimators import CIPRegressor
 from ciplearn.estimators.preparation import COUNTERFACTUAL
 from ciplearn.evaluation import variance_of_counterfactuals
@@ -24,6 +23,7 @@ from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 from reproduction.image_network import ImageNetwork
 from reproduction.methods import PAPER
+from reproduction.sprites import FACTORS, SIZES, Archive, PicturePredictor, image_latents, matched_latents, render
 
 BY_VARIABLE = "by variable"
 METHODS = (PAPER, BY_VARIABLE, COUNTERFACTUAL)

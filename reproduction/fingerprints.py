@@ -19,6 +19,7 @@ _FILES = ("adult_models", "cases", "dsprites_trainings", "image_network", "in_ba
 _COMPUTATIONS = (
     *(_LIBRARY / room for room in [*_ROOMS.split(), "experiments/speed.py"]),
     *(_HERE / f"{name}.py" for name in _FILES),
+    _HERE / "sprites",
 )
 
 # What a study makes of its trainings: claims, tables, figures.

@@ -18,7 +18,6 @@ PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 # Commands, studies and what is behind the doorway are no names to import.
 NOT_FOR_IMPORT = {"_core", "cli", "experiments"}
 ROOMS = ["", *(f".{room.name}" for room in pkgutil.iter_modules(ciplearn.__path__) if room.name not in NOT_FOR_IMPORT)]
-ROOMS += [".datasets.dsprites"]
 
 
 def public_names():

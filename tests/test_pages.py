@@ -111,7 +111,7 @@ RUN_BY = {
         "docs/counterfactuals.md": "evaluation/test_counterfactuals_page.py",
         "docs/doubt.md": "test_pages.py",
         "docs/graphs.md": "test_pages.py",
-        "docs/images.md": "datasets/dsprites/test_images_page.py",
+        "docs/images.md": "reproduction/sprites/test_images_page.py",
         "docs/routes.md": "routes/test_routes_page.py",
         "docs/training.md": "test_pages.py",
         "docs/workbench.md": "workbench/test_widget.py",
@@ -165,7 +165,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_references_are_those_of_the_code_and_the_pages():
-    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / page for page in PAGES)]
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "reproduction").rglob("*.py"), *(ROOT / page for page in PAGES)]
     sources = "".join(path.read_text(encoding="utf-8") for path in files if path.name != "references.md")
     citations = re.findall(r"\[((?:[a-z]+[12]\d{3}(?:, )?)+)\]", sources)
     page = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")

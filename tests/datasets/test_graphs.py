@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ciplearn.datasets import dsprites, graphs
+from ciplearn.datasets import graphs
+from reproduction import sprites as dsprites
 from tests.causal.exact import BinaryModel, invariance_error
 
 FEATURES = ["X_A⊥", "X_Y⊥", "X∧"]

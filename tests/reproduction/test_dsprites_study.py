@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from ciplearn._core.errors import InputError
-from ciplearn.datasets import dsprites
 from ciplearn.estimators import CIPRegressor
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import ResidualHSCIC
 from reproduction import dsprites as study
 from reproduction import dsprites_trainings as trainings
+from reproduction import sprites as dsprites
 from reproduction.dsprites_trainings import BY_VARIABLE, METHODS, ImageCase, penalty_of
 from reproduction.study import Conditions
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from ciplearn import CIPRegressor
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.datasets import dsprites
+from reproduction import sprites as dsprites
 from reproduction.image_network import ImageNetwork
 
 INPUTS = list(dsprites.FACTORS)

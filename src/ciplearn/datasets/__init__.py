@@ -11,7 +11,6 @@ _FILE_OF = {
     "MinMaxScaling": "scaling",
     "applicants": "story",
     "first_synthetic": "synthetic",
-    "image_latents": "dsprites.causal_model",
     "load_adult": "adult",
     "multidimensional": "synthetic_vectors",
     "scenario_1": "synthetic",
@@ -20,12 +19,10 @@ _FILE_OF = {
     "veitch_causal": "synthetic",
 }
 
-__all__ = ["dsprites", "graphs", *sorted(_FILE_OF)]
+__all__ = ["graphs", *sorted(_FILE_OF)]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "dsprites":
-        return import_module("ciplearn.datasets.dsprites")
     if name in _FILE_OF:
         return getattr(import_module(f"ciplearn.datasets.{_FILE_OF[name]}"), name)
     raise AttributeError(f"module 'ciplearn.datasets' has no attribute {name!r}")

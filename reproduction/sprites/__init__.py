@@ -1,8 +1,8 @@
 """dSprites, rendered instead of downloaded [matthey2017], and the image experiment's causal model."""
 
-from ciplearn.datasets.dsprites.archive import Archive
-from ciplearn.datasets.dsprites.causal_model import image_latents, matched_latents, pictures
-from ciplearn.datasets.dsprites.latents import (
+from reproduction.sprites.archive import Archive
+from reproduction.sprites.causal_model import image_latents, matched_latents, pictures
+from reproduction.sprites.latents import (
     FACTORS,
     N_IMAGES,
     SHAPES,
@@ -12,8 +12,8 @@ from ciplearn.datasets.dsprites.latents import (
     latent_values,
     latents_of,
 )
-from ciplearn.datasets.dsprites.predictor import PicturePredictor
-from ciplearn.datasets.dsprites.rendering import SIDE, render
+from reproduction.sprites.predictor import PicturePredictor
+from reproduction.sprites.rendering import SIDE, render
 
 __all__ = [
     "FACTORS",

@@ -10,11 +10,11 @@ from scipy.stats import norm, randint
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal import CausalGraph
-from ciplearn.datasets.dsprites.latents import FACTORS, SIZES, checked_latents
-from ciplearn.datasets.dsprites.rendering import render
 from ciplearn.scm import Additive, StructuralCausalModel
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.mechanism import Parents
+from reproduction.sprites.latents import FACTORS, SIZES, checked_latents
+from reproduction.sprites.rendering import render
 
 _CLASSES = dict(zip(FACTORS, SIZES, strict=True))
 
@@ -34,8 +34,8 @@ def image_latents() -> StructuralCausalModel:
 
     Examples
     --------
-    >>> from ciplearn import datasets
-    >>> sorted(datasets.image_latents().sample(2, random_state=0).columns)
+    >>> from reproduction import sprites
+    >>> sorted(sprites.image_latents().sample(2, random_state=0).columns)
     ['Y', 'color', 'orientation', 'scale', 'shape', 'x_pos', 'y_pos']
     """
 
@@ -83,8 +83,8 @@ def matched_latents(rows: pd.DataFrame) -> Array:  # (n, 6)
 
     Examples
     --------
-    >>> from ciplearn.datasets import dsprites, image_latents
-    >>> dsprites.matched_latents(image_latents().sample(2, random_state=0)).shape
+    >>> from reproduction import sprites
+    >>> sprites.matched_latents(sprites.image_latents().sample(2, random_state=0)).shape
     (2, 6)
     """
     if not isinstance(rows, pd.DataFrame):
@@ -101,8 +101,8 @@ def pictures(rows: pd.DataFrame) -> Array:  # (n, 64, 64)
 
     Examples
     --------
-    >>> from ciplearn.datasets import dsprites, image_latents
-    >>> dsprites.pictures(image_latents().sample(2, random_state=0)).shape
+    >>> from reproduction import sprites
+    >>> sprites.pictures(sprites.image_latents().sample(2, random_state=0)).shape
     (2, 64, 64)
     """
     return render(matched_latents(rows))

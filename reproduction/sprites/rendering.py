@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ciplearn.datasets.dsprites.latents import FACTORS, SHAPES, SIZES, checked_latents, factor_values
-from ciplearn.datasets.dsprites.outlines import ellipse, heart, square, turned
 from ciplearn.scm.kinds import Array
+from reproduction.sprites.latents import FACTORS, SHAPES, SIZES, checked_latents, factor_values
+from reproduction.sprites.outlines import ellipse, heart, square, turned
 
 SIDE = 64
 
@@ -43,8 +43,8 @@ def render(latents: Any) -> Array:  # (..., 6) -> (..., 64, 64)
 
     Examples
     --------
-    >>> from ciplearn.datasets import dsprites
-    >>> dsprites.render([[0, 2, 5, 7, 20, 11]]).shape
+    >>> from reproduction import sprites
+    >>> sprites.render([[0, 2, 5, 7, 20, 11]]).shape
     (1, 64, 64)
     """
     classes = checked_latents(latents)

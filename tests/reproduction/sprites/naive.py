@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ciplearn.datasets.dsprites.outlines import ellipse, heart, square
+from reproduction.sprites.outlines import ellipse, heart, square
 
 OUTLINES = (square(), ellipse(), heart())
 

@@ -23,8 +23,8 @@ def factor_values() -> dict[str, Array]:
 
     Examples
     --------
-    >>> from ciplearn.datasets import dsprites
-    >>> dsprites.factor_values()["scale"].tolist()
+    >>> from reproduction import sprites
+    >>> sprites.factor_values()["scale"].tolist()
     [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     """
     return {
@@ -42,8 +42,8 @@ def latent_values(latents: Any) -> Array:  # (..., 6) classes -> (..., 6) values
 
     Examples
     --------
-    >>> from ciplearn.datasets import dsprites
-    >>> dsprites.latent_values([[0, 0, 5, 0, 0, 0]]).tolist()
+    >>> from reproduction import sprites
+    >>> sprites.latent_values([[0, 0, 5, 0, 0, 0]]).tolist()
     [[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]]
     """
     classes = checked_latents(latents)
@@ -56,8 +56,8 @@ def index_of(latents: Any) -> Array:  # (..., 6) -> (...)
 
     Examples
     --------
-    >>> from ciplearn.datasets import dsprites
-    >>> dsprites.index_of([[0, 0, 0, 0, 0, 1]]).tolist()
+    >>> from reproduction import sprites
+    >>> sprites.index_of([[0, 0, 0, 0, 0, 1]]).tolist()
     [1]
     """
     return np.asarray(checked_latents(latents) @ _PLACE_VALUES)
@@ -68,8 +68,8 @@ def latents_of(index: Any) -> Array:  # (...) -> (..., 6)
 
     Examples
     --------
-    >>> from ciplearn.datasets import dsprites
-    >>> dsprites.latents_of([0, 1]).tolist()
+    >>> from reproduction import sprites
+    >>> sprites.latents_of([0, 1]).tolist()
     [[0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]
     """
     numbers = _whole_numbers(index, "index")

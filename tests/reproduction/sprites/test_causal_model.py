@@ -1,10 +1,14 @@
+import doctest
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from ciplearn import variance_of_counterfactuals
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.datasets import dsprites, image_latents
+from reproduction import sprites as dsprites
+from reproduction.sprites import image_latents
 
 INPUTS = list(dsprites.FACTORS)
 
@@ -112,3 +116,32 @@ def test_rows_without_a_picture_are_refused(rows):
         dsprites.pictures(rows[:2].assign(x_pos=3.5))
     with pytest.raises(InputTypeError, match="must be a pandas DataFrame, got list"):
         dsprites.matched_latents([1, 2])
+
+
+def test_image_latents_stay_in_their_ranges_and_counterfactuals_are_consistent():
+    scm = image_latents()
+    rows = scm.sample(2000, random_state=0)
+    for column, low, high in [
+        ("shape", 1, 3),
+        ("y_pos", 0, 31),
+        ("x_pos", 0, 31),
+        ("scale", 0, 5),
+        ("orientation", 0, 39),
+    ]:
+        assert rows[column].between(low, high).all()
+        assert (rows[column] == rows[column].round()).all()
+    noise = rows["Y"] - np.exp(rows["shape"]) * rows["x_pos"] - rows["scale"] ** 2 * np.sin(rows["y_pos"])
+    assert abs(noise.std() - 0.01) < 0.001
+    np.testing.assert_allclose(scm.counterfactual(rows, {"x_pos": rows["x_pos"]}), rows, atol=1e-9)
+    moved = scm.counterfactual(rows, {"x_pos": 31.0})
+    assert (moved["scale"] >= rows["scale"]).all()
+
+
+@pytest.mark.parametrize("name", [name for name in dsprites.__all__ if name[0].islower() or name[1].islower()])
+def test_example_of_a_docstring_runs(name):
+    thing = getattr(dsprites, name)
+    example = doctest.DocTestParser().get_doctest(inspect.getdoc(thing), {}, name, None, 0)
+    said = []
+    assert example.examples
+    doctest.DocTestRunner().run(example, out=said.append)
+    assert not said, "".join(said)

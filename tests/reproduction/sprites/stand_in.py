@@ -4,7 +4,7 @@ import zipfile
 
 import numpy as np
 
-from ciplearn.datasets import dsprites
+from reproduction import sprites as dsprites
 
 SHAPE = (dsprites.N_IMAGES, 64, 64)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ciplearn._core.errors import InputError
-from ciplearn.datasets import dsprites
-from tests.datasets.dsprites.stand_in import SHAPE, header, write_original
+from reproduction import sprites as dsprites
+from tests.reproduction.sprites.stand_in import SHAPE, header, write_original
 
 
 @pytest.fixture(scope="module")

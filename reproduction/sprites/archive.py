@@ -15,9 +15,9 @@ import numpy as np
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
-from ciplearn.datasets.dsprites.latents import N_IMAGES, index_of, latents_of
-from ciplearn.datasets.dsprites.rendering import SIDE, render
 from ciplearn.scm.kinds import Array
+from reproduction.sprites.latents import N_IMAGES, index_of, latents_of
+from reproduction.sprites.rendering import SIDE, render
 
 _IMAGE_BYTES = SIDE * SIDE
 _IMAGES_AT_ONCE = 4096
@@ -40,7 +40,7 @@ class Archive:
 
     Examples
     --------
-    >>> from ciplearn.datasets.dsprites import Archive
+    >>> from reproduction.sprites import Archive
     >>> from ciplearn.errors import CiplearnError
     >>> try:
     ...     Archive("not there.npz").images([[0, 0, 0, 0, 0, 0]])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.datasets import dsprites
-from tests.datasets.dsprites.naive import naive_picture
+from reproduction import sprites as dsprites
+from tests.reproduction.sprites.naive import naive_picture
 
 REAL = Path(__file__).parents[2] / "data" / "dsprites_frames.npz"
 

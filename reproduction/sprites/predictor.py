@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from ciplearn.datasets.dsprites.causal_model import matched_latents
-from ciplearn.datasets.dsprites.latents import FACTORS, index_of
-from ciplearn.datasets.dsprites.rendering import render
 from ciplearn.scm.kinds import Array
+from reproduction.sprites.causal_model import matched_latents
+from reproduction.sprites.latents import FACTORS, index_of
+from reproduction.sprites.rendering import render
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class PicturePredictor:
 
     Examples
     --------
-    >>> from ciplearn.datasets import dsprites, image_latents
-    >>> rows = image_latents().sample(3, random_state=0)
+    >>> from reproduction import sprites
+    >>> rows = sprites.image_latents().sample(3, random_state=0)
     >>> class Area:
     ...     feature_names_in_ = list(rows.columns)
     ...     def predict(self, frame, tensors):
     ...         return tensors[0].reshape(len(frame), -1).sum(1)
-    >>> dsprites.PicturePredictor(Area()).predict(rows).shape
+    >>> sprites.PicturePredictor(Area()).predict(rows).shape
     (3,)
     """
 
