@@ -2,11 +2,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import bernoulli, norm
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import ciplearn
 from ciplearn import CausalGraph, StructuralCausalModel, datasets, repair, variance_of_counterfactuals
+from ciplearn.errors import InputError
+from ciplearn.repairing.correction import Scale, _Problem
+from ciplearn.repairing.engine import Formula
 from ciplearn.scm import Additive
 
 CONFOUNDED = CausalGraph.from_edges("Z -> A, Z -> L, A -> L, Z -> Y, A -> Y, L -> Y")
@@ -150,3 +156,91 @@ def test_two_protected_variables_change_together():
     repaired = repair(model, table, graph=graph, outcome="Y", protected=["A", "B"])
     assert len(repaired.worlds.levels) == 4
     assert repaired.curve["vcf"].iloc[-1] < 1e-20 < repaired.curve["vcf"].iloc[0]
+
+
+def with_labels(n, seed=0):
+    """A group at the root, a label and a count that follow from it, and an outcome of two labels."""
+    draw = np.random.default_rng(seed)
+    a, z = draw.integers(2, size=n), draw.normal(size=n)
+    job = np.where(draw.random(n) < 1 / (1 + np.exp(-(1.5 * a - 0.7 + 0.5 * z))), "office", "field")
+    years = draw.poisson(np.exp(0.5 + 0.4 * a + 0.2 * z))
+    score = 1.2 * (job == "office") + 0.3 * years + z + 0.5 * a - 1.5 + draw.logistic(size=n)
+    return pd.DataFrame({"a": a, "z": z, "job": job, "years": years, "y": np.where(score > 0, "yes", "no")})
+
+
+LABELS = CausalGraph.from_edges("a -> job, z -> job, a -> years, z -> years, job -> y, years -> y, z -> y, a -> y")
+
+
+@pytest.fixture(scope="module")
+def open_noise():
+    table = with_labels(1500)
+    X = table.drop(columns="y")
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["job"]), remainder="passthrough"), LogisticRegression()
+    )
+    model.fit(X, table["y"])
+    return table, X, model, repair(model, table, graph=LABELS, outcome="y", protected="a")
+
+
+def test_where_rows_leave_noise_open_the_better_of_two_serves_and_it_is_said(open_noise):
+    *_, repaired = open_noise
+    assert repaired.rests_on == "correction"
+    assert any("leave open" in note and "correction serves better" in note for note in repaired.notes)
+    assert 0 < repaired.floor.left < 0.5
+    assert repaired.floor.n_rows == 750
+    assert str(repaired.floor) in repaired.notes
+
+
+def test_correction_loses_effect_along_its_path_and_starts_at_the_model(open_noise):
+    _, X, model, repaired = open_noise
+    assert np.abs(repaired.at(strength=0).predict_proba(X) - model.predict_proba(X)).max() < 1e-12
+    left = repaired.curve["left"].to_numpy()
+    assert left[-1] < 0.2
+    assert left[10] > left[20] > left[-1]
+    assert repaired.at(vcf=0.3).strength < repaired.at(vcf=0.25).strength
+    half = repaired.at(strength=5)
+    assert half.predict_proba(X.iloc[[7]])[0] == pytest.approx(half.predict_proba(X)[7], abs=1e-12)
+
+
+def test_formula_on_open_noise_does_not_depend_on_the_other_rows(open_noise):
+    _, X, _, repaired = open_noise
+    engine = Formula(repaired.asked, repaired.worlds)
+    assert engine.knob(X.iloc[[7]]).at(2.0)[0] == pytest.approx(engine.knob(X.head(20)).at(2.0)[7], abs=1e-12)
+    assert not repaired.worlds.units(X.head(20)).exact
+
+
+def test_goal_below_what_can_be_met_is_refused_with_what_is_left(open_noise):
+    *_, repaired = open_noise
+    with pytest.raises(InputError, match=r"No strength brings the largest effect to 1e-09: the strict predictor keeps"):
+        repaired.at(max_effect=1e-9)
+
+
+def test_gradient_of_the_correction_is_that_of_its_objective():
+    draw = np.random.default_rng(0)
+    n, k, d = 5, 3, 2
+    for q, probabilities in ((1, True), (3, True), (1, False), (2, False)):
+        scale = Scale(probabilities, np.ones(q))
+        target = scale.units(draw.normal(size=(n, q)))
+        shares = np.array([0.5, 0.3, 0.2])
+        scores = draw.normal(size=(n + n * k * d, q))
+        problem = _Problem(None, None, scores, target, shares, d, scale)
+
+        def objective(scores, problem=problem, scale=scale, target=target, q=q, shares=shares):
+            answers = scale.units(scores)
+            rows, worlds = answers[:n], answers[n:].reshape(k, n, d, q).mean(axis=2)
+            if scale.probabilities:
+                both = ((target, rows),) if q > 1 else ((target, rows), (1 - target, 1 - rows))
+                loss = -sum((t * np.log(f)).sum() for t, f in both)
+            else:
+                loss = np.square(rows - target).sum() / 2
+            centred = worlds - np.einsum("k,knq->nq", shares, worlds)
+            return loss + 2.0 / 2 * (shares[:, None, None] * np.square(centred)).sum()
+
+        gradient = problem.slopes(scores, 2.0)[0].reshape(scores.shape)
+        step = 1e-6
+        for place in [(0, 0), (n - 1, q - 1), (n, 0), (n + 7, q - 1), (len(scores) - 1, 0)]:
+            moved = [scores.copy(), scores.copy()]
+            moved[0][place] += step
+            moved[1][place] -= step
+            slope = (objective(moved[0]) - objective(moved[1])) / (2 * step)
+            assert gradient[place] == pytest.approx(slope, rel=1e-4, abs=1e-7)

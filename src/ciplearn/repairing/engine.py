@@ -17,7 +17,15 @@ from ciplearn.scm import Units
 
 
 class Engine(ABC):
-    """A family of predictors, one per strength."""
+    """A family of predictors, one per strength.
+
+    Attributes
+    ----------
+    calls : int
+        How many rows the model is asked about for each row.
+    """
+
+    calls: int
 
     @abstractmethod
     def knob(self, rows: pd.DataFrame) -> Knob:
@@ -34,6 +42,11 @@ class Formula(Engine):
 
     asked: Asked
     worlds: Worlds
+
+    @property
+    def calls(self) -> int:  # type: ignore[override]
+        """The row and its worlds."""
+        return 1 + self.worlds.calls
 
     def knob(self, rows: pd.DataFrame) -> Parts:
         """Ask about the rows and about each of their worlds."""
@@ -52,12 +65,12 @@ class Formula(Engine):
         return found
 
     def _parts(self, rows: pd.DataFrame | None, units: Units) -> Parts:
-        n, draws = len(units.index), units.draws
+        n = len(units.index)
         answers, ratios, weights = [], [], []
         for frame, weight in self.worlds.weighted(units):
-            answers.append(self.asked(frame).reshape(n, draws, -1).mean(axis=1))
+            answers.append(self.asked(frame).reshape(n, len(frame) // n, -1).mean(axis=1))
             # Draws of one row share its causes.
-            ratios.append(self.worlds.ratio(frame.iloc[::draws]))
+            ratios.append(self.worlds.ratio(frame.iloc[:: len(frame) // n]))
             weights.append(weight)
         w = np.stack(ratios, axis=1)
         shares = np.stack(weights, axis=1)

@@ -12,7 +12,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.evaluation.paired_effects import all_differ, compared_values, settings_of
 from ciplearn.repairing.engine import Engine
 from ciplearn.repairing.formula import Knob
-from ciplearn.repairing.worlds import Worlds
+from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm import Vector
 from ciplearn.scm.kinds import Array
 
@@ -22,6 +22,14 @@ STRENGTHS = np.array([np.inf if step == _STEPS else (1 - step / _STEPS) ** -2.0 
 
 # Values of A that stand for its law when VCF is measured.
 _VALUES = 24
+_FEWER_VALUES = 8
+
+# Rows that a model is asked about at most, and rows that are measured at least.
+_ASKED = 200_000
+_FEWEST_ROWS = 60
+
+# Rows by which it is found out whether they determine their noise.
+_TRIED = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +47,16 @@ class Curve:
     table: pd.DataFrame
 
     @classmethod
-    def of(cls, engine: Engine, worlds: Worlds, rows: pd.DataFrame, losses: Array | None = None) -> Curve:
-        """Measure on rows, whose other worlds a causal model imagines."""
-        units = worlds.units(rows)
-        law = worlds.levels.some(_VALUES)
+    def of(cls, engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> Curve:
+        """Measure on rows, as many of them as there is time for, whose other worlds a causal model imagines."""
+        exact = worlds.units(rows.head(_TRIED)).exact
+        law = worlds.levels.some(_VALUES if exact else _FEWER_VALUES)
         settings = [worlds.setting(law.values.iloc[[k]]) for k in range(len(law))]
         compared, pairs = _pairs(worlds, rows)
+        shares_worlds = exact and getattr(engine, "worlds", None) is worlds
+        asked = (len(settings) + len(compared)) * (1 if shares_worlds else engine.calls) * (1 if exact else DRAWS)
+        rows = rows.iloc[np.linspace(0, len(rows) - 1, min(len(rows), max(_FEWEST_ROWS, _ASKED // asked))).astype(int)]
+        units = worlds.units(rows)
         knobs = engine.under(worlds, units, [*settings, *compared])
         in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
         own = engine.knob(rows)

@@ -23,6 +23,7 @@ _KNOTS = np.array([0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99])
 
 # Rows whose causes stand for all, the points at which the law of one number is kept, and rows that a classifier reads.
 _CAUSES = 200
+_CAUSES_OF_VECTORS = 60
 _GRID = 200
 _PAIRS = 4000
 
@@ -80,7 +81,8 @@ class OfNumbers(Ratio):
         cls, scm: StructuralCausalModel, node: str, table: pd.DataFrame, generator: np.random.Generator
     ) -> OfNumbers:
         """Keep some rows of the causes, and the law of a single number at some points."""
-        kept = table.iloc[generator.permutation(len(table))[:_CAUSES]]
+        count = _CAUSES_OF_VECTORS if isinstance(scm.kinds[node], Vector) else _CAUSES
+        kept = table.iloc[generator.permutation(len(table))[:count]]
         found = cls(scm, node, kept[scm.columns(scm.graph.parents(node))].reset_index(drop=True))
         if isinstance(scm.kinds[node], Vector):
             return found
@@ -106,6 +108,8 @@ class OfNumbers(Ratio):
         return _normal_between(quantiles.reshape(len(values), -1, len(_KNOTS)), values.reshape(len(values), -1))
 
     def _marginal(self, values: Array) -> Array:  # (n,)
+        if len(values) > 1 and (values == values[0]).all():
+            return np.repeat(self._marginal(values[:1]), len(values))
         causes = _values(self.scm, self.causes, self.scm.graph.parents(self.node))
         logs = np.empty((len(self.causes), len(values)))
         for place in range(len(self.causes)):

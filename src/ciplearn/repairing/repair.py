@@ -17,7 +17,9 @@ from ciplearn.causal.names import Names, as_names
 from ciplearn.causal.vector_columns import node_of
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.engine import Formula
+from ciplearn.repairing.choice import CORRECTION, chosen
+from ciplearn.repairing.correction import Correction
+from ciplearn.repairing.engine import Engine, Formula
 from ciplearn.repairing.levels import Levels
 from ciplearn.repairing.measured import Curve
 from ciplearn.repairing.needed_part import needed_part
@@ -110,19 +112,29 @@ def repair(
         rows = sample_with_every_label(known, _MODEL_ROWS, generator)
         scm = fit_scm(part, rows, random_state=int(generator.integers(2**31)))
     ratio = density_ratio(scm, drawn, names, levels, known, generator)
-    worlds = Worlds(scm, names, asked.inputs, levels, ratio, int(generator.integers(2**31)))
-    engine = Formula(asked, worlds)
+    worlds = Worlds(scm, names, asked.inputs, levels, ratio, int(generator.integers(2**31)), unknown=(outcome,))
+    notes = _notes(scm, worlds)
+    choice = chosen(asked, worlds, known, generator)
+    engine: Engine = Formula(asked, worlds)
+    if choice.rests_on == CORRECTION:
+        engine = Correction.of(asked, worlds, known, generator)
     places = np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])
-    measured = Curve.of(engine, worlds, known.iloc[places][list(worlds.columns)])
-    return Repaired(asked, worlds, engine, measured, outcome, notes=_notes(scm, worlds, names))
+    measured = Curve.of(engine, worlds, known.iloc[places])
+    notes += (choice.note, *([] if choice.floor is None else [str(choice.floor)]))
+    return Repaired(asked, worlds, engine, measured, outcome, rests_on=choice.rests_on, floor=choice.floor, notes=notes)
 
 
-def _notes(scm: StructuralCausalModel, worlds: Worlds, protected: tuple[str, ...]) -> tuple[str, ...]:
-    moved = scm.between(protected, worlds.inputs)
-    own = set(scm.columns(protected)) & set(worlds.inputs)
-    if not moved and not own:
-        who = as_list(protected)
+def _notes(scm: StructuralCausalModel, worlds: Worlds) -> tuple[str, ...]:
+    who, graph = as_list(worlds.protected), scm.graph
+    moved = scm.between(worlds.protected, worlds.inputs)
+    if not moved and not set(scm.columns(worlds.protected)) & set(worlds.inputs):
         return (
             f"The model reads neither {who} nor anything that {who} acts on, so every strength is the model itself.",
+        )
+    after = set(scm.columns(sorted(graph.descendants(worlds.protected) - graph.latent)))
+    if set(worlds.inputs) <= after:
+        return (
+            f"Everything that the model reads comes from {who}: what is left of a strict prediction rests on the noise "
+            "that the causal model reads off the rows, and on nothing else.",
         )
     return ()

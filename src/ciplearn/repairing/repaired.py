@@ -15,9 +15,10 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, share
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing.asked import Asked
+from ciplearn.repairing.choice import Floor
 from ciplearn.repairing.engine import Engine
 from ciplearn.repairing.measured import Curve
-from ciplearn.repairing.worlds import Worlds
+from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm.kinds import Array
 
 
@@ -35,6 +36,9 @@ class Repaired:
         γ of the formula: 0 is the model itself, infinity the strictly invariant predictor.
     rests_on : str
         ``"formula"`` or ``"correction"``.
+    floor : Floor or None
+        What a strict prediction under one causal model still moves under another of as many rows; None where the causal
+        model is known.
     notes : tuple of str
         What to know about it, a sentence each.
     curve : DataFrame
@@ -57,6 +61,7 @@ class Repaired:
     outcome: str
     strength: float = math.inf
     rests_on: str = "formula"
+    floor: Floor | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -120,7 +125,7 @@ class Repaired:
 
     def _numbers(self, X: Any) -> Array:  # (n, q)
         rows = self.worlds.checked(X)
-        chunks = list(row_chunks(len(rows), 1 + len(self.worlds.levels)))
+        chunks = list(row_chunks(len(rows), DRAWS if self.strength else 1))
         if not chunks:
             return np.empty((0, 1))
         # disable=None: quiet where nobody watches.

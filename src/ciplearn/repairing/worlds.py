@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ class Worlds:
     ratio : Ratio
     seed : int
         Of noise that rows leave open.
+    unknown : tuple of str
+        Nodes that nobody knows when a prediction is made: the outcome.
     """
 
     scm: StructuralCausalModel
@@ -49,10 +52,26 @@ class Worlds:
     levels: Levels
     ratio: Ratio
     seed: int = 0
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """How many imagined rows the model is asked about for each row."""
+        return len(self.levels) * (DRAWS if self.levels.listed else 1 + self.mixes_two_laws)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that have to be known of a row."""
+        return tuple(name for name in self._behind if name not in self.scm.columns(self.unknown_here))
+
+    @property
+    def unknown_here(self) -> tuple[str, ...]:
+        """Those of the unknown nodes that the causal model has."""
+        return tuple(node for node in self.unknown if node in self.scm.graph.nodes)
+
+    @cached_property
+    def _behind(self) -> tuple[str, ...]:
+        """Columns of what the model reads, of A, of what lies between, and of their parents."""
         graph = self.scm.graph
         moved = self.scm.between(self.protected, self.inputs)
         near = {parent for node in (*moved, *self.protected) for parent in graph.parents(node)}
@@ -62,15 +81,11 @@ class Worlds:
     def units(self, rows: pd.DataFrame, draws: int = DRAWS) -> Units:
         """Find the noise behind rows: the one that fits, or some draws of those that do."""
         moved = self.scm.between(self.protected, self.inputs)
+        rows = rows[[name for name in self._behind if name in rows.columns]]
         units = self.scm.abduct(rows, nodes=moved, random_state=RowNoise(rows, self.seed))
         if units.exact or draws == 1:
             return units
         return self.scm.abduct(rows, nodes=moved, n_draws=draws, random_state=RowNoise(rows, self.seed))
-
-    def frames(self, units: Units, levels: Levels | None = None) -> Iterator[pd.DataFrame]:
-        """Iterate over worlds: the units under each of some values of A, those of p(A) by default."""
-        for _, value in (self.levels if levels is None else levels).values.iterrows():
-            yield self.under(units, self.setting(value.to_frame().T))
 
     def under(self, units: Units, setting: Mapping[str, Any]) -> pd.DataFrame:
         """Return the units' rows under a setting of A, or of some of it."""
@@ -88,15 +103,18 @@ class Worlds:
         return found
 
     def weighted(self, units: Units) -> Iterator[tuple[pd.DataFrame, Array]]:
-        """Iterate over worlds with the weight s_k of each row, before the ratio is taken into account."""
+        """Iterate over worlds with the weight s_k of each row, before the ratio is taken into account.
+
+        Under a listed value all draws of the noise are shown. Values that are drawn are many: each is shown with one.
+        """
         # Half of the worlds from either law; listed values and values without causes need no second half.
         levels = self.levels.some(_OF_EITHER_LAW) if self.mixes_two_laws else self.levels
         near = self._near(units, len(levels)) if self.mixes_two_laws else []
-        n = len(units.index)
-        for share, frame in zip(levels.shares, self.frames(units, levels), strict=True):
-            yield self._rounded(frame), np.full(n, share)
-        for values in near:
-            yield self._rounded(self.under(units, {self.protected[0]: values})), np.full(n, 1 / len(near))
+        settings = [self.setting(levels.values.iloc[[k]]) for k in range(len(levels))]
+        shares = [*levels.shares, *(1 / len(near) for _ in near)]
+        for k, setting in enumerate([*settings, *({self.protected[0]: values} for values in near)]):
+            shown = units if self.levels.listed else _one_draw(units, k % units.draws)
+            yield self._rounded(self.under(shown, setting)), np.full(len(units.index), shares[k])
 
     def _rounded(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Take imagined numbers in single precision: a world reached from two others must not differ by rounding.
@@ -138,3 +156,12 @@ class Worlds:
                 f"The rows lack {missing[0]!r}; the repaired model reads {', '.join(self.columns)}, so add the column."
             )
         return X[list(self.columns)]
+
+
+def _one_draw(units: Units, place: int) -> Units:
+    """The units with one of the draws of their noise."""
+    if units.draws == 1:
+        return units
+    one = slice(place, None, units.draws)
+    values, noise = ({node: array[one] for node, array in each.items()} for each in (units.values, units.noise))
+    return replace(units, values=values, noise=noise, draws=1)
