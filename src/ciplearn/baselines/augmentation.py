@@ -42,18 +42,10 @@ class Change(ABC):
 
 @dataclass(frozen=True)
 class DrawnProtected(Change):
-    """A drawn from the training rows, all of its columns together; everything else as it was.
+    """A drawn from the training rows, all of its columns together; everything else as it was."""
 
-    Attributes
-    ----------
-    pool : Tensor, shape (n, width of A)
-        Encoded A of the training rows: its marginal law.
-    places : Tensor of int
-        Where A stands in a row.
-    """
-
-    pool: Tensor
-    places: Tensor
+    pool: Tensor  # (n, width of A): encoded A of the training rows: its marginal law
+    places: Tensor  # where A stands in a row
 
     def __call__(self, rows: Tensor, noise: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Draw A."""
@@ -102,12 +94,7 @@ class PropagatedChange(Change):
 class AugmentedNetwork(nn.Module):
     """A network that is trained on changed rows and asked about rows as they are.
 
-    Parameters
-    ----------
-    network : nn.Module
-    change : Change
-    seen : Tensor of int
-        Where the network's inputs stand in the rows that change.
+    ``seen``: where the network's inputs stand in the rows that change.
     """
 
     def __init__(self, network: nn.Module, change: Change, seen: Tensor) -> None:

@@ -19,19 +19,10 @@ from ciplearn.estimators.roles import checked_graph, columns_of_nodes, named_col
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """The nodes that a baseline reads, with the columns that hold them.
+    """The nodes that a baseline reads, with the columns that hold them."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Columns of the table.
-    protected, inputs : tuple of str
-        Nodes. Without a graph every column, or every vector of columns, is a node.
-    outcome : str or None
-    graph : CausalGraph or None
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # columns of the table
+    # protected, inputs: nodes. Without a graph every column, or every vector of columns, is a node
     protected: tuple[str, ...]
     inputs: tuple[str, ...]
     outcome: str | None = None

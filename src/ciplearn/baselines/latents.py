@@ -26,22 +26,11 @@ class LatentNode(nn.Module):
 
     Numbers have a Gaussian likelihood of learnt scale, categories that of their level.
 
-    Parameters
-    ----------
-    n_causes, n_latents, n_hidden : int
-        Widths of the encoded causes, of H, and of the hidden layers.
-    divergence_weight : float
-        Weight of the divergence of posterior from prior in the bound. At 1 the best model may explain V by its causes
-        and the likelihood's own noise alone and leave H empty; below 1 it pays to keep in H what tells rows apart.
-    encoding : TableEncoding
-        Of the node's columns.
-    generator : torch.Generator
-        Of the first weights.
-
-    Attributes
-    ----------
-    draws : torch.Generator or None
-        Of H in training, on the network's device.
+    ``n_causes``, ``n_latents``, ``n_hidden``: widths of the encoded causes, of H, and of the hidden layers.
+    ``divergence_weight``: weight of the divergence of posterior from prior in the bound. At 1 the best model may
+    explain V by its causes and the likelihood's own noise alone and leave H empty; below 1 it pays to keep in H what
+    tells rows apart. ``encoding``: of the node's columns. ``generator``: of the first weights. ``draws``: of H in
+    training, on the network's device.
     """
 
     draws: torch.Generator | None = None
@@ -119,22 +108,13 @@ class NegativeEvidence(Objective):
 
 @dataclass(frozen=True)
 class Correction:
-    """How one node follows its causes.
+    """How one node follows its causes."""
 
-    Attributes
-    ----------
-    places, causes : list of int
-        Where the node and its causes stand in an encoded row.
-    replaced : list of int
-        Those places of protected causes that act along unfair edges.
-    node : LatentNode
-        In double precision.
-    """
-
+    # places, causes: where the node and its causes stand in an encoded row
     places: list[int]
     causes: list[int]
-    replaced: list[int]
-    node: LatentNode
+    replaced: list[int]  # those places of protected causes that act along unfair edges
+    node: LatentNode  # in double precision
 
     def posterior(self, rows: Tensor) -> tuple[Tensor, Tensor]:  # (n, width) -> (n, d), (n, d)
         """Mean and scale of the node's latent given observed rows."""
@@ -151,22 +131,11 @@ class Correction:
 
 @dataclass(frozen=True)
 class FairRows:
-    """Draws of corrected rows.
+    """Draws of corrected rows."""
 
-    Attributes
-    ----------
-    corrections : sequence of Correction
-        Each after its causes.
-    baseline : Tensor, shape (width,)
-        An encoded row with A at its baseline; only the places of A matter.
-    fixed : list of int
-        Places of protected variables that the predictor is shown at the baseline.
-    seed : int
-    """
-
-    corrections: Sequence[Correction]
-    baseline: Tensor
-    fixed: list[int]
+    corrections: Sequence[Correction]  # each after its causes
+    baseline: Tensor  # (width,): an encoded row with A at its baseline; only the places of A matter
+    fixed: list[int]  # places of protected variables that the predictor is shown at the baseline
     seed: int
 
     def draws(self, rows: Tensor, n_draws: int) -> Iterator[Tensor]:  # (n, width) -> n_draws times (n, width)

@@ -64,23 +64,12 @@ class EstimatorRegression(ColumnRegression):
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """How networks that regress one column on others are made and trained.
-
-    Attributes
-    ----------
-    hidden : sequence of int
-    training : TrainingSettings
-        With patience, some rows say when to stop.
-    device : torch.device
-    stopping : float
-        The share of these rows.
-    verbose : bool
-    """
+    """How networks that regress one column on others are made and trained."""
 
     hidden: Sequence[int]
-    training: TrainingSettings
+    training: TrainingSettings  # with patience, some rows say when to stop
     device: torch.device
-    stopping: float = 0.1
+    stopping: float = 0.1  # the share of these rows
     verbose: bool = False
 
     def regression(self, inputs: Tensor, target: Tensor, *, is_category: bool, seed: int) -> NetworkRegression:

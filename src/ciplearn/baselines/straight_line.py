@@ -86,22 +86,11 @@ class StraightLine(Baseline):
 
 @dataclass(frozen=True)
 class Mixture:
-    """g + s (f − g) of two trained predictors, s² = ``share``.
+    """g + s (f − g) of two trained predictors, s² = ``share``."""
 
-    Attributes
-    ----------
-    invariant : predictor
-        g.
-    unchanged : tuple of str
-        The columns that g reads.
-    unconstrained : predictor
-        f, which reads all columns.
-    share : float
-    """
-
-    invariant: Any
-    unchanged: tuple[str, ...]
-    unconstrained: Any
+    invariant: Any  # g
+    unchanged: tuple[str, ...]  # the columns that g reads
+    unconstrained: Any  # f, which reads all columns
     share: float
 
     @property

@@ -19,20 +19,11 @@ from ciplearn.estimators.tables import read_labels, read_numbers
 
 @dataclass(frozen=True)
 class TableEstimator:
-    """A fitted scikit-learn estimator behind the encoding of a table.
-
-    Attributes
-    ----------
-    estimator : scikit-learn estimator
-    encoding : TableEncoding or None
-        None where the estimator is a Pipeline: it takes the frame itself.
-    answer : tuple of int
-        The shape of one row's prediction: () for a number or a label.
-    """
+    """A fitted scikit-learn estimator behind the encoding of a table."""
 
     estimator: Any
-    encoding: TableEncoding | None
-    answer: tuple[int, ...] = ()
+    encoding: TableEncoding | None  # none where the estimator is a Pipeline: it takes the frame itself
+    answer: tuple[int, ...] = ()  # the shape of one row's prediction: () for a number or a label
 
     @classmethod
     def fitted(cls, estimator: Any, table: pd.DataFrame, y: Any, weights: Any, *, seed: int) -> Self:

@@ -32,18 +32,11 @@ _COMMENT = "|1x3 Cross validator"
 
 @dataclass(frozen=True)
 class Source:
-    """A place on the internet, and how to make the two files out of what it sends.
-
-    Attributes
-    ----------
-    name, url : str
-    files : callable
-        From the bytes received to the bytes of each file by name.
-    """
+    """A place on the internet, and how to make the two files out of what it sends."""
 
     name: str
     url: str
-    files: Callable[[bytes], dict[str, bytes]]
+    files: Callable[[bytes], dict[str, bytes]]  # from the bytes received to the bytes of each file by name
 
 
 def from_zip(received: bytes) -> dict[str, bytes]:
@@ -69,10 +62,7 @@ SOURCES = (
 def download(folder: Path, sources: tuple[Source, ...] = SOURCES) -> None:
     """Put both files into ``folder``, from the first source that has them unchanged.
 
-    Raises
-    ------
-    MissingDataError
-        If none has; the folder then holds nothing new.
+    Raises `MissingDataError` if none has; the folder then holds nothing new.
     """
     failures = []
     for source in sources:

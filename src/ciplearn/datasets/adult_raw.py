@@ -38,11 +38,7 @@ _COMMENT = "|"
 def read_raw(text: str, name: str) -> pd.DataFrame:
     """Return the rows of one file: whole numbers, and labels as text with None where the file says "?".
 
-    Parameters
-    ----------
-    text : str
-    name : str
-        What messages call the file.
+    ``name``: what messages call the file.
     """
     rows = []
     for place, line in enumerate(text.splitlines(), start=1):

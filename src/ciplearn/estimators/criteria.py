@@ -20,6 +20,7 @@ from sklearn.utils import _safe_indexing as take
 
 from ciplearn._core.choices import one_of
 from ciplearn._core.errors import InputError
+from ciplearn._core.log_loss import log_losses
 
 # One-sided: nine tables in ten keep to the tolerance on fresh rows.
 _CONFIDENCE = 0.9
@@ -120,8 +121,7 @@ class Judged:
         """Squared error, mean over outputs, or −log of the right class's probability."""
         if not self.classes:
             return np.square(self.answers - self.truth).reshape(len(self.truth), -1).mean(axis=1)
-        right = np.where(self.truth >= 0, self.answers[np.arange(len(self.truth)), self.truth], 0.0)
-        return -np.log(np.clip(right, 1e-12, None))
+        return log_losses(self.answers, self.truth)
 
 
 def loss(judged: Judged) -> float:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError
+from ciplearn._core.log_loss import log_losses
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm.kinds import Array
 
@@ -36,11 +37,9 @@ def _of_probabilities(predictor: Predictor, answer: Array, truth: pd.Series) -> 
     if classes is None:
         classes = np.arange(table.shape[1])
     codes = _places(np.asarray(classes, dtype=object), truth)
-    known = codes >= 0
-    likelihood = np.where(known, table[np.arange(len(table)), codes], 0.0)
     return {
         "accuracy": float((table.argmax(axis=1) == codes).mean()),
-        "log_loss": float(-np.log(np.maximum(likelihood, 1e-15)).mean()),
+        "log_loss": float(log_losses(table, codes).mean()),
     }
 
 

@@ -40,31 +40,18 @@ _BASELINES: dict[str, Any] = {"CF1": CF1, "CF2": CF2, "naive": NaivePredictor}
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found.
-
-    Attributes
-    ----------
-    verdict : Verdict
-    frontier : Frontier
-        Loss, score and penalty over gammas on validation rows, variance of counterfactuals on test rows; all columns
-        are scaled to [0, 1].
-    chosen : float
-        The largest gamma within the tolerance.
-    baselines : dict of name to (vcf, loss)
-        CF1, which sees non-descendants of A only; CF2, which sees residuals of descendants; the naive predictor, which
-        is denied A; and the counterfactual route at one gamma.
-    audit : Audit
-        Of the model at the chosen gamma, under the known causal model, on test rows.
-    files : tuple of Path
-        What was written.
-    """
+    """What the demo found."""
 
     verdict: Verdict
+    # loss, score and penalty over gammas on validation rows, variance of counterfactuals on test rows; all columns are
+    # scaled to [0, 1]
     frontier: Frontier
-    chosen: float
+    chosen: float  # the largest gamma within the tolerance
+    # CF1, which sees non-descendants of A only; CF2, which sees residuals of descendants; the naive predictor, which is
+    # denied A; and the counterfactual route at one gamma
     baselines: dict[str, tuple[float, float]]
-    audit: Audit
-    files: tuple[Path, ...]
+    audit: Audit  # of the model at the chosen gamma, under the known causal model, on test rows
+    files: tuple[Path, ...]  # what was written
 
     def sentences(self) -> list[str]:
         """Say in six lines what was seen."""
@@ -102,16 +89,9 @@ def run_demo(
 ) -> Demo:
     """Run the demo and write its report, its picture, its table and the graph.
 
-    Parameters
-    ----------
-    folder : Path
-        Where to write ``frontier.png``, ``report.html``, ``frontier.csv`` and ``graph.svg``.
-    rows, epochs : int
-        Rows of the table and epochs of each training.
-    say : callable
-        Takes what a person should read as it happens.
-    verbose : bool
-        Show progress bars.
+    ``folder``: where to write ``frontier.png``, ``report.html``, ``frontier.csv`` and ``graph.svg``. ``rows``,
+    ``epochs``: rows of the table and epochs of each training. ``say``: takes what a person should read as it happens.
+    ``verbose``: show progress bars.
     """
     make_folder(folder)
     torch.set_num_threads(1)

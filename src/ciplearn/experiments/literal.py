@@ -14,15 +14,8 @@ def literal_hscic(
 ) -> Tensor:
     """Mean over rows of ‖μ̂_{Ŷ,R|s_i} − μ̂_{Ŷ|s_i} ⊗ μ̂_{R|s_i}‖², with the weights solved anew for each row.
 
-    Parameters
-    ----------
-    y_hat, right, given : Tensor, shape (n, d)
-    lengthscale : float
-        Of all three Gaussian kernels.
-    ridge : float
-        λ.
-    rows : range, optional
-        Evaluate these rows only: each costs the same, so a few tell what all would.
+    ``y_hat``, ``right``, ``given``: (n, d). ``lengthscale``: of all three Gaussian kernels. ``ridge``: λ. ``rows``:
+    evaluate these rows only: each costs the same, so a few tell what all would.
     """
     kernel = Gaussian(lengthscale)
     n = y_hat.shape[0]

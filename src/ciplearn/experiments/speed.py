@@ -25,23 +25,12 @@ _TRAINED = 300
 
 @dataclass(frozen=True)
 class Measurement:
-    """One ratio.
+    """One ratio."""
 
-    Attributes
-    ----------
-    name : str
-        What was measured.
-    ratio : float
-    goal : str
-        What we hold ourselves to.
-    detail : str
-        The times behind the ratio.
-    """
-
-    name: str
+    name: str  # what was measured
     ratio: float
-    goal: str
-    detail: str
+    goal: str  # what we hold ourselves to
+    detail: str  # the times behind the ratio
 
 
 def synthetic(n: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:  # (n, 3), (n, 2), (n, 1)

@@ -17,13 +17,8 @@ def seconds(call: Callable[[], object]) -> float:
 def interleaved(*calls: Callable[[], object], rounds: int, repeats: int) -> list[float]:
     """Median seconds of each call, taken in turns: what slows the machine down slows all of them.
 
-    Parameters
-    ----------
-    *calls : callable
-    rounds : int
-        How often the calls take turns.
-    repeats : int
-        How often each is called in its turn; the turn's fastest call counts.
+    ``rounds``: how often the calls take turns. ``repeats``: how often each is called in its turn; the turn's fastest
+    call counts.
     """
     for call in calls:
         call()

@@ -24,12 +24,8 @@ _DIGITS = 64
 class Checkpoint:
     """Where training writes its state, and finds it again after a kill.
 
-    Parameters
-    ----------
-    path : path
-        A file; it exists while training is unfinished and is removed at the end.
-    identity : str
-        What the training is: rows, settings and network. A file of another training is refused.
+    ``path``: A file; it exists while training is unfinished and is removed at the end. ``identity``: what the training
+    is: rows, settings and network. A file of another training is refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Self, cast
 
 import torch
@@ -99,36 +100,9 @@ class DatasetRows:
     def __len__(self) -> int:
         return len(self.known)
 
-    @property
-    def device(self) -> torch.device:
-        """Where batches go."""
-        return self.known.device
-
-    @property
-    def inputs(self) -> tuple[Tensor, ...]:
-        """The inputs that are in memory."""
-        return self.known.inputs
-
-    @property
-    def target(self) -> Tensor:
-        """What the network is to predict."""
-        return self.known.target
-
-    @property
-    def weights(self) -> Tensor | None:
-        """Weights of the rows in the loss."""
-        return self.known.weights
-
-    @property
-    def right(self) -> Tensor | None:
-        """What a penalty is prepared on."""
-        return self.known.right
-
-    @property
-    def given(self) -> Tensor | None:
-        """What a penalty is prepared on."""
-        return self.known.given
-
+    device, inputs, target, weights, right, given = (
+        property(attrgetter(f"known.{name}")) for name in ("device", "inputs", "target", "weights", "right", "given")
+    )
     imagined = None
 
     def cut(self, places: Sequence[int]) -> TrainingRows:

@@ -46,22 +46,10 @@ def train_stacked(
 ) -> StackedFit:
     """Train modules of one architecture together, each with its own gamma, all on the same batches.
 
-    Parameters
-    ----------
-    modules : sequence of nn.Module
-        Initialised; left as they are.
-    gammas : sequence of float
-        One per module; ``settings.gamma`` is not used.
-    rows, objective, settings
-        As in `train`; no checkpoints, no patience and no mixed precision.
-    penalty : Operator, Invariance or None
-        Prepared on the rows.
-    verbose : bool
-
-    Raises
-    ------
-    NumericalError
-        If the loss of a network is no longer finite, at the end of that epoch.
+    ``modules``: initialised; left as they are. ``gammas``: one per module; ``settings.gamma`` is not used. ``rows``,
+    ``objective``, ``settings``: as in `train`; no checkpoints, no patience and no mixed precision. ``penalty``:
+    prepared on the rows. Raises `NumericalError` if the loss of a network is no longer finite, at the end of that
+    epoch.
     """
     if len(modules) != len(gammas) or not modules:
         raise InputError(

@@ -112,20 +112,11 @@ def read_points(path: str | os.PathLike[str]) -> list[Point]:
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What the file of a sweep holds.
-
-    Attributes
-    ----------
-    points : list of Point
-    measures : list of str or None
-        Names of what was measured; None if nothing was written yet.
-    digests : set of str or None
-        What the points say that they belong to; None in a file that does not say it.
-    """
+    """What the file of a sweep holds."""
 
     points: list[Point]
-    measures: list[str] | None
-    digests: set[str] | None
+    measures: list[str] | None  # names of what was measured; None if nothing was written yet
+    digests: set[str] | None  # what the points say that they belong to; None in a file that does not say it
 
 
 def read_sweep(path: str | os.PathLike[str]) -> SweepFile:
@@ -174,14 +165,8 @@ def append_points(
 ) -> None:
     """Add finished trainings to the file of a sweep.
 
-    Parameters
-    ----------
-    path : path
-    points : iterable of Point
-    measures : sequence of str
-        Names and order of what is written; those of the file, where there is one.
-    digest : str, optional
-        What the points belong to, 16 digits; for all points of a file or for none.
+    ``measures``: names and order of what is written; those of the file, where there is one. ``digest``: what the points
+    belong to, 16 digits; for all points of a file or for none.
     """
     file = Path(path)
     fresh = not file.exists() or not file.stat().st_size

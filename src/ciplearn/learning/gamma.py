@@ -12,18 +12,11 @@ from ciplearn._core.numbers import positive, whole
 
 @dataclass(frozen=True)
 class ChosenGamma:
-    """The outcome of a search.
+    """The outcome of a search."""
 
-    Attributes
-    ----------
-    gamma : float
-        The largest tried gamma that was allowed, 0 if none was; for a bound on the penalty the smallest that meets it.
-    remark : str
-        What to know about the ends of the interval or about noise; empty if nothing.
-    """
-
+    # the largest tried gamma that was allowed, 0 if none was; for a bound on the penalty the smallest that meets it
     gamma: float
-    remark: str
+    remark: str  # what to know about the ends of the interval or about noise; empty if nothing
 
 
 def largest_allowed_gamma(
@@ -34,16 +27,9 @@ def largest_allowed_gamma(
     The rule, also where noise makes the value rise and fall: each step keeps the half whose lower end is allowed and
     whose upper end is not, and the answer is the largest gamma that was tried and allowed.
 
-    Parameters
-    ----------
-    value_of : callable
-        Trains at a gamma and returns what the tolerance bounds.
-    allowed : callable
-        Whether a value is within the tolerance.
-    low, high : float
-        Ends of the interval.
-    max_trials : int
-        The largest number of gammas to try, ends included.
+    ``value_of``: trains at a gamma and returns what the tolerance bounds. ``allowed``: whether a value is within the
+    tolerance. ``low``, ``high``: ends of the interval. ``max_trials``: the largest number of gammas to try, ends
+    included.
     """
     low, high = positive(low, "low"), positive(high, "high")
     whole(max_trials, "max_trials", minimum=2)

@@ -13,14 +13,8 @@ from torch import Tensor
 class ImaginedRows(ABC):
     """For each row, the network's inputs as they would be in m worlds that differ in the protected variables.
 
-    Attributes
-    ----------
-    n_rows, n_worlds : int
-    device : torch.device
-        Where rows arrive.
-    weights : Tensor, shape (m,), optional
-        The probability of each world, where the worlds are all the values that the protected variables take. None where
-        each row has m values of its own, drawn from their law.
+    ``device``: where rows arrive. ``weights``: the probability of each world, where the worlds are all the values that
+    the protected variables take. None where each row has m values of its own, drawn from their law.
     """
 
     n_rows: int

@@ -61,17 +61,10 @@ class Invariance(ABC):
     ) -> Tensor:
         """Return what the predictions cost, differentiable in them.
 
-        Parameters
-        ----------
-        predictions : Tensor, shape (..., b, d)
-            Of the batch; further dimensions in front are several models.
-        imagined : Tensor, shape (..., b · m, d)
-            Of the imagined rows; empty where there are none.
-        index : Tensor, shape (b,)
-        batch : TrainingRows, optional
-            For criteria that are prepared on each batch, or whose rows come with it.
-        workers : Workers
-            Who else has rows of this batch; what is returned is the cost of all of them.
+        ``predictions``: of the batch; further dimensions in front are several models. ``imagined``: of the imagined
+        rows; empty where there are none. ``index``: (b,). ``batch``: for criteria that are prepared on each batch, or
+        whose rows come with it. ``workers``: who else has rows of this batch; what is returned is the cost of all of
+        them.
         """
 
     @property
@@ -206,19 +199,12 @@ class CounterfactualVariance(Invariance):
 
 @dataclass(frozen=True)
 class StreamedVariance(Invariance):
-    """The same of rows that are never all in memory: a batch brings its own rows as they would be in other worlds.
+    """The same of rows that are never all in memory: a batch brings its own rows as they would be in other worlds."""
 
-    Attributes
-    ----------
-    first, count : int
-        Which of the worlds that rows bring are meant.
-    weights : Tensor, shape (count,), optional
-        The probability of each world, see `ImaginedRows`.
-    """
-
+    # first, count: which of the worlds that rows bring are meant
     first: int
     count: int
-    weights: Tensor | None = None
+    weights: Tensor | None = None  # (count,): the probability of each world, see `ImaginedRows`
 
     n_rows = None
     can_be_recorded = False
@@ -248,17 +234,10 @@ class StreamedVariance(Invariance):
 
 @dataclass(frozen=True)
 class Worst(Invariance):
-    """The largest of several penalties, each in its own unit: what holds against the worst of several models.
-
-    Attributes
-    ----------
-    parts : tuple of Invariance
-    units : tuple of float
-        What each is divided by before they are compared.
-    """
+    """The largest of several penalties, each in its own unit: what holds against the worst of several models."""
 
     parts: tuple[Invariance, ...]
-    units: tuple[float, ...]
+    units: tuple[float, ...]  # what each is divided by before they are compared
 
     @property
     def n_rows(self) -> int | None:

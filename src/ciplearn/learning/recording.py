@@ -15,20 +15,9 @@ def recorded(
 ) -> Callable[[], None]:
     """Return a function that does what ``step`` does, from tensors that stay where they are.
 
-    Parameters
-    ----------
-    step : callable
-        Reads and writes the same tensors in every call, and never waits for the device.
-    tensors : iterable of Tensor
-        Weights and buffers that a step changes.
-    optimiser : Optimizer
-        Made with ``capturable=True``.
-
-    Raises
-    ------
-    RuntimeError
-        If the step cannot be recorded. Weights, buffers and optimiser are then as they were before, as they are after
-        a recording.
+    ``step``: reads and writes the same tensors in every call, and never waits for the device. ``tensors``: weights and
+    buffers that a step changes. ``optimiser``: made with ``capturable=True``. Raises `RuntimeError` if the step cannot
+    be recorded. Weights, buffers and optimiser are then as they were before, as they are after a recording.
     """
     kept = [(tensor, tensor.detach().clone()) for tensor in tensors]
     moments = {

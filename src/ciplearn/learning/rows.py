@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -101,19 +101,9 @@ class TrainingRows:
         others = [(name, getattr(self, name)) for name in ("target", "right", "given", "weights", "imagined")]
         return named + [(name, part) for name, part in others if part is not None]
 
-    def _each(self, change) -> Self:  # type: ignore[no-untyped-def]
-        def maybe(part: Tensor | None) -> Tensor | None:
-            return None if part is None else change(part)
-
-        return replace(
-            self,
-            inputs=tuple(change(part) for part in self.inputs),
-            target=change(self.target),
-            right=maybe(self.right),
-            given=maybe(self.given),
-            weights=maybe(self.weights),
-            imagined=maybe(self.imagined),
-        )
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        others = {name: change(part) for name, part in self._named() if not name.startswith("inputs")}
+        return replace(self, inputs=tuple(map(change, self.inputs)), **others)
 
 
 def shuffled(n: int, batch_size: int, generator: torch.Generator, workers: Workers) -> tuple[Tensor, ...]:

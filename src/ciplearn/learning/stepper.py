@@ -67,10 +67,7 @@ class Stepper:
     def epoch(self, plan: Sequence[Tensor] | StreamPlan) -> Tensor:  # -> (2,), float64 on the CPU
         """Take one step per batch; return the mean loss and penalty, over rows.
 
-        Raises
-        ------
-        NotFinite
-            At once where reading a number is free, at the end of the epoch on a device.
+        Raises `NotFinite` at once where reading a number is free, at the end of the epoch on a device.
         """
         if self._reads_each_step:
             return self._checked_each_step(plan)

@@ -30,26 +30,15 @@ _WINDOW = 64
 
 @dataclass(frozen=True)
 class RowLayout:
-    """How a row stands in a file.
+    """How a row stands in a file."""
 
-    Attributes
-    ----------
-    inputs, right, given : int
-        Numbers of each; 0 where there are none.
-    outputs : int or None
-        Columns of the target; None for a target of one dimension.
-    classes : bool
-        Whether the target holds classes.
-    worlds : int
-        How often the inputs are imagined.
-    """
-
+    # inputs, right, given: numbers of each; 0 where there are none
     inputs: int
-    outputs: int | None
-    classes: bool
+    outputs: int | None  # columns of the target; None for a target of one dimension
+    classes: bool  # whether the target holds classes
     right: int = 0
     given: int = 0
-    worlds: int = 0
+    worlds: int = 0  # how often the inputs are imagined
 
     @classmethod
     def of(cls, rows: TrainingRows) -> Self:
@@ -89,17 +78,10 @@ class RowLayout:
 
 @dataclass(frozen=True)
 class StoredPart:
-    """Encoded rows in a file.
-
-    Attributes
-    ----------
-    path : str
-    n_rows, start : int
-        How many rows it has, and the number of the first among all rows.
-    layout : RowLayout
-    """
+    """Encoded rows in a file."""
 
     path: str
+    # n_rows, start: how many rows it has, and the number of the first among all rows
     n_rows: int
     start: int
     layout: RowLayout
@@ -271,20 +253,11 @@ class StreamedRows:
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """An epoch of one worker.
-
-    Attributes
-    ----------
-    blocks : tuple of (part, first row, rows)
-    steps : int
-        Batches to cut them into.
-    seed : int
-        Of the order.
-    """
+    """An epoch of one worker."""
 
     blocks: tuple[tuple[int, int, int], ...]
-    steps: int
-    seed: int
+    steps: int  # batches to cut them into
+    seed: int  # of the order
 
     def __len__(self) -> int:
         return self.steps

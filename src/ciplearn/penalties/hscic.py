@@ -86,23 +86,8 @@ class _SmoothedSums:
         (P Wᵀ)_ij = Σ_t (z_i·z'_t)(E ρ_i·z'_t)(z'_t·z_j) = T(z_i, E ρ_i, z_j),   T = Σ_t z'_t ⊗ z'_t ⊗ z'_t,
         (W diag(a) Wᵀ)_ij = z_iᵀ A z_j,   A = Σ_t ‖Eᵀ z'_t‖² z'_t z'_tᵀ.
 
-    Parameters
-    ----------
-    regression : FeatureRegression
-        Of all rows.
-
-    Attributes
-    ----------
-    scores : Tensor, shape (r, p)
-        Takes features to scores.
-    left : Tensor, shape (p,)
-        Takes scores to factors of W Wᵀ / n.
-    cross : Tensor, shape (p, q)
-        E.
-    third : Tensor, shape (p p, p)
-        T.
-    weighted : Tensor, shape (p, p)
-        A.
+    ``regression``: of all rows. ``scores``: takes features to scores. ``left``: takes scores to factors of W Wᵀ / n.
+    ``cross``: E. ``third``: T. ``weighted``: A.
     """
 
     def __init__(self, regression: FeatureRegression) -> None:

@@ -37,21 +37,10 @@ def inner_product(
 ) -> Tensor:
     """Return off · Σ_{i≠j} Q_ij k_ij + on · Σ_i Q_ii k_ii.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    y_hat : Tensor, shape (b, d)
-        Differentiable.
-    storage : DenseMatrix, Factor or ElementwiseProduct
-    rows : Tensor, shape (b,), optional
-        The rows of Q that the batch belongs to.
-    off, on : float
-        Weights of pairs and of the diagonal that make the batch's value an unbiased estimate of the whole.
-    span : pair of float, or None
-        The smallest and the largest prediction; None where nobody has looked, and the block is used.
-    workers : Workers
-        Who else has rows of this batch. A series needs their sums; all else needs their predictions.
+    ``kernel``: resolved. ``y_hat``: differentiable. ``rows``: the rows of Q that the batch belongs to. ``off``, ``on``:
+    weights of pairs and of the diagonal that make the batch's value an unbiased estimate of the whole. ``span``: the
+    smallest and the largest prediction; None where nobody has looked, and the block is used. ``workers``: who else has
+    rows of this batch. A series needs their sums; all else needs their predictions.
     """
     if isinstance(kernel, Gaussian):
         y_hat = kernel.select(y_hat)

@@ -39,21 +39,11 @@ RowMap = Callable[[Tensor, Tensor], Factor | ElementwiseProduct]
 
 @dataclass(frozen=True)
 class FactorRows:
-    """V = Q_·Z U Λ^(−1/2) for landmark rows Z and the leading eigenvectors U and eigenvalues Λ of Q_ZZ.
+    """V = Q_·Z U Λ^(−1/2) for landmark rows Z and the leading eigenvectors U and eigenvalues Λ of Q_ZZ."""
 
-    Attributes
-    ----------
-    vectors_of : callable
-        What gives entries of Q.
-    landmarks : ElementwiseProduct
-        The vectors of Z.
-    directions : Tensor, shape (m, k)
-        U Λ^(−1/2), in the precision of V.
-    """
-
-    vectors_of: VectorsOf
-    landmarks: ElementwiseProduct
-    directions: Tensor
+    vectors_of: VectorsOf  # what gives entries of Q
+    landmarks: ElementwiseProduct  # the vectors of Z
+    directions: Tensor  # (m, k): U Λ^(−1/2), in the precision of V
 
     def __call__(self, right: Tensor, given: Tensor) -> Factor:
         """Rows of V."""
@@ -103,20 +93,9 @@ class FactorMean:
 def shortest_map(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, predictions: Tensor) -> tuple[RowMap, float]:
     """Return what takes rows to a factor V, or to their vectors as they are where no short factor will do.
 
-    Parameters
-    ----------
-    rows : PenaltyRows
-    vectors_of : callable
-    rank : int
-        The most columns of V; half as many are taken where they do.
-    predictions : Tensor, shape (k, m)
-        For the first m rows of the sample, which were drawn apart from the landmarks: what a factor is judged by.
-
-    Returns
-    -------
-    RowMap
-    float
-        How far gradients of the factor are from those of the product form; 0 for the latter.
+    ``rank``: the most columns of V; half as many are taken where they do. ``predictions``: for the first m rows of the
+    sample, which were drawn apart from the landmarks: what a factor is judged by. The number: how far gradients of
+    the factor are from those of the product form; 0 for the latter.
     """
     landmarks = vectors_of(*rows.sample.last(_LANDMARKS))
     directions = _leading_directions(landmarks.between(landmarks), rank)

@@ -28,26 +28,15 @@ _NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True)
 class RegressionProblem:
-    """Rows, with the kernels and the ridge of their conditional means settled.
-
-    Attributes
-    ----------
-    rows : PenaltyRows
-    right_kernel, given_kernel : Kernel
-        Resolved.
-    ridge : float
-        λ of every regression on the conditioning variables.
-    features : FeatureMap
-    ridge_is_provisional : bool
-        Whether the ridge was chosen on some of the rows only.
-    """
+    """Rows, with the kernels and the ridge of their conditional means settled."""
 
     rows: PenaltyRows
+    # right_kernel, given_kernel: resolved
     right_kernel: Kernel
     given_kernel: Kernel
-    ridge: float
+    ridge: float  # λ of every regression on the conditioning variables
     features: FeatureMap
-    ridge_is_provisional: bool = False
+    ridge_is_provisional: bool = False  # whether the ridge was chosen on some of the rows only
 
     @classmethod
     def settle(
@@ -103,10 +92,7 @@ class RegressionProblem:
 class MomentSums:
     """Σ φ φᵀ, Σ φ ρᵀ and Σ ρ ρᵀ over rows, for features ρ of the right-hand side and φ of the conditioning variables.
 
-    Parameters
-    ----------
-    right, given : Features
-        ρ and φ.
+    ``right``, ``given``: ρ and φ.
     """
 
     def __init__(self, right: Features, given: Features) -> None:
@@ -142,33 +128,18 @@ class MomentSums:
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows, factorised.
+    """Sums over rows, factorised."""
 
-    Attributes
-    ----------
-    spectrum : RidgeSpectrum
-        Of Σ φ φᵀ, with Σ φ ρᵀ.
-    second : Tensor, shape (q, q)
-        Σ ρ ρᵀ.
-    """
-
-    spectrum: RidgeSpectrum
-    second: Tensor
+    spectrum: RidgeSpectrum  # of Σ φ φᵀ, with Σ φ ρᵀ
+    second: Tensor  # (q, q): Σ ρ ρᵀ
 
 
 @dataclass(frozen=True)
 class FeatureRegression:
-    """Ridge regression of right-hand side features ρ on conditioning features φ.
-
-    Attributes
-    ----------
-    problem : RegressionProblem
-    right, given : Features
-        ρ and φ.
-    moments : Moments
-    """
+    """Ridge regression of right-hand side features ρ on conditioning features φ."""
 
     problem: RegressionProblem
+    # right, given: ρ and φ
     right: Features
     given: Features
     moments: Moments

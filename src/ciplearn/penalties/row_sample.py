@@ -19,14 +19,8 @@ class RowSample:
 
     Keys do not depend on blocks, so the samples of parts merge into the sample of the whole.
 
-    Parameters
-    ----------
-    size : int
-        The largest number of rows to keep.
-    seed : int
-        Of the keys.
-    start : int
-        The number, among all rows, of the first row that this state will see.
+    ``size``: the largest number of rows to keep. ``seed``: of the keys. ``start``: the number, among all rows, of the
+    first row that this state will see.
     """
 
     def __init__(self, size: int, seed: int = 0, start: int = 0) -> None:
@@ -72,18 +66,12 @@ class RowSample:
 
 @dataclass(frozen=True)
 class SampledRows:
-    """Rows in their order, and the order in which they were drawn.
+    """Rows in their order, and the order in which they were drawn."""
 
-    Attributes
-    ----------
-    right, given : Tensor, shape (m, d) and (m, k)
-    drawn : Tensor, shape (m,)
-        Positions of the rows as drawn: any stretch of it is a random sample too.
-    """
-
+    # right, given: (m, d) and (m, k)
     right: Tensor
     given: Tensor
-    drawn: Tensor
+    drawn: Tensor  # (m,): positions of the rows as drawn: any stretch of it is a random sample too
 
     def first(self, size: int) -> Pair:
         """The rows that were drawn first, in their order."""

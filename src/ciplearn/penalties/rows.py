@@ -47,10 +47,7 @@ class Sums(Protocol[Result]):
 class RowPart(Protocol):
     """Rows that one worker goes through.
 
-    Attributes
-    ----------
-    start : int
-        The number of its first row among all rows.
+    ``start``: the number of its first row among all rows.
     """
 
     @property
@@ -64,19 +61,8 @@ class RowPart(Protocol):
 class PenaltyRows:
     """Right-hand side and conditioning variables of n rows, in double precision.
 
-    Parameters
-    ----------
-    parts : sequence of RowPart
-        Each can be read several times.
-    engine : Engine
-        Who goes through the parts.
-
-    Attributes
-    ----------
-    n : int
-        How many rows there are.
-    sample : SampledRows
-        Some of them, drawn over all parts.
+    ``parts``: each can be read several times. ``engine``: who goes through the parts. ``n``: how many rows there are.
+    ``sample``: some of them, drawn over all parts.
     """
 
     def __init__(self, parts: Sequence[RowPart], engine: Engine | None = None) -> None:
@@ -133,10 +119,7 @@ class PenaltyRows:
     def summed(self, sums: Sums[Result]) -> Result:
         """What follows from sums over all rows.
 
-        Parameters
-        ----------
-        sums : Sums
-            That have seen nothing yet: each part begins with a copy.
+        ``sums``: that have seen nothing yet: each part begins with a copy.
         """
         total = copy.deepcopy(sums)
         for part in self.engine.each(partial(_summed, sums), self.parts):

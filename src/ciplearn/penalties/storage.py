@@ -156,19 +156,12 @@ class Factor:
 
 @dataclass(frozen=True, eq=False)
 class ElementwiseProduct:
-    """Q_ij = (l_i·l_j)(r_i·r_j) − g_i·f_j − f_i·g_j.
+    """Q_ij = (l_i·l_j)(r_i·r_j) − g_i·f_j − f_i·g_j."""
 
-    Attributes
-    ----------
-    left, right : Tensor, shape (n, p) and (n, q)
-        l and r.
-    correction : pair of Tensor, shape (n, s), optional
-        g and f.
-    """
-
+    # left, right: (n, p) and (n, q): l and r
     left: Tensor
     right: Tensor
-    correction: tuple[Tensor, Tensor] | None = None
+    correction: tuple[Tensor, Tensor] | None = None  # (n, s): g and f
     factor: ClassVar[None] = None
 
     @property
