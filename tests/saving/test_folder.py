@@ -207,6 +207,73 @@ def test_changed_description_is_refused_or_still_predicts(change, saved, X):
             assert len(load_model(folder).predict(X)) == len(X), path
 
 
+def test_what_was_trained_is_saved_whatever_was_set_since(saved, X, tmp_path):
+    model, _ = saved
+    model.set_params(gamma=100, hidden=(3,), missing="impute", penalty=HSCIC())
+    again = load_model(save_model(model, tmp_path / "later"))
+    assert (again.gamma, again.gamma_, again.hidden, again.missing, again.penalty) == (
+        0.5,
+        0.5,
+        (64, 64),
+        "error",
+        None,
+    )
+    assert model.gamma == 100
+    assert "gamma = 0.5" in (tmp_path / "later" / "README.md").read_text()
+    assert json.loads((tmp_path / "later" / "model.json").read_text())["parameters"]["gamma"] == 0.5
+    again.set_params(gamma=100)
+    assert load_model(save_model(again, tmp_path / "again")).gamma == 0.5
+
+
+WRONG = {
+    "format of no version": (["format"], -1, "format -1, which no ciplearn writes"),
+    "format that is true": (["format"], True, "format True, which no ciplearn writes"),
+    "gamma as text": (["gamma"], "1", "gamma must be a number"),
+    "gamma that is negative": (["gamma"], -1, "gamma must not be negative"),
+    "asked gamma as text": (["parameters", "gamma"], "1", "gamma must be a number"),
+    "epochs as text": (["parameters", "epochs"], "1", "epochs must be"),
+    "scale of zero": (["gamma_scale"], 0, "gamma_scale must be"),
+    "other columns": (["columns"], ["P", "Q"], r"lists the columns \['P', 'Q'\], which are not those of its roles"),
+    "columns twice": (["columns"], ["A", "A", "L", "Z"], "which are not those of its roles"),
+    "no list of columns": (["columns"], "ALZ", "which are not those of its roles"),
+    "range as text": (["encoding", "columns", 0, "low"], "1", "describes NumberColumn in a way that does not fit"),
+    "range that is no number": (["encoding", "columns", 0, "high"], np.nan, "NumberColumn in a way that does not fit"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_no_training_leaves_is_refused_in_one_sentence(case, saved):
+    _, folder = saved
+    path, value, words = WRONG[case]
+    (folder / "SHA256SUMS").unlink()
+    said = json.loads((folder / "model.json").read_text())
+    inner = said
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    (folder / "model.json").write_text(json.dumps(said))
+    with pytest.raises(InputError, match=words):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(value, saved):
+    from safetensors.torch import load, save
+
+    from ciplearn._core.files import checksum
+
+    _, folder = saved
+    (folder / "SHA256SUMS").unlink()
+    weights = load((folder / "weights.safetensors").read_bytes())
+    next(part for name, part in weights.items() if name.endswith("weight")).view(-1)[0] = value
+    (folder / "weights.safetensors").write_bytes(save(weights))
+    said = json.loads((folder / "model.json").read_text())
+    said["weights_sha256"] = checksum(folder / "weights.safetensors")
+    (folder / "model.json").write_text(json.dumps(said))
+    with pytest.raises(InputError, match="weights of the model hold NaN or infinity"):
+        load_model(folder)
+
+
 def test_device_that_is_none_is_refused(saved):
     _, folder = saved
     for device in ("abacus", np.zeros(0), np.zeros(2)):

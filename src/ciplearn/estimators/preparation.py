@@ -174,6 +174,7 @@ class Prepared:
         estimator.module_ = mean_of([fit.module for fit in fits], is_classifier(estimator))
         estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
+        estimator.trained_with_ = estimator.get_params(deep=False)
         return estimator
 
     def _fitted(self, module: nn.Module, split: Split, settings: TrainingSettings, checkpoint: Any = None) -> Fit:
@@ -247,7 +248,7 @@ class Prepared:
         )
         for one, own, module, loss in zip(fitted, settings, trained.modules, trained.losses, strict=True):
             one.module_, one.n_iter_ = module, one.setting("epochs")
-            one.gamma_, one.gamma_scale_ = own.gamma, self.gamma_scale
+            one.gamma_, one.gamma_scale_, one.trained_with_ = own.gamma, self.gamma_scale, one.get_params(deep=False)
             one.history_ = ({"loss": loss},)
         return fitted
 

@@ -5,6 +5,7 @@ Loading reads numbers and text; nothing in the folder is ever run.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import platform
@@ -29,7 +30,7 @@ from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import checksum
 from ciplearn._core.flags import flag
 from ciplearn._core.listed_folders import check_finished, listed_folder, read_listed
-from ciplearn._core.numbers import whole
+from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
@@ -52,7 +53,7 @@ from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device
 from ciplearn.saving.card import card
 from ciplearn.saving.kept_models import read_models, write_models
-from ciplearn.saving.spec import from_spec, to_spec
+from ciplearn.saving.spec import check_restored, from_spec, to_spec
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 2
@@ -121,6 +122,7 @@ def save_model(
     flag(overwrite, "overwrite")
     flag(counterfactuals, "counterfactuals")
     target = _as_path(folder)
+    model = _as_trained(model)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     described = _described(model, weights, mapping_of(scores, "scores"))
     with listed_folder(target, overwrite=overwrite) as fresh:
@@ -170,6 +172,7 @@ def load_model(
         model.module_ = _network(description["network"], own, weights, Path(folder)).to(place).eval()
         if isinstance(model.module_, LineNetwork):
             model.share_ = model.module_.share
+        check_restored(model, description["columns"])
         _dry_run(model)
         if counterfactuals is not None:
             model.counterfactuals = read_models(_as_path(folder), description["counterfactuals"], counterfactuals)
@@ -202,8 +205,9 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     model.encoding_ = from_spec(description["encoding"])
     model.statement_encodings_ = from_spec(description["statement_encodings"])
     _restore_target(model, description["target"])
-    model.gamma_, model.gamma_scale_ = description["gamma"], description["gamma_scale"]
-    model.n_iter_ = description["epochs"]
+    model.gamma_ = non_negative(description["gamma"], "gamma")
+    model.gamma_scale_ = positive(description["gamma_scale"], "gamma_scale")
+    model.n_iter_ = whole(description["epochs"], "epochs", minimum=0)
     model.history_ = tuple(description["history"])
     model.n_features_in_ = len(description["columns"])
     if not isinstance(description["array"], bool):
@@ -212,7 +216,14 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
         model.array_names_ = description["columns"]
     else:
         model.feature_names_in_ = np.asarray(description["columns"], dtype=object)
+    model.trained_with_ = model.get_params(deep=False)
     return model
+
+
+def _as_trained(model: CIPEstimator) -> CIPEstimator:
+    """Return the model with the parameters of its training, whatever was set since; how much it says is no matter."""
+    trained = getattr(model, "trained_with_", {})
+    return copy.copy(model).set_params(**{name: value for name, value in trained.items() if name != "verbose"})
 
 
 def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) -> dict[str, Any]:
@@ -285,7 +296,11 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
         version = description["format"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder / _DESCRIPTION} is damaged or no model description; save the model anew.") from error
-    if not isinstance(version, int) or version > FORMAT:
+    if type(version) is not int or version < 1:
+        raise InputError(
+            f"{folder / _DESCRIPTION} has format {version!r}, which no ciplearn writes; save the model anew."
+        )
+    if version > FORMAT:
         raise InputError(
             f"{folder} has format {version}, this ciplearn reads up to {FORMAT}; update ciplearn to read it."
         )
