@@ -15,27 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """The parts, each checked against a graph and in natural order.
+    """The parts, each checked against a graph and in natural order."""
 
-    Attributes
-    ----------
-    outcome : str
-        Y, what is predicted.
-    protected : tuple of str
-        A, the variables that the prediction should not follow.
-    context : tuple of str
-        W, what a person is known by while A is imagined to change.
-    inputs : tuple of str
-        What the predictor sees: the parents of Ŷ.
-    adjustment : tuple of str or None
-        S; None leaves the choice to the criterion.
-    """
-
-    outcome: str
-    protected: tuple[str, ...]
-    context: tuple[str, ...]
-    inputs: tuple[str, ...]
-    adjustment: tuple[str, ...] | None
+    outcome: str  # Y, what is predicted
+    protected: tuple[str, ...]  # A, the variables that the prediction should not follow
+    context: tuple[str, ...]  # W, what a person is known by while A is imagined to change
+    inputs: tuple[str, ...]  # what the predictor sees: the parents of Ŷ
+    adjustment: tuple[str, ...] | None  # S; None leaves the choice to the criterion
 
 
 def read_question(
@@ -52,10 +38,8 @@ def read_question(
     is the outcome, its adjusted nodes are the adjustment set. Context and inputs default to every observed node but the
     outcome.
 
-    Raises
-    ------
-    GraphError
-        If a name is unknown or latent, if no outcome or nothing protected is named, or if parts overlap.
+    Raises `GraphError` if a name is unknown or latent, if no outcome or nothing protected is named, or if parts
+    overlap.
     """
     target = _outcome(graph, outcome)
     others = tuple(name for name in graph.observed if name != target)

@@ -82,16 +82,8 @@ def label_gammas(
 ) -> None:
     """Write gamma beside each point that keeps its distance from the last label and from the points to avoid.
 
-    Parameters
-    ----------
-    ax : Axes
-    gammas, x, y
-        One entry per point.
-    avoid : iterable of (x, y)
-    apart : float
-        The least distance, as a share of what the points span.
-    **look
-        For `Axes.annotate`: ``xytext`` in points, ``fontsize``, ``color`` and the like.
+    ``gammas``, ``x``, ``y``: one entry per point. ``apart``: the least distance, as a share of what the points span.
+    ``**look``: for `Axes.annotate`: ``xytext`` in points, ``fontsize``, ``color`` and the like.
     """
     span_x, span_y = (float(np.ptp(np.asarray(values))) or 1.0 for values in (x, y))
     taken = list(avoid)

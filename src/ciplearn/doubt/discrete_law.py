@@ -19,21 +19,11 @@ Values = tuple[int, ...]  # one level number per node
 
 @dataclass(frozen=True)
 class DiscreteLaw:
-    """Cells with their probabilities; levels are numbered in their natural order.
+    """Cells with their probabilities; levels are numbered in their natural order."""
 
-    Attributes
-    ----------
-    levels : mapping from node to tuple
-        The levels of each node.
-    cells : frame of level numbers, one column per node
-        Every cell of positive probability.
-    weights : array
-        Its probability.
-    """
-
-    levels: Mapping[str, tuple[Any, ...]]
-    cells: pd.DataFrame
-    weights: np.ndarray
+    levels: Mapping[str, tuple[Any, ...]]  # the levels of each node
+    cells: pd.DataFrame  # every cell of positive probability
+    weights: np.ndarray  # its probability
 
     @classmethod
     def read(cls, probabilities: pd.DataFrame | pd.Series, nodes: Sequence[str]) -> DiscreteLaw:

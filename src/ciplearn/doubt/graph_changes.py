@@ -18,21 +18,13 @@ _MOST_MEMBERS = 200
 
 @dataclass(frozen=True)
 class Variant:
-    """A graph and what makes it differ.
+    """A graph and what makes it differ."""
 
-    Attributes
-    ----------
-    change : str
-        ``"as drawn"``, ``"without A → B"``, ``"A → B reversed"``, ``"with A → B"``, ``"with A ↔ B"``, ``"member 3"``,
-        or the name that a user gave.
-    graph : CausalGraph
-    hidden : bool
-        Whether an unobserved common cause was added.
-    """
-
+    # ``"as drawn"``, ``"without A → B"``, ``"A → B reversed"``, ``"with A → B"``, ``"with A ↔ B"``, ``"member 3"``, or
+    # the name that a user gave
     change: str
     graph: CausalGraph
-    hidden: bool = False
+    hidden: bool = False  # whether an unobserved common cause was added
 
     @property
     def key(self) -> str:

@@ -21,11 +21,7 @@ class RankCorrelations:
     A quick test for thousands of statements: with canonical correlations r of what a linear regression on the
     conditioning columns leaves, −(n − z − (p + q + 3) / 2) Σ log(1 − r²) is about χ² with pq degrees of freedom.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Complete rows.
-    columns : mapping from node to columns
+    ``table``: complete rows.
     """
 
     def __init__(self, table: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> None:

@@ -26,12 +26,7 @@ class Refutation:
     statements where mechanisms bend. So a graph is refuted only if `independence_test` rejects one of the worst at
     0.05 / (number of its statements), which keeps the level whatever statements are looked at.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Complete rows.
-    columns : mapping from node to columns
-    seed : int
+    ``table``: complete rows.
     """
 
     def __init__(self, table: pd.DataFrame, columns: dict[str, tuple[str, ...]], seed: int) -> None:

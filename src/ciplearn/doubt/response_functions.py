@@ -114,21 +114,14 @@ class ObservedGraph:
 
 @dataclass(frozen=True)
 class Component:
-    """A confounded component and the law of its response functions, as the unknowns of a linear program.
+    """A confounded component and the law of its response functions, as the unknowns of a linear program."""
 
-    Attributes
-    ----------
-    nodes : tuple of str
-        The nodes in topological order.
-    blocks : tuple of mappings from node to list
-        The values of its parents at which a response function is looked at; all others do not matter. What stands in
-        different blocks is never asked about together, so that a law for each block is all that is needed: the unknowns
-        are the combinations of responses within each block.
-    """
-
-    nodes: tuple[str, ...]
+    nodes: tuple[str, ...]  # the nodes in topological order
     graph: ObservedGraph
     law: DiscreteLaw
+    # the values of its parents at which a response function is looked at; all others do not matter. What stands in
+    # different blocks is never asked about together, so that a law for each block is all that is needed: the unknowns
+    # are the combinations of responses within each block
     blocks: tuple[Mapping[str, Sequence[Values]], ...]
 
     @property

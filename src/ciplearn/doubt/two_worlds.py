@@ -30,24 +30,15 @@ Copy = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Worlds:
-    """Pairs of a factual and an imagined world.
-
-    Attributes
-    ----------
-    values : mapping from copy of a node to array
-        Its level in each pair. A node that `do` cannot change has one copy, the factual one, and stands for both; nodes
-        that matter for neither event nor evidence have none.
-    done : mapping from node to level
-        What `do` sets in the imagined world.
-    weights : array
-        The product of the factors that are known already.
-    """
+    """Pairs of a factual and an imagined world."""
 
     law: DiscreteLaw
     graph: ObservedGraph
+    # its level in each pair. A node that `do` cannot change has one copy, the factual one, and stands for both; nodes
+    # that matter for neither event nor evidence have none
     values: Mapping[Copy, np.ndarray]
-    done: Mapping[str, int]
-    weights: np.ndarray
+    done: Mapping[str, int]  # what `do` sets in the imagined world
+    weights: np.ndarray  # the product of the factors that are known already
 
     def parents(self, copy: Copy) -> np.ndarray:  # (pairs, parents)
         """Levels of the parents of a copy."""

@@ -21,18 +21,9 @@ def pivoted_cholesky(
 
     Only the diagonal and the pivots' columns of the matrix are ever looked at.
 
-    Parameters
-    ----------
-    diagonal : Tensor, shape (n,)
-    column : callable
-        Gives one column of the matrix.
-    rank : int
-        The largest number of pivots.
-    tolerance : float
-        Stop when the unexplained share of the trace falls to it.
-    generator : torch.Generator, optional
-        Draw each pivot with probability proportional to its unexplained diagonal [chen2025]; without it, take the
-        largest.
+    ``diagonal``: (n,). ``column``: gives one column of the matrix. ``rank``: the largest number of pivots.
+    ``tolerance``: stop when the unexplained share of the trace falls to it. ``generator``: draw each pivot with
+    probability proportional to its unexplained diagonal [chen2025]; without it, take the largest.
     """
     unexplained = diagonal.double().clamp_min(0)
     target = tolerance * float(unexplained.sum())

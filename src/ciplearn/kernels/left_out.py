@@ -20,23 +20,12 @@ class LeftOut:
     """Regressions on rows z_i whose sum Σ z_i z_iᵀ = diag(e), one for each nλ.
 
     Fitted without its own row, a target is off by (f_i − f̂_i) / (1 − h_i) with h_i = Σ_k z_ik² / (e_k + nλ).
-
-    Attributes
-    ----------
-    scores : Tensor, shape (m, p)
-        z of all rows, or of some of them.
-    values : Tensor, shape (p,)
-        e.
-    loadings : Tensor, shape (r,)
-        nλ.
-    fixed : Tensor, shape (m,), or float
-        What each row adds to h besides, such as its share of an intercept.
     """
 
-    scores: Tensor
-    values: Tensor
-    loadings: Tensor
-    fixed: Tensor | float = 0.0
+    scores: Tensor  # (m, p): z of all rows, or of some of them
+    values: Tensor  # (p,): e
+    loadings: Tensor  # (r,): nλ
+    fixed: Tensor | float = 0.0  # (m,): what each row adds to h besides, such as its share of an intercept
 
     @cached_property
     def inverse(self) -> Tensor:  # (p, r)

@@ -20,12 +20,8 @@ def mixed_kernel(kernel: Kernel, categories: Sequence[bool]) -> Kernel:
 
     A kernel that names its columns is left as it is: its author has decided.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Gaussian or Laplace; any other is left as it is.
-    categories : sequence of bool
-        Whether each column holds codes of labels.
+    ``kernel``: Gaussian or Laplace; any other is left as it is. ``categories``: whether each column holds codes of
+    labels.
     """
     labels = tuple(place for place, is_category in enumerate(categories) if is_category)
     numbers = tuple(place for place, is_category in enumerate(categories) if not is_category)

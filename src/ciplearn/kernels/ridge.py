@@ -41,11 +41,7 @@ def ridge_floor(trace: float) -> float:
 class GramRidge:
     """The factorised matrix K + nλI of one Gram matrix and one ridge.
 
-    Parameters
-    ----------
-    gram : Tensor, shape (n, n)
-    ridge : float
-        λ; raised to the numerical floor where it lies below.
+    ``gram``: (n, n). ``ridge``: λ; raised to the numerical floor where it lies below.
     """
 
     def __init__(self, gram: Tensor, ridge: float) -> None:
@@ -90,23 +86,13 @@ class RidgeSpectrum:
 
     With ΦᵀΦ = V diag(e) Vᵀ and scores z_i = Vᵀ φ_i, the fitted value at row i is z_i diag(1 / (e + nλ)) Σ_j z_j f_jᵀ
     and its leverage is Σ_k z_ik² / (e_k + nλ).
-
-    Attributes
-    ----------
-    values : Tensor, shape (p,)
-        Eigenvalues e.
-    cross : Tensor, shape (p, q)
-        Σ_j z_j f_jᵀ.
-    basis : Tensor, shape (r, p)
-        V, which takes features to scores; the identity in Gram form, where the scores themselves are the features.
-    rows : int
-        The number of rows summed over.
     """
 
-    values: Tensor
-    cross: Tensor
+    values: Tensor  # (p,): eigenvalues e
+    cross: Tensor  # (p, q): Σ_j z_j f_jᵀ
+    # (r, p): V, which takes features to scores; the identity in Gram form, where the scores themselves are the features
     basis: Tensor
-    rows: int
+    rows: int  # the number of rows summed over
 
     @classmethod
     def from_moments(cls, second: Tensor, cross: Tensor, rows: int) -> Self:  # (r, r), (r, q)

@@ -14,15 +14,7 @@ _SEED = 0
 class RowsDrawn:
     """The rows whose numbers have the smallest keys.
 
-    Parameters
-    ----------
-    size : int
-        The most rows to keep.
-
-    Attributes
-    ----------
-    n : int
-        Rows that went by.
+    ``size``: the most rows to keep. ``n``: rows that went by.
     """
 
     def __init__(self, size: int) -> None:

@@ -44,35 +44,17 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file or a pipe that holds a table.
-
-    Attributes
-    ----------
-    path : Path
-    separator : str, optional
-        Between the cells of text; by default a comma, or a tab in ``.tsv`` files.
-    columns : tuple of str, optional
-        Names, for text without a header line.
-    skip : int
-        Lines to pass over at the top.
-    missing : tuple of str
-        Further cells that stand for a missing value, beside empty ones.
-    only_missing : bool
-        Whether these are all: the usual ones, such as NA and None, are then values like others.
-    row_groups : tuple of int, optional
-        Of a Parquet file, the only ones to read.
-    kept : stream, optional
-        What came out of a pipe.
-    """
+    """A file or a pipe that holds a table."""
 
     path: Path
-    separator: str | None = None
-    columns: tuple[str, ...] | None = None
-    skip: int = 0
-    missing: tuple[str, ...] = ()
+    separator: str | None = None  # between the cells of text; by default a comma, or a tab in ``.tsv`` files
+    columns: tuple[str, ...] | None = None  # names, for text without a header line
+    skip: int = 0  # lines to pass over at the top
+    missing: tuple[str, ...] = ()  # further cells that stand for a missing value, beside empty ones
+    # whether these are all: the usual ones, such as NA and None, are then values like others
     only_missing: bool = False
-    row_groups: tuple[int, ...] | None = None
-    kept: IO[bytes] | None = field(default=None, compare=False)
+    row_groups: tuple[int, ...] | None = None  # of a Parquet file, the only ones to read
+    kept: IO[bytes] | None = field(default=None, compare=False)  # what came out of a pipe
 
     def __post_init__(self) -> None:
         if not self.path.exists():
@@ -109,12 +91,8 @@ class TableFile:
     def opened(self, labels: Collection[str] = (), copied: str | None = None) -> Iterator[OpenTable]:
         """Read the names of the columns, then yield the table, to be read once.
 
-        Parameters
-        ----------
-        labels : collection of str
-            Columns to return as text, even where they hold numbers.
-        copied : str, optional
-            A column to return cell by cell as it is, blanks and all, under the name `COPIED`.
+        ``labels``: columns to return as text, even where they hold numbers. ``copied``: A column to return cell by cell
+        as it is, blanks and all, under the name `COPIED`.
         """
         if self.is_pipe and (self.is_parquet or PACKED.get(self.path.suffix.lower())):
             with self.kept_from_pipe() as copy, copy.opened(labels, copied) as again:
@@ -188,15 +166,7 @@ class TableFile:
 
 
 class OpenTable(ABC):
-    """A table whose column names have been read, and whose rows have not.
-
-    Attributes
-    ----------
-    file : TableFile
-    names : list of str
-    labels : collection of str
-    copied : str or None
-    """
+    """A table whose column names have been read, and whose rows have not."""
 
     def __init__(self, file: TableFile, names: list[str], labels: Collection[str], copied: str | None) -> None:
         self.file, self.names, self.labels, self.copied = file, names, labels, copied

@@ -169,18 +169,10 @@ class TableFiles(Source):
 
 @dataclass(frozen=True)
 class FilePart(Part):
-    """A text file, or some row groups of a Parquet file.
-
-    Attributes
-    ----------
-    file : TableFile
-    like : str
-        The file whose columns all others must have.
-    n_rows : int or None
-    """
+    """A text file, or some row groups of a Parquet file."""
 
     file: TableFile
-    like: str
+    like: str  # the file whose columns all others must have
     n_rows: int | None = None
 
     @property

@@ -26,11 +26,7 @@ def separator_of(path: Path) -> str:
 def has_one_column(content: Any, reading: dict[str, Any]) -> bool:
     """Whether the first row has one cell; of a stream that can be read only once, as far as that is at hand.
 
-    Parameters
-    ----------
-    content : Path or binary stream
-    reading : dict
-        Arguments of `pandas.read_csv`.
+    ``reading``: arguments of `pandas.read_csv`.
     """
     start = content
     again = not isinstance(content, Path) and content.seekable()

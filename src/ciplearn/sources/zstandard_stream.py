@@ -16,10 +16,7 @@ class ZstandardStream(io.RawIOBase):
 
     zstandard's own reader ends without a word where a file was cut short, so that rows would be lost.
 
-    Parameters
-    ----------
-    packed : binary stream
-        Stays open when this one is closed.
+    ``packed``: stays open when this one is closed.
     """
 
     def __init__(self, packed: IO[bytes]) -> None:
