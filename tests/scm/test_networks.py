@@ -25,6 +25,11 @@ class Regression:
         return (networks["used"](x + 0.1 * torch.randn(x.shape, generator=generator)) - y).square().mean()
 
 
+def learn(problem, training, held_out=None):
+    generator = np.random.default_rng(0)
+    return train(problem.networks, problem.tensors(), problem.loss, training, generator, held_out)
+
+
 def trained_weight_by_weight(problem, generator):
     seed = int(generator.integers(2**31))
     draws = torch.Generator().manual_seed(seed)
@@ -42,7 +47,7 @@ def trained_weight_by_weight(problem, generator):
 
 
 def test_steps_on_all_weights_at_once_are_those_on_each():
-    learnt, epochs = train(Regression(), TRAINING, np.random.default_rng(0))
+    learnt, epochs = learn(Regression(), TRAINING)
     expected = trained_weight_by_weight(Regression(), np.random.default_rng(0))
     assert epochs == TRAINING.epochs
     for name, weights in expected.state_dict().items():
@@ -50,7 +55,7 @@ def test_steps_on_all_weights_at_once_are_those_on_each():
 
 
 def test_trained_weights_lie_apart_and_need_no_gradient():
-    for weights in train(Regression(), TRAINING, np.random.default_rng(0))[0].parameters():
+    for weights in learn(Regression(), TRAINING)[0].parameters():
         assert weights.untyped_storage().nbytes() == 4 * weights.numel()
         assert weights.grad is None
         assert not weights.requires_grad
@@ -61,8 +66,8 @@ def test_training_ends_when_held_out_rows_no_longer_gain():
     problem, other = Regression(), Regression()
     other.y = -other.y
     long = Training(epochs=60, batch_size=32, learning_rate=3e-2)
-    networks, epochs = train(problem, long, np.random.default_rng(0), other.tensors())
+    networks, epochs = learn(problem, long, other.tensors())
     assert epochs < 20
-    expected, _ = train(problem, Training(epochs, 32, 3e-2), np.random.default_rng(0))
+    expected, _ = learn(problem, Training(epochs, 32, 3e-2))
     for name, weights in expected.state_dict().items():
         torch.testing.assert_close(networks.state_dict()[name], weights, rtol=1e-6, atol=1e-7)

@@ -45,28 +45,12 @@ _SYMMETRIC = 0.06
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism that was tried.
+    """A mechanism that was tried."""
 
-    Attributes
-    ----------
-    recipe : Recipe
-    mechanism : Mechanism
-        Fitted without the held-out rows.
-    losses : array of shape (n,)
-        Of the held-out rows: CRPS of numbers, minus log probability of labels.
-    number : int or None
-        Among candidates whose recipes have the same name.
-    """
-
+    label: str  # the name of the recipe, with a number where several have it
     recipe: Recipe
-    mechanism: Mechanism
-    losses: Array
-    number: int | None = None
-
-    @property
-    def label(self) -> str:
-        """The name of the recipe, with a number where several have it."""
-        return self.recipe.label if self.number is None else f"{self.recipe.label} ({self.number})"
+    mechanism: Mechanism  # fitted without the held-out rows
+    losses: Array  # (n,), of the held-out rows: CRPS of numbers, minus log probability of labels
 
     def behind(self, other: Candidate) -> float:
         """How much larger its mean loss is than another's, in standard errors of the difference."""
@@ -77,49 +61,46 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates from simple to flexible, the place of the one that was chosen, and the test of its noise."""
+    """The candidates from simple to flexible, the one that the node gets, and the test of its noise."""
 
     candidates: tuple[Candidate, ...]
-    place: int
+    chosen: Candidate
     test: NoiseTest
 
     @property
-    def chosen(self) -> Candidate:
-        """The mechanism that the node gets."""
-        return self.candidates[self.place]
+    def best(self) -> Candidate:
+        """The one with the smallest mean loss."""
+        return min(self.candidates, key=lambda candidate: candidate.losses.mean())
 
     @property
     def equals(self) -> tuple[Candidate, ...]:
         """The other candidates that predict about as well."""
-        others = [candidate for candidate in self.candidates if candidate is not self.chosen]
-        best = min(candidate.losses.mean() for candidate in self.candidates)
-        close = best + _CLOSE * abs(best)
+        least = self.best.losses.mean()
+        close = least + _CLOSE * abs(least)
         return tuple(
-            other for other in others if other.behind(self.chosen) <= STANDARD_ERRORS or other.losses.mean() <= close
+            other
+            for other in self.candidates
+            if other is not self.chosen
+            and (other.behind(self.chosen) <= STANDARD_ERRORS or other.losses.mean() <= close)
         )
 
 
 def choose(recipes: Sequence[Recipe] | None, train: NodeSample, held_out: NodeSample, generator: Generator) -> Choice:
-    """Fit candidates to some rows, score them on others, and choose.
+    """Fit candidates to some rows, score them on others, and choose; the default ones if there are no recipes.
 
     Of those that are about as good as the best, the first whose noise passes the test; the first of all if none does.
-
-    Parameters
-    ----------
-    recipes : sequence of Recipe, optional
-        From simple to flexible; the default ones for the node by default.
     """
     candidates = tuple(_candidates(recipes, train, held_out, generator))
     best = min(candidates, key=lambda candidate: candidate.losses.mean())
-    good = [place for place, candidate in enumerate(candidates) if candidate.behind(best) <= STANDARD_ERRORS]
+    good = [candidate for candidate in candidates if candidate.behind(best) <= STANDARD_ERRORS]
     if best.losses.mean() <= _NEGLIGIBLE * marginal_losses(held_out, train.target).mean():
         return Choice(candidates, good[0], NOTHING_TO_TEST)
-    tests = {}
-    for place in good:
-        tests[place] = judge_noise(candidates[place].mechanism, train, held_out, generator)
-        if not tests[place].fails:
-            return Choice(candidates, place, tests[place])
-    return Choice(candidates, good[0], tests[good[0]])
+    choices = []
+    for candidate in good:
+        choices.append(Choice(candidates, candidate, judge_noise(candidate.mechanism, train, held_out, generator)))
+        if not choices[-1].test.fails:
+            return choices[-1]
+    return choices[0]
 
 
 def _candidates(
@@ -138,7 +119,7 @@ def _candidates(
             fitted[recipe] = recipe.around(base, train, generator)
         else:
             fitted[recipe] = recipe.fit(train, generator)
-        return Candidate(recipe, fitted[recipe], row_losses(fitted[recipe], held_out, train.target))
+        return Candidate(recipe.label, recipe, fitted[recipe], row_losses(fitted[recipe], held_out, train.target))
 
     if recipes is not None:
         return _told_apart([tried(recipe) for recipe in recipes])
@@ -161,11 +142,11 @@ def _candidates(
 
 
 def _told_apart(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Number candidates whose recipes have the same name."""
-    names = [candidate.recipe.label for candidate in candidates]
+    """Number candidates that have the same name."""
+    names = [candidate.label for candidate in candidates]
     return [
-        replace(candidate, number=names[:place].count(name) + 1) if names.count(name) > 1 else candidate
-        for place, (candidate, name) in enumerate(zip(candidates, names, strict=True))
+        replace(one, label=f"{one.label} ({names[:i].count(one.label) + 1})") if names.count(one.label) > 1 else one
+        for i, one in enumerate(candidates)
     ]
 
 

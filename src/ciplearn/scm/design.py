@@ -39,14 +39,14 @@ class Design:
         start = 0
         for node, part in zip(self.nodes, parts, strict=True):
             kind = self.kinds[node]
-            own = slice(start, start + self._width(kind))
-            start = own.stop
+            columns = slice(start, start + self._width(kind))
+            start = columns.stop
             # A label's columns take as many values as there are levels: these are computed, the rows are looked up.
             values = np.eye(len(kind.levels))[:, 1:] if isinstance(kind, Categories) else part
-            scaled = (values - mean[own]) / spread[own]
+            scaled = (values - mean[columns]) / spread[columns]
             with np.errstate(over="ignore"):
                 scaled = scaled.astype(dtype, copy=False)
-            matrix[:, own] = scaled.take(part, axis=0) if isinstance(kind, Categories) else scaled
+            matrix[:, columns] = scaled.take(part, axis=0) if isinstance(kind, Categories) else scaled
         return matrix
 
     def _part(self, node: str, values: Array) -> Array:

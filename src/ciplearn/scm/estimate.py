@@ -15,12 +15,13 @@ from ciplearn.scm.noise_test import NoiseTest
 from ciplearn.scm.recipe import NodeSample, Recipe
 from ciplearn.scm.report import Alternative, NodeFit, law_distance
 from ciplearn.scm.roots import FittedRoot
-from ciplearn.scm.scoring import marginal_losses, score
+from ciplearn.scm.scoring import marginal_losses, measure, score
 from ciplearn.scm.smooth_ridge import CHOICE_ROWS
 from ciplearn.scm.variational import VariationalLatent
 
-# One row in so many scores mechanisms that were fitted to the others.
+# One row in so many scores mechanisms that were fitted to the others; more rows than these hardly choose better.
 _SCORED = 5
+_MOST_FITTED, _MOST_SCORED = 20_000, 10_000
 
 # Rows that the mechanism makes for the report.
 _REPORT_ROWS = 5000
@@ -57,18 +58,16 @@ def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generato
     few = sample.n <= CHOICE_ROWS
     mechanism = recipe.fit(sample, generator) if few else recipe.refit(trial, sample, generator)
     reference = marginal_losses(held_out, train.target)
-    best = min(choice.candidates, key=lambda candidate: candidate.losses.mean())
     tried = tuple(
-        Alternative(other.label, score(other.losses, reference, sample.kind).value, other.behind(best))
+        Alternative(other.label, score(other.losses, reference, sample.kind), other.behind(choice.best))
         for other in choice.candidates
     )
-    own = score(choice.chosen.losses, reference, sample.kind)
     distance = _distance(sample, mechanism, generator)
     fit = NodeFit(
         sample.node,
         choice.chosen.label,
-        own.name,
-        own.value,
+        measure(sample.kind),
+        score(choice.chosen.losses, reference, sample.kind),
         distance,
         choice.test.p_value,
         tried,
@@ -85,30 +84,26 @@ def estimate_latent(
     """Estimate a latent node with its children; their noise is not tested: it is known only up to the latent node."""
     n = next(iter(children.values())).n
     held_out, train = np.split(generator.permutation(n), [max(1, n // _SCORED)])
-    parts = {child: (sample.take(np.sort(train)), sample.take(np.sort(held_out))) for child, sample in children.items()}
-    some, others = ({child: part[place] for child, part in parts.items()} for place in (0, 1))
+    some, others = (
+        {child: sample.take(np.sort(rows)) for child, sample in children.items()} for rows in (train, held_out)
+    )
     prior, trial, settled = recipe.fit(latent, some, generator, others)
     law, decoded, _ = settled.fit(latent, children, generator)
     estimates = {latent: NodeEstimate(law, None)}
     for child, sample in children.items():
-        own = recipe.score(latent, prior, trial[child], parts[child][1], parts[child][0].target, generator)
-        made = {**sample.values, latent: law.draw(sample.n, generator)}
-        distance = law_distance(
-            sample.kind,
-            child,
-            sample.target,
-            decoded[child].evaluate(made, decoded[child].draw(sample.n, generator)),
-        )
-        fit = NodeFit(child, recipe.label, own.name, own.value, distance)
+        result = recipe.score(latent, prior, trial[child], others[child], some[child].target, generator)
+        parents = {**sample.values, latent: law.draw(sample.n, generator)}
+        made = decoded[child].evaluate(parents, decoded[child].draw(sample.n, generator))
+        distance = law_distance(sample.kind, child, sample.target, made)
+        fit = NodeFit(child, recipe.label, measure(sample.kind), result, distance)
         estimates[child] = NodeEstimate(decoded[child], fit)
     return estimates
 
 
 def split(sample: NodeSample, generator: Generator) -> tuple[NodeSample, NodeSample]:
-    """Return the rows that mechanisms are fitted to, and those that score them."""
-    order = generator.permutation(sample.n)
-    held_out = np.sort(order[: max(1, sample.n // _SCORED)])
-    return sample.take(np.setdiff1d(order, held_out)), sample.take(held_out)
+    """Return the rows that candidates are fitted to, and those that score them."""
+    held_out, others = np.split(generator.permutation(sample.n), [max(1, sample.n // _SCORED)])
+    return sample.take(np.sort(others[:_MOST_FITTED])), sample.take(np.sort(held_out[:_MOST_SCORED]))
 
 
 def _distance(sample: NodeSample, mechanism: Mechanism, generator: Generator) -> float:

@@ -35,7 +35,8 @@ class EstimatedModel(StructuralCausalModel):
         Whether there are neither misfits nor ambiguities. It says that the data do not speak against the mechanisms,
         not that the graph is right.
     choices : mapping from node to Choice
-        The mechanisms that were tried for each node, fitted to four fifths of the rows, with their held-out losses.
+        The mechanisms that were tried for each node, fitted to four fifths of the rows, at most 20 000, with their
+        held-out losses.
     memory : dict
         What was fitted, for ``fit_scm(..., like=this)``.
     seed : int
@@ -100,7 +101,7 @@ class EstimatedModel(StructuralCausalModel):
             For a model that was read from a file, which does not keep such a mechanism.
         """
         open_about = {fit.node: fit.tie for fit in self.report.nodes if fit.tie is not None}
-        found = []
+        models = []
         for node in nodes:
             if node in open_about:
                 variants = self.variants(node)
@@ -109,8 +110,8 @@ class EstimatedModel(StructuralCausalModel):
                         f"The mechanism of {node} that fits as well, '{open_about[node]}', was not kept; fit the model "
                         "anew with fit_scm."
                     )
-                found.append(variants[open_about[node]])
-        return tuple(found)
+                models.append(variants[open_about[node]])
+        return tuple(models)
 
     def replaced(self, mechanisms: Mapping[str, Mechanism]) -> Self:
         """Return this model with other mechanisms for some nodes."""

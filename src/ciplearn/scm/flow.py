@@ -68,11 +68,18 @@ class MonotoneFlow(Recipe):
         """Fit by maximum likelihood."""
         if isinstance(sample.kind, Categories):
             raise InputError(f"{sample.node} holds labels, which a flow cannot make; use Multinomial for this node.")
-        problem = _FlowTraining(sample, self)
-        networks, _ = train(problem, Training(self.epochs, self.batch_size, self.learning_rate), generator)
-        return FittedFlow(
-            sample.design, problem.inputs, problem.target, problem.shape, networks["flow"], sample.target.ndim == 2
-        )
+        columns = sample.target.reshape(sample.n, -1)
+        inputs, target = Scaler.of(sample.matrix), Scaler.of(columns)
+        shape = FlowShape(target.mean.size, inputs.mean.size, self.transforms, self.bins, self.hidden)
+        rows = [inputs.tensor(sample.matrix, torch.float64), target.tensor(columns, torch.float64)]
+        settings = Training(self.epochs, self.batch_size, self.learning_rate)
+        networks, _ = train(shape.networks, rows, _minus_likelihood, settings, generator)
+        return FittedFlow(sample.design, inputs, target, shape, networks["flow"], sample.target.ndim == 2)
+
+
+def _minus_likelihood(networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
+    context, target = batch
+    return -networks["flow"](context if context.shape[1] else None).log_prob(target).mean()
 
 
 @kept
@@ -86,7 +93,7 @@ class FlowShape:
     bins: int
     hidden: int
 
-    def network(self) -> nn.Module:
+    def networks(self) -> nn.ModuleDict:
         """Return a flow that was not trained."""
         flow = _zuko().flows.NSF(
             features=self.features,
@@ -96,32 +103,7 @@ class FlowShape:
             hidden_features=(self.hidden, self.hidden),
         )
         # Single precision would lose the observed row at the sixth digit on the way to the noise and back.
-        return flow.double()
-
-
-class _FlowTraining:
-    """What one flow is trained on."""
-
-    def __init__(self, sample: NodeSample, recipe: MonotoneFlow) -> None:
-        self.sample = sample
-        self.inputs = Scaler.of(sample.matrix if sample.parents else None)
-        self.target = Scaler.of(sample.target.reshape(sample.n, -1))
-        self.shape = FlowShape(
-            self.target.mean.size, self.inputs.mean.size, recipe.transforms, recipe.bins, recipe.hidden
-        )
-
-    def networks(self) -> nn.ModuleDict:
-        return nn.ModuleDict({"flow": self.shape.network()})
-
-    def tensors(self) -> list[Tensor]:
-        sample = self.sample
-        matrix = sample.matrix if sample.parents else np.zeros((sample.n, 0))
-        target = sample.target.reshape(sample.n, -1)
-        return [self.inputs.tensor(matrix, torch.float64), self.target.tensor(target, torch.float64)]
-
-    def loss(self, networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
-        context = batch[0] if batch[0].shape[1] else None
-        return -networks["flow"](context).log_prob(batch[1]).mean()
+        return nn.ModuleDict({"flow": flow.double()})
 
 
 @kept
@@ -139,7 +121,7 @@ class FittedFlow(Mechanism):
     @classmethod
     def restored(cls, fields: dict[str, Any]) -> Self:
         """Make one from its saved fields."""
-        return cls(**{**fields, "flow": filled(fields["shape"].network(), fields["flow"])})
+        return cls(**{**fields, "flow": filled(fields["shape"].networks()["flow"], fields["flow"])})
 
     def draw(self, n: int, generator: Generator) -> Array:
         """Standard normal."""

@@ -45,64 +45,50 @@ _ARITHMETIC: dict[type[ast.AST], Callable[..., Any]] = {
     ast.USub: np.negative,
     ast.UAdd: np.positive,
 }
-_ORDER: dict[type[ast.AST], Callable[..., Any]] = {
+_COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
 }
-_EQUALITY: dict[type[ast.AST], Callable[..., Any]] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
+
+# Values by name -> value.
+_Function = Callable[[Mapping[str, Any]], Any]
 
 _PARENTS = "p"
 _LONGEST, _DEEPEST = 10_000, 200
-
-
-@dataclass(frozen=True)
-class Law:
-    """A law of noise: how many numbers it takes at most, which of them make a law, and the law of these."""
-
-    most: int
-    fits: Callable[..., bool]
-    of: Callable[..., Any]
 
 
 def _has_scale(location: float = 0.0, scale: float = 1.0) -> bool:
     return scale > 0
 
 
-_LAWS = {
-    "bernoulli": Law(1, lambda p: 0 <= p <= 1, stats.bernoulli),
-    "exponential": Law(1, lambda scale=1.0: scale > 0, lambda scale=1.0: stats.expon(scale=scale)),
-    "laplace": Law(2, _has_scale, stats.laplace),
-    "logistic": Law(2, _has_scale, stats.logistic),
-    "normal": Law(2, _has_scale, stats.norm),
-    "uniform": Law(2, lambda low=0.0, high=1.0: low < high, lambda low=0.0, high=1.0: stats.uniform(low, high - low)),
+# Name -> how many numbers at most, which of them make a law, and the law of these.
+_LAWS: dict[str, tuple[int, Callable[..., bool], Callable[..., Any]]] = {
+    "bernoulli": (1, lambda p: 0 <= p <= 1, stats.bernoulli),
+    "exponential": (1, lambda scale=1.0: scale > 0, lambda scale=1.0: stats.expon(scale=scale)),
+    "laplace": (2, _has_scale, stats.laplace),
+    "logistic": (2, _has_scale, stats.logistic),
+    "normal": (2, _has_scale, stats.norm),
+    "uniform": (2, lambda low=0.0, high=1.0: low < high, lambda low=0.0, high=1.0: stats.uniform(low, high - low)),
 }
 
 
 @dataclass(frozen=True)
 class Formula:
-    """A checked formula.
-
-    Attributes
-    ----------
-    text : str
-        As it was written.
-    tree : ast.expr
-        Its parts, all of known kinds.
-    where : str
-        What it is a formula of.
-    """
+    """A checked formula: as it was written, what computes it from the values of its names, and what it belongs to."""
 
     text: str
-    tree: ast.expr
+    function: _Function
     where: str
 
     @classmethod
     def read(cls, text: Any, names: Collection[str], where: str) -> Formula:
         """Parse a formula over some names; a name that is no identifier is written ``p["hours per week"]``."""
-        formula = cls(str(text), _parsed(text, where), where)
-        used = _names(formula.tree, where)
+        function, used = _compiled(_parsed(text, where), where)
+        formula = cls(str(text), function, where)
         for name in used:
             if name not in names and name != "pi":
                 raise InputError(
@@ -119,7 +105,7 @@ class Formula:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                value = _value(self.tree, values)
+                value = self.function(values)
             except (TypeError, ValueError) as error:
                 raise InputError(f"{self.where} cannot be computed, got {_short(self.text)}: {error}.") from error
         array = np.asarray(value)
@@ -144,9 +130,9 @@ def read_law(text: Any, where: str) -> Any:
             raise InputError(f"{where} is no law, got {_short(text)}; use one of {', '.join(_LAWS)}, or a number.")
         case _:
             return _number(tree, where)
-    law = _LAWS[name]
+    most, makes_a_law, law = _LAWS[name]
     try:
-        fits = len(numbers) <= law.most and law.fits(*numbers)
+        fits = len(numbers) <= most and makes_a_law(*numbers)
     except TypeError:
         fits = False
     if not fits:
@@ -154,7 +140,7 @@ def read_law(text: Any, where: str) -> Any:
             f"{where} is no law, got {_short(text)}; write for example normal(0, 1) with a deviation above zero, "
             "uniform(-1, 1) with the lower end first, or bernoulli(0.5) with a probability."
         )
-    return law.of(*numbers)
+    return law(*numbers)
 
 
 def _parsed(text: Any, where: str) -> ast.expr:
@@ -185,35 +171,42 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _number(tree: ast.expr, where: str) -> float:
-    if [name for name in _names(tree, where) if name != "pi"] or _is_text(tree):
+    function, used = _compiled(tree, where)
+    if set(used) - {"pi"} or _is_text(tree):
         raise InputError(
             f"{where} must have numbers only, got {_short(ast.unparse(tree))}; write for example 'normal(0, 1)'."
         )
-    return float(Formula(ast.unparse(tree), tree, where)({}))
+    return float(Formula(ast.unparse(tree), function, where)({}))
 
 
-def _names(tree: ast.expr, where: str) -> list[str]:
-    """Return the names that a tree uses, or complain about the first part of an unknown kind."""
+def _compiled(tree: ast.expr, where: str) -> tuple[_Function, list[str]]:
+    """Return what computes a tree, and the names it uses, or complain about the first part of an unknown kind."""
     parts: list[ast.expr]
+    function: Callable[..., Any]
     match tree:
-        case ast.Constant(value=bool() | str()):
-            return []
-        case ast.Constant(value=int() | float() as value) if _is_finite(value):
-            return []
+        case ast.Constant(value=str() as text):
+            return lambda values: text, []
+        case ast.Constant(value=bool() | int() | float() as value) if _is_finite(value):
+            number = np.float64(value)
+            return lambda values: number, []
+        case ast.Name(id="pi"):
+            return lambda values: values.get("pi", np.float64(np.pi)), ["pi"]
         case ast.Name(id=name):
-            return [name]
+            return lambda values: values[name], [name]
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name == _PARENTS:
-            return [key]
+            return lambda values: values[key], [key]
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _ARITHMETIC:
-            parts = _numeric([left, right], tree, where)
+            function, parts = _ARITHMETIC[type(sign)], _numeric([left, right], tree, where)
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _ARITHMETIC:
-            parts = _numeric([operand], tree, where)
-        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _ORDER:
-            parts = _numeric([left, right], tree, where)
-        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _EQUALITY:
-            parts = [left, right]
+            function, parts = _ARITHMETIC[type(sign)], _numeric([operand], tree, where)
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARISONS:
+            compare = _COMPARISONS[type(sign)]
+            parts = [left, right] if isinstance(sign, ast.Eq | ast.NotEq) else _numeric([left, right], tree, where)
+
+            def function(one: Any, other: Any) -> Any:
+                return np.asarray(compare(one, other), dtype=np.float64)[()]
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
-            wanted = _FUNCTIONS[name][1]
+            function, wanted = _FUNCTIONS[name]
             if len(arguments) != wanted:
                 raise InputError(
                     f"{where} calls {name} with {len(arguments)} arguments, got {_short(ast.unparse(tree))}; "
@@ -225,7 +218,8 @@ def _names(tree: ast.expr, where: str) -> list[str]:
                 f"{where} holds {_short(ast.unparse(tree))}, which formulas do not have; use numbers, names, "
                 f"+ - * / ** %, comparisons and {', '.join(_FUNCTIONS)}."
             )
-    return [used for part in parts for used in _names(part, where)]
+    inner = [_compiled(part, where) for part in parts]
+    return lambda values: function(*(part(values) for part, _ in inner)), [name for _, used in inner for name in used]
 
 
 def _numeric(parts: list[ast.expr], around: ast.expr, where: str) -> list[ast.expr]:
@@ -251,28 +245,6 @@ def _is_finite(value: float) -> bool:
         return math.isfinite(float(value))
     except OverflowError:
         return False
-
-
-def _value(tree: ast.expr, values: Mapping[str, Any]) -> Any:
-    match tree:
-        case ast.Constant(value=str() as text):
-            return text
-        case ast.Constant(value=bool() | int() | float() as value):
-            return np.float64(value)
-        case ast.Name(id=name):
-            return np.float64(np.pi) if name == "pi" and name not in values else values[name]
-        case ast.Subscript(slice=ast.Constant(value=key)):
-            return values[str(key)]
-        case ast.BinOp(left=left, op=sign, right=right):
-            return _ARITHMETIC[type(sign)](_value(left, values), _value(right, values))
-        case ast.UnaryOp(op=sign, operand=operand):
-            return _ARITHMETIC[type(sign)](_value(operand, values))
-        case ast.Compare(left=left, ops=[sign], comparators=[right]):
-            compared = {**_ORDER, **_EQUALITY}[type(sign)](_value(left, values), _value(right, values))
-            return np.asarray(compared, dtype=np.float64)[()]
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            return _FUNCTIONS[name][0](*(_value(argument, values) for argument in arguments))
-    raise InputError(f"{_short(ast.unparse(tree))} is no part of a formula.")
 
 
 def _short(text: Any) -> str:

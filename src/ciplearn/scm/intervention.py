@@ -62,9 +62,9 @@ class Action:
         if function is None:
             rows = self.kind.rows_of(plain(self._matched(index), self.kind), n // draws, self.node)
             return np.repeat(rows, draws, axis=0) if draws > 1 else rows
-        known = dict(parents) if natural is None else {**parents, self.node: natural}
-        said = function(known, generator) if _arity(function) == 2 else function(known)
-        return self.kind.rows_of(plain(said, self.kind), n, self.node)
+        seen = dict(parents) if natural is None else {**parents, self.node: natural}
+        value = function(seen, generator) if _arity(function) == 2 else function(seen)
+        return self.kind.rows_of(plain(value, self.kind), n, self.node)
 
     def _matched(self, index: pd.Index | None) -> Any:
         """The value, its rows in the order of ``index``."""

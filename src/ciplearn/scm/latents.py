@@ -15,23 +15,14 @@ from ciplearn.causal import CausalGraph
 class LatentPlan:
     """A graph without bidirected edges, and the latent nodes that need a law.
 
-    Attributes
-    ----------
-    graph : CausalGraph
-        Latent roots that are one child's noise are gone; nodes that bidirected edges join have one latent root, unless
-        all of them are roots otherwise.
-    absorbed : dict
-        The latent roots that are gone, with their child.
-    learned : dict
-        The latent nodes that stay, with their children.
-    together : tuple of tuples of str
-        Roots that bidirected edges join: their joint law is what was seen, so no latent node is needed.
+    In the graph, latent roots that are one child's noise are gone; nodes that bidirected edges join have one latent
+    root, unless all of them are roots otherwise.
     """
 
     graph: CausalGraph
-    absorbed: dict[str, str]
-    learned: dict[str, tuple[str, ...]]
-    together: tuple[tuple[str, ...], ...] = ()
+    absorbed: dict[str, str]  # the latent roots that are gone, with their child
+    learned: dict[str, tuple[str, ...]]  # the latent nodes that stay, with their children
+    together: tuple[tuple[str, ...], ...] = ()  # roots that bidirected edges join: their joint law is what was seen
 
 
 def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:

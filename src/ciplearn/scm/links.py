@@ -1,9 +1,9 @@
-"""Links: increasing maps of a column to the whole line, on which a mechanism then works."""
+"""Links: increasing maps h of a column to the whole line, on which a mechanism then works."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -13,25 +13,22 @@ from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array
 
 
-class Link(ABC):
-    """An increasing h with its inverse."""
+class Link:
+    """An increasing h with its inverse; without more, h(v) = v."""
 
-    @property
-    @abstractmethod
-    def prefix(self) -> str:
-        """What the report says before the mechanism's name."""
+    prefix: ClassVar[str] = ""  # what the report says before the mechanism's name
 
-    @abstractmethod
     def allows(self, values: Array) -> bool:
         """Whether h is finite at all values."""
+        return True
 
-    @abstractmethod
     def forward(self, values: Array) -> Array:
         """h(v)."""
+        return values
 
-    @abstractmethod
     def back(self, line: Array) -> Array:
         """h⁻¹(z)."""
+        return line
 
     def check(self, values: Array, node: str) -> None:
         """Refuse values outside the domain."""
@@ -46,23 +43,6 @@ class Link(ABC):
 @dataclass(frozen=True)
 class Identity(Link):
     """h(v) = v."""
-
-    @property
-    def prefix(self) -> str:
-        """Nothing to say."""
-        return ""
-
-    def allows(self, values: Array) -> bool:
-        """Every number will do."""
-        return True
-
-    def forward(self, values: Array) -> Array:
-        """V."""
-        return values
-
-    def back(self, line: Array) -> Array:
-        """Z."""
-        return line
 
 
 @kept
@@ -85,11 +65,7 @@ class Log(Link):
     """
 
     low: float = 0.0
-
-    @property
-    def prefix(self) -> str:
-        """Name the scale."""
-        return "log scale, "
+    prefix: ClassVar[str] = "log scale, "
 
     def allows(self, values: Array) -> bool:
         """Numbers above the bound."""
@@ -123,11 +99,7 @@ class Logit(Link):
 
     low: float = 0.0
     high: float = 1.0
-
-    @property
-    def prefix(self) -> str:
-        """Name the scale."""
-        return "logit scale, "
+    prefix: ClassVar[str] = "logit scale, "
 
     def allows(self, values: Array) -> bool:
         """Numbers strictly between the bounds."""

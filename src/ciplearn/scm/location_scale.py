@@ -311,6 +311,6 @@ class FittedLocationScale(Mechanism):
     def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,) or (n, d)
         """Return the places of the noises among the residuals."""
         noise = self.recover(parents, value)
-        columns, known = noise.reshape(len(noise), -1), self.residuals.reshape(len(self.residuals), -1)
-        places = [np.searchsorted(np.sort(known[:, c]), columns[:, c]) for c in range(columns.shape[1])]
-        return ((np.stack(places, axis=1) + 0.5) / (len(known) + 1)).reshape(noise.shape)
+        columns, law = noise.reshape(len(noise), -1), self.residuals.reshape(len(self.residuals), -1)
+        below = [np.searchsorted(np.sort(law[:, c]), columns[:, c]) for c in range(columns.shape[1])]
+        return ((np.stack(below, axis=1) + 0.5) / (len(law) + 1)).reshape(noise.shape)

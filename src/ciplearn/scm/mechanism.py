@@ -46,9 +46,9 @@ class Mechanism(ABC):
         InputError
             With the node's name, where such draws are not possible.
         """
-        found = self.recover(parents, value)
-        assert found is not None
-        return found
+        noise = self.recover(parents, value)
+        assert noise is not None
+        return noise
 
     def log_density(self, parents: Parents, value: Array) -> Array | None:  # (n,)
         """Return the log density (or log probability) of the value given the parents, or None where it is unknown."""

@@ -116,7 +116,7 @@ class StructuralCausalModel:
         for node in self._order:
             natural = None
             if node not in self.actions or self.actions[node].needs_nature:
-                natural = self.mechanisms[node].evaluate(self._known(node, values), noise[node])
+                natural = self.mechanisms[node].evaluate(self._parent_values(node, values), noise[node])
             values[node] = self._acted(node, n, 1, values, natural, generator, None)
         return Units(values, noise, pd.RangeIndex(n))
 
@@ -236,7 +236,7 @@ class StructuralCausalModel:
             touched = any(parent in changed for parent in self._parents[node])
             natural = units.values.get(node)
             if touched and natural is not None and (action is None or action.needs_nature):
-                natural = self.mechanisms[node].evaluate(self._known(node, values), self._noise(node, units))
+                natural = self.mechanisms[node].evaluate(self._parent_values(node, values), self._noise(node, units))
             if action is not None or natural is not None:
                 values[node] = self._acted(node, units.n, units.draws, values, natural, generator, units.index)
             if action is not None or touched:
@@ -247,8 +247,8 @@ class StructuralCausalModel:
         """Nodes where imagined values differ: what the protected ones act on and columns of the inputs come from."""
         graph, acting, read = self.graph, set(protected), set(inputs)
         seen = [node for node in graph.observed if not read.isdisjoint(self.columns([node]))]
-        found = (graph.descendants(sorted(acting)) - acting) & graph.ancestors(seen)
-        return tuple(node for node in graph.topological_order() if node in found)
+        differing = (graph.descendants(sorted(acting)) - acting) & graph.ancestors(seen)
+        return tuple(node for node in graph.topological_order() if node in differing)
 
     def digest_parts(self) -> tuple[Any, ...]:
         """What tells it apart from other models: its graph, and what it makes of the same noise."""
@@ -289,21 +289,19 @@ class StructuralCausalModel:
         for node in self._order:
             if node not in asked or node in noise:
                 continue
-            if len(index) == 0:
-                noise[node] = self.mechanisms[node].draw(0, generator)
-            elif all(parent in observed for parent in self._parents[node]):
-                found = self.mechanisms[node].recover(self._known(node, observed), observed[node])
-                if found is None:
-                    exact = False
-                    found = self.mechanisms[node].posterior(self._known(node, values), values[node], generator)
-                elif n_draws > 1:
-                    found = np.repeat(found, n_draws, axis=0)
-                noise[node] = found
+            mechanism, recovered = self.mechanisms[node], None
+            if len(index) and all(parent in observed for parent in self._parents[node]):
+                recovered = mechanism.recover(self._parent_values(node, observed), observed[node])
+                exact = exact and recovered is not None
+            if recovered is not None:
+                noise[node] = np.repeat(recovered, n_draws, axis=0) if n_draws > 1 else recovered
+            elif len(index):
+                noise[node] = mechanism.posterior(self._parent_values(node, values), values[node], generator)
             else:
-                noise[node] = self.mechanisms[node].posterior(self._known(node, values), values[node], generator)
+                noise[node] = mechanism.draw(0, generator)
         return Units(values, noise, index, n_draws, exact, effective)
 
-    def _known(self, node: str, values: Mapping[str, Array]) -> dict[str, Array]:
+    def _parent_values(self, node: str, values: Mapping[str, Array]) -> dict[str, Array]:
         return {parent: values[parent] for parent in self._parents[node] if parent in values}
 
     def _acted(
@@ -317,7 +315,7 @@ class StructuralCausalModel:
         index: pd.Index | None,
     ) -> Array:
         if node in self.actions:
-            return self.actions[node].values(n, draws, self._known(node, values), natural, generator, index)
+            return self.actions[node].values(n, draws, self._parent_values(node, values), natural, generator, index)
         if natural is None:
             raise InputError(f"{node} has no value in these units; abduct it first.")
         return natural

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -32,10 +31,8 @@ class Scaler:
     spread: Array
 
     @classmethod
-    def of(cls, matrix: Array | None) -> Scaler:  # (n, c)
+    def of(cls, matrix: Array) -> Scaler:  # (n, c)
         """Read mean and standard deviation off the rows; a constant column keeps its unit."""
-        if matrix is None:
-            return cls(np.zeros(0), np.ones(0))
         spread = matrix.std(axis=0)
         return cls(matrix.mean(axis=0), np.where(spread > 0, spread, 1.0))
 
@@ -61,23 +58,15 @@ class Training:
     learning_rate: float
 
 
-class Trainable(Protocol):
-    """Something to train: networks, rows, and a loss of a batch of rows."""
-
-    def networks(self) -> nn.ModuleDict:
-        """Return fresh networks."""
-
-    def tensors(self) -> list[Tensor]:
-        """Return the rows, one tensor per role."""
-
-    def loss(self, networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
-        """Return the loss of a batch."""
-
-
 def train(
-    problem: Trainable, training: Training, generator: Generator, held_out: list[Tensor] | None = None
+    make: Callable[[], nn.ModuleDict],
+    rows: list[Tensor],
+    loss_of: Callable[[nn.ModuleDict, list[Tensor], torch.Generator], Tensor],
+    training: Training,
+    generator: Generator,
+    held_out: list[Tensor] | None = None,
 ) -> tuple[nn.ModuleDict, int]:
-    """Minimise the problem's loss by Adam on shuffled batches; return the networks and how many epochs they saw.
+    """Minimise the loss of fresh networks by Adam on shuffled batches; return them and how many epochs they saw.
 
     With held-out rows, training ends when it no longer helps them, and the networks are those that served them best.
     """
@@ -85,8 +74,7 @@ def train(
     draws = torch.Generator().manual_seed(seed)
     # Layers draw their first weights from torch's global state: lend them a seeded one and put the old one back.
     with torch_seeded(seed):
-        networks = problem.networks()
-    rows = problem.tensors()
+        networks = make()
     n = rows[0].shape[0]
     whole = _joined(networks)
     optimiser = Adam([whole], lr=training.learning_rate)
@@ -95,7 +83,7 @@ def train(
         order = torch.randperm(n, generator=draws)
         # One gather per epoch: batches are views of the shuffled rows.
         for batch in zip(*(part[order].split(training.batch_size) for part in rows), strict=True):
-            loss = problem.loss(networks, list(batch), draws)
+            loss = loss_of(networks, list(batch), draws)
             optimiser.zero_grad(set_to_none=False)
             loss.backward()
             optimiser.step()
@@ -106,7 +94,7 @@ def train(
             )
         if held_out is not None:
             with torch.no_grad():
-                left = float(problem.loss(networks, held_out, torch.Generator().manual_seed(seed)))
+                left = float(loss_of(networks, held_out, torch.Generator().manual_seed(seed)))
             if left < least - _GAIN * abs(least) or best is None:
                 least, best, epochs = left, whole.detach().clone(), epoch + 1
             elif epoch + 1 >= epochs + _PATIENCE:
@@ -121,11 +109,11 @@ def train(
 
 def _joined(networks: nn.ModuleDict) -> nn.Parameter:
     """Move all weights and their gradients into one vector each: Adam then takes few steps, on all weights at once."""
-    own = list(networks.parameters())
-    whole = nn.Parameter(nn.utils.parameters_to_vector(own).detach())
+    separate = list(networks.parameters())
+    whole = nn.Parameter(nn.utils.parameters_to_vector(separate).detach())
     whole.grad = torch.zeros_like(whole)
-    nn.utils.vector_to_parameters(whole.data, own)
-    for weights, gradient in zip(own, whole.grad.split([weights.numel() for weights in own]), strict=True):
+    nn.utils.vector_to_parameters(whole.data, separate)
+    for weights, gradient in zip(separate, whole.grad.split([part.numel() for part in separate]), strict=True):
         weights.grad = gradient.view_as(weights)
     return whole
 

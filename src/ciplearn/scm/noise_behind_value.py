@@ -56,10 +56,10 @@ def by_rejection(
         trial = mechanism.draw(rows.size, generator)
         hit = same(mechanism.evaluate({name: values[rows] for name, values in parents.items()}, trial), value[rows])
         hit = hit.reshape(open_rows.size, width)
-        found = hit.any(axis=1)
+        met = hit.any(axis=1)
         first = np.arange(open_rows.size) * width + hit.argmax(axis=1)
-        noise[open_rows[found]] = trial[first[found]]
-        open_rows = open_rows[~found]
+        noise[open_rows[met]] = trial[first[met]]
+        open_rows = open_rows[~met]
         spent += rows.size
     met = np.ones(n, dtype=bool)
     met[open_rows] = False

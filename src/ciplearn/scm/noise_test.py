@@ -68,11 +68,11 @@ NOTHING_TO_TEST = NoiseTest(float("nan"), float("nan"))
 def judge_noise(mechanism: Mechanism, train: NodeSample, held_out: NodeSample, generator: Generator) -> NoiseTest:
     """Test the noise of a mechanism that was fitted to ``train`` on rows that it was not fitted to."""
     levels = _commonest(mechanism, train)
-    known, wanted = (_left_over(mechanism, sample, levels, generator) for sample in (train, held_out))
-    if known is None or wanted is None or held_out.n < _LEAST_ROWS:
+    seen, wanted = (_left_over(mechanism, sample, levels, generator) for sample in (train, held_out))
+    if seen is None or wanted is None or held_out.n < _LEAST_ROWS:
         return NOTHING_TO_TEST
-    features = train.smoother.features(known, _WIDTHS, _CENTRES)
-    coefficients, level, _ = RidgeSystem(features(train.matrix)).fit(known)
+    features = train.smoother.features(seen, _WIDTHS, _CENTRES)
+    coefficients, level, _ = RidgeSystem(features(train.matrix)).fit(seen)
     predicted = features.function(coefficients, level)(held_out.matrix)
     products = _standard(predicted) * _standard(wanted)
     noise = products.std(axis=0) / np.sqrt(held_out.n)

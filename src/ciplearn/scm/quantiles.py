@@ -313,12 +313,12 @@ class FittedQuantiles(Mechanism):
         """Return the one noise, where no value repeats."""
         left = self._standard(parents, value)
         below, upto = self.law.interval(left)
-        return None if (upto > below).any() else self._found(parents, left, below, upto, np.zeros(len(left)))
+        return None if (upto > below).any() else self._noise_behind(parents, left, below, upto, np.zeros(len(left)))
 
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
         """Draw U uniformly from the interval that gives the value."""
         left = self._standard(parents, value)
-        return self._found(parents, left, *self.law.interval(left), generator.uniform(size=len(left)))
+        return self._noise_behind(parents, left, *self.law.interval(left), generator.uniform(size=len(left)))
 
     def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k)
         """F̂⁻¹ at some levels."""
@@ -343,15 +343,15 @@ class FittedQuantiles(Mechanism):
         for part in row_blocks(len(noise), _BLOCK):
             at_knots = self.movement.at_knots(matrix[part])
             left[part] = self.law.quantile(self.movement.back(at_knots, noise[part, 0]))
-        found = left + noise[:, 1]
+        left = left + noise[:, 1]
         if not self.law.is_whole:
-            return found
+            return left
         # Ranks that fall together bring a row back by what is left over, which in other worlds leads below the least
         # count. Only rows that are beyond all that was seen, at the very ends of U, lie there.
         beyond = (noise[:, 0] <= 0) | (noise[:, 0] >= 1)
-        return np.where(beyond, found, found.clip(self.law.values[0], self.law.values[-1]))
+        return np.where(beyond, left, left.clip(self.law.values[0], self.law.values[-1]))
 
-    def _found(self, parents: Parents, left: Array, below: Array, upto: Array, share: Array) -> Array:
+    def _noise_behind(self, parents: Parents, left: Array, below: Array, upto: Array, share: Array) -> Array:
         noise = np.zeros((len(left), 2))
         matrix = self.design(parents)
         for part in row_blocks(len(left), _BLOCK):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
 
 from ciplearn.scm.design import Design
@@ -18,22 +19,12 @@ from ciplearn.scm.smooth_ridge import Smoother
 
 @dataclass(frozen=True)
 class NodeSample:
-    """The rows of one node and its parents.
-
-    Attributes
-    ----------
-    node : str
-    kind : Kind
-    parents : tuple of str
-    values : mapping from node to array
-        Of the node and of its parents, at least.
-    kinds : mapping from node to Kind
-    """
+    """The rows of one node and its parents."""
 
     node: str
     kind: Kind
     parents: tuple[str, ...]
-    values: Mapping[str, Array]
+    values: Mapping[str, Array]  # of the node and of its parents, at least
     kinds: Mapping[str, Kind]
 
     @property
@@ -59,7 +50,7 @@ class NodeSample:
     @cached_property
     def matrix(self) -> Array:  # (n, width)
         """The parents as numbers."""
-        return self.design(self.values)
+        return self.design(self.values) if self.parents else np.zeros((self.n, 0))
 
     @cached_property
     def smoother(self) -> Smoother:

@@ -36,20 +36,11 @@ class Finding(NamedTuple):
 @kept
 @dataclass(frozen=True)
 class Alternative:
-    """A mechanism that was tried for a node.
-
-    Attributes
-    ----------
-    mechanism : str
-    score : float
-        On held-out rows, in the measure of its `NodeFit`.
-    behind : float
-        How much worse than the best it is, in standard errors of the difference.
-    """
+    """A mechanism that was tried for a node."""
 
     mechanism: str
-    score: float
-    behind: float
+    score: float  # on held-out rows, in the measure of its `NodeFit`
+    behind: float  # how much worse than the best, in standard errors of the difference
 
 
 @kept

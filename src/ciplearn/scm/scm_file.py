@@ -104,12 +104,12 @@ def _formula(graph: CausalGraph, node: str, text: Any, own: str, where: str) -> 
 
 def _from_python(path: Path, graph: CausalGraph) -> StructuralCausalModel:
     try:
-        found = runpy.run_path(str(path))
+        names = runpy.run_path(str(path))
     except CiplearnError:
         raise
     except (Exception, SystemExit) as error:
         raise InputError(f"{path} failed with {type(error).__name__}: {error}; correct the file.") from error
-    scm = found.get("scm")
+    scm = names.get("scm")
     if not isinstance(scm, StructuralCausalModel):
         raise InputError(f"{path} must set scm to a StructuralCausalModel, got {type(scm).__name__}; assign it.")
     lost = [node for node in graph.observed if node not in scm.graph.nodes]

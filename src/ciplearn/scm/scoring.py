@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ciplearn.scm.kinds import Array, Categories, Kind
@@ -12,22 +10,6 @@ from ciplearn.scm.recipe import NodeSample
 
 # Levels of the quantiles that stand for a law.
 _LEVELS = (np.arange(40) + 0.5) / 40
-
-
-@dataclass(frozen=True)
-class Score:
-    """How well a fitted mechanism does on held-out rows.
-
-    Attributes
-    ----------
-    name : str
-        What the number is.
-    value : float
-        Larger is better; 0 is no better than ignoring the parents.
-    """
-
-    name: str
-    value: float
 
 
 def crps(mechanism: Mechanism, held_out: NodeSample) -> Array | None:  # (n,)
@@ -72,12 +54,17 @@ def marginal_losses(held_out: NodeSample, seen: Array) -> Array:  # (n,)
     return _pinball(held_out.target, np.quantile(seen, _LEVELS, axis=0).T)
 
 
-def score(losses: Array, reference: Array, kind: Kind) -> Score:  # (n,), (n,)
-    """Compare mean losses with those of a law that ignores the parents."""
-    if isinstance(kind, Categories):
-        return Score("log-likelihood gain", float(reference.mean() - losses.mean()))
+def measure(kind: Kind) -> str:
+    """What `score` is called."""
+    return "log-likelihood gain" if isinstance(kind, Categories) else "CRPS skill"
+
+
+def score(losses: Array, reference: Array, kind: Kind) -> float:  # (n,), (n,)
+    """Compare mean losses with those of a law that ignores the parents: larger is better, 0 is no better than it."""
     base = float(reference.mean())
-    return Score("CRPS skill", 1 - float(losses.mean()) / base if base > 0 else float("nan"))
+    if isinstance(kind, Categories):
+        return base - float(losses.mean())
+    return 1 - float(losses.mean()) / base if base > 0 else float("nan")
 
 
 def label_frequencies(kind: Categories, values: Array, node: str) -> Array:  # (K,)

@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 import torch
 
+from ciplearn._core.blocks import row_blocks
 from ciplearn.kernels.eigen import eigh, inverse_root
 from ciplearn.kernels.left_out import LeftOut
 from ciplearn.scm.kept import kept
@@ -24,7 +25,7 @@ from ciplearn.scm.kinds import Array
 # Rows that the width of the bumps is chosen on.
 CHOICE_ROWS = 2000
 
-# Rows predicted at a time: few enough to stay in the processor's cache.
+# Rows taken at a time: few enough to stay in the processor's cache.
 _BLOCK = 2048
 
 # Rounds in which columns are stretched by their relevance, and the least that is left of a column.
@@ -54,14 +55,9 @@ class SmoothFunction:
     def __call__(self, matrix: Array) -> Array:  # (n, c) -> (n, k)
         """Return the outputs of some rows."""
         values = np.empty((len(matrix), len(self.level)))
-        # ‖x − c‖² = ‖x‖² − 2 xᵀc + ‖c‖² as one product: exp is then the only pass over the bumps.
-        corners = np.vstack([2 * self.bump * self.centres.T, -self.bump * np.square(self.centres).sum(axis=1)])
-        for start in range(0, len(matrix), _BLOCK):
-            rows = (matrix[start : start + _BLOCK] - self.mean) / self.spread
-            exponent = np.column_stack([rows, np.ones(len(rows))]) @ corners
-            exponent -= self.bump * np.square(rows).sum(axis=1)[:, None]
-            np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent)
-            values[start : start + _BLOCK] = exponent @ self.weights + rows @ self.slope + self.level
+        for block in row_blocks(len(matrix), _BLOCK):
+            rows = (matrix[block] - self.mean) / self.spread
+            values[block] = _bumps(rows, self.centres, self.bump) @ self.weights + rows @ self.slope + self.level
         return values
 
     def features(self) -> SmoothFeatures:
@@ -116,8 +112,13 @@ class SmoothFeatures:
 
     def __call__(self, matrix: Array) -> Array:  # (n, c) -> (n, c + r)
         """Return the features of some rows."""
-        rows = (matrix - self.mean) / self.spread
-        return np.hstack([rows, _bumps(rows, self.centres, self.bump) @ self.whiten])
+        columns, rank = len(self.mean), self.whiten.shape[1]
+        features = np.empty((len(matrix), columns + rank))
+        for block in row_blocks(len(matrix), _BLOCK):
+            rows = (matrix[block] - self.mean) / self.spread
+            features[block, :columns] = rows
+            features[block, columns:] = _bumps(rows, self.centres, self.bump) @ self.whiten
+        return features
 
     def function(self, coefficients: Array, level: Array) -> SmoothFunction:  # (c + r, k), (k,)
         """Return the function with these coefficients."""
@@ -128,8 +129,11 @@ class SmoothFeatures:
 
 
 def _bumps(rows: Array, centres: Array, bump: float) -> Array:  # (n, m)
-    squares = np.square(rows).sum(axis=1)[:, None] - 2 * rows @ centres.T + np.square(centres).sum(axis=1)
-    return np.asarray(np.exp(-bump * np.maximum(squares, 0.0)))
+    """exp(−g ‖x − c‖²), with ‖x‖² − 2 xᵀc + ‖c‖² as one product: exp is then the only pass over the bumps."""
+    corners = np.vstack([2 * bump * centres.T, -bump * np.square(centres).sum(axis=1)])
+    exponent = np.column_stack([rows, np.ones(len(rows))]) @ corners
+    exponent -= bump * np.square(rows).sum(axis=1)[:, None]
+    return np.asarray(np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent))
 
 
 class RidgeSystem:

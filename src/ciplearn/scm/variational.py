@@ -24,7 +24,7 @@ from ciplearn.scm.location_scale import FittedLocationScale
 from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
 from ciplearn.scm.networks import Scaler, Training, restored_tanh_network, tanh_network, train
 from ciplearn.scm.recipe import NodeSample
-from ciplearn.scm.scoring import Score, crps_of_draws, marginal_losses, score
+from ciplearn.scm.scoring import crps_of_draws, marginal_losses, score
 
 # Draws from the prior that a score averages over.
 _SCORE_DRAWS = 50
@@ -91,7 +91,7 @@ class VariationalLatent:
         problem = _AutoencoderTraining.of(children, self)
         settings = Training(self.epochs, self.batch_size, self.learning_rate)
         others = None if held_out is None else problem.tensors(held_out)
-        networks, epochs = train(problem, settings, generator, others)
+        networks, epochs = train(problem.networks, problem.tensors(children), problem.loss, settings, generator, others)
         encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
         draws = encoder.infer(_values(children), generator)
         mechanisms = {
@@ -108,7 +108,7 @@ class VariationalLatent:
         held_out: NodeSample,
         seen: Array,
         generator: Generator,
-    ) -> Score:
+    ) -> float:
         """Judge what the observed parents alone explain: the law over draws of the latent node from its prior.
 
         ``seen`` are the child's values in the fit: their law, which ignores the parents, is what it is compared with.
@@ -148,7 +148,7 @@ class _AutoencoderTraining:
     def of(cls, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> _AutoencoderTraining:
         values = _values(children)
         design = Design(tuple(values), next(iter(children.values())).kinds)
-        inputs = {child: Scaler.of(sample.matrix if sample.parents else None) for child, sample in children.items()}
+        inputs = {child: Scaler.of(sample.matrix) for child, sample in children.items()}
         targets = {
             child: Scaler.of(sample.target.reshape(sample.n, -1))
             for child, sample in children.items()
@@ -162,16 +162,15 @@ class _AutoencoderTraining:
         encoder = tanh_network(self.evidence_design.width, recipe.hidden, 2 * recipe.size)
         modules: dict[str, nn.Module] = {"encoder": encoder}
         for place, sample in enumerate(self.children.values()):
-            width = (sample.design.width if sample.parents else 0) + recipe.size
-            modules[f"decoder {place}"] = tanh_network(width, recipe.hidden, _outputs(sample))
+            modules[f"decoder {place}"] = tanh_network(
+                sample.design.width + recipe.size, recipe.hidden, _outputs(sample)
+            )
         return nn.ModuleDict(modules)
 
-    def tensors(self, children: Mapping[str, NodeSample] | None = None) -> list[Tensor]:
-        children = self.children if children is None else children
+    def tensors(self, children: Mapping[str, NodeSample]) -> list[Tensor]:
         parts = [self.evidence_scaler.tensor(self.evidence_design(_values(children)))]
         for child, sample in children.items():
-            matrix = sample.matrix if sample.parents else np.zeros((sample.n, 0))
-            parts.append(self.input_scalers[child].tensor(matrix))
+            parts.append(self.input_scalers[child].tensor(sample.matrix))
             if isinstance(sample.kind, Categories):
                 parts.append(torch.as_tensor(sample.kind.codes(sample.target, child)))
             else:
@@ -259,8 +258,8 @@ class Decoded:
         return np.asarray(torch.cat(blocks).double().numpy())
 
     def _inputs(self, parts: list[Array], h: Tensor, rows: slice) -> Tensor:
-        own = self.scaler.inputs(self.design, [part[rows] for part in parts]) if parts else h[rows, :0]
-        return torch.cat([own, h[rows]], dim=1)
+        observed = self.scaler.inputs(self.design, [part[rows] for part in parts]) if parts else h[rows, :0]
+        return torch.cat([observed, h[rows]], dim=1)
 
 
 @kept
