@@ -78,7 +78,18 @@ def test_settings_repeat_a_role_of_no_columns(role, place, tmp_path, capsys):
 
 
 def test_settings_of_a_folder_name_every_option_that_changes_a_model(model):
-    shown_or_placed = {"call", "table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch"}
+    shown_or_placed = {
+        "call",
+        "table",
+        "out",
+        "overwrite",
+        "dry_run",
+        "config",
+        "as_json",
+        "address",
+        "scratch",
+        "meet",
+    }
     not_given = {"gamma", "measure", "penalty", "categories", "separator", "columns", "na", "engine", "workers"}
     named = trained(model)["settings"]
     assert set(named) == set(inspect.signature(fit).parameters) - shown_or_placed - not_given

@@ -1,5 +1,6 @@
 """One small Ray cluster on this machine for all tests of this folder."""
 
+import importlib.util
 import warnings
 
 import pytest
@@ -7,12 +8,15 @@ import pytest
 
 @pytest.fixture(scope="session")
 def engine():
-    pytest.importorskip("ray", reason="Ray is not installed")
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import ray
-
         from ciplearn.scale import RayEngine
 
-        yield RayEngine(workers=2)
+        # Before Ray is imported, which it does: the cluster then has a secret.
+        engine = RayEngine(workers=2)
+        import ray
+
+        yield engine
         ray.shutdown()

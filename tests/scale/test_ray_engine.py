@@ -1,5 +1,6 @@
 """What two Ray workers find is what one process finds, also where a worker is killed."""
 
+import importlib.util
 import os
 import signal
 import sys
@@ -22,8 +23,10 @@ from tests.estimators.test_streaming import SETTINGS, table
 from tests.estimators.test_streaming_routes import FEW, files
 from tests.penalties.parts import parts_of, rows, value_and_gradient
 
-pytest.importorskip("ray", reason="Ray is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ _choice = partial(typer.Option, rich_help_panel="Penalty and gamma")
 _network = partial(typer.Option, rich_help_panel="Network")
 
 # Options that say where to read, where to write and what to show: they do not change the model.
-_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch")
+_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch", "meet")
 
 
 def fit(
@@ -113,6 +113,7 @@ def fit(
     workers: options.WorkerCount = None,
     address: options.Address = None,
     scratch: options.Scratch = None,
+    meet: options.Meet = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what was understood and stop.")] = False,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -169,7 +170,7 @@ def fit(
     )
     source = options.table_files(table, separator, columns, skip, na, only_na)
     stream = as_stream(source, engine)
-    work = options.engine(engine, workers, address, scratch)
+    work = options.engine(engine, workers, address, scratch, meet)
     if stream is not None:
         rows = told_apart(sampled_table(stream, request, work), stream, work)
     elif isinstance(source, TableFile):

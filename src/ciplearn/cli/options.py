@@ -100,6 +100,9 @@ Scratch = Annotated[
     Path | None,
     _many_rows(help="A folder that all workers see, for encoded rows and checkpoints.", metavar="FOLDER"),
 ]
+Meet = Annotated[
+    str | None, _many_rows(help="Where workers of a training meet. Default: this machine alone.", metavar="HOST:PORT")
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**31 - 1)]
@@ -235,19 +238,21 @@ def table_files(
     return TableFile(Path("/dev/stdin") if str(path) == "-" else path, **reading)
 
 
-def engine(name: str | None, workers: int | None, address: str | None, scratch: Path | None) -> Engine:
+def engine(
+    name: str | None, workers: int | None, address: str | None, scratch: Path | None, meet: str | None = None
+) -> Engine:
     """Return who does the work."""
     from ciplearn._core.engine import OneProcess
 
     if name is None:
-        for option, given in (("--workers", workers), ("--address", address), ("--scratch", scratch)):
+        for option, given in (("--workers", workers), ("--address", address), ("--scratch", scratch), ("--meet", meet)):
             if given is not None:
                 raise InputError(f"{option} is for --engine ray, got no engine; pass --engine ray too.")
         return OneProcess()
     choice("--engine", name, ("ray",))
     from ciplearn.scale import RayEngine
 
-    return RayEngine(workers or 2, address, scratch=scratch)
+    return RayEngine(workers or 2, address, scratch=scratch, meet=meet)
 
 
 def split_names(text: str | None, known: Container[str] = ()) -> tuple[str, ...] | None:

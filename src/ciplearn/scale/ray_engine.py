@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import secrets
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -46,6 +47,9 @@ class RayEngine(Engine):
     scratch : path, optional
         A folder that all nodes see: encoded rows and checkpoints are kept there while a job runs. On one machine the
         system's folder for such files does.
+    meet : str, optional
+        HOST:PORT at which the first worker of a training waits for the others. By default a port that is free: on one
+        machine at 127.0.0.1, where nobody else's machine can reach it, on several at the address of the worker's node.
 
     Examples
     --------
@@ -61,23 +65,31 @@ class RayEngine(Engine):
         *,
         gpus: float = 0.0,
         scratch: str | os.PathLike[str] | None = None,
+        meet: str | None = None,
     ) -> None:
         self.scratch = None if scratch is None else os.fspath(scratch)
         self.workers = whole(workers, "workers", minimum=1)
-        self.address, self.gpus = address, gpus
+        self.address, self.gpus, self.meet = address, gpus, _host_and_port(meet)
         self._ray = _started(self.workers, address)
-        cpus = self._ray.cluster_resources().get("CPU", 0)
+        self._nodes()
+
+    def _nodes(self) -> list[Any]:
+        """The nodes that answer; an error where they are too few, or where the one of this program is gone."""
+        nodes = [node for node in self._ray.nodes() if node["Alive"] and _answers(node)]
+        if self._ray.get_runtime_context().get_node_id() not in [node["NodeID"] for node in nodes]:
+            raise InputError("The Ray node of this program is gone, and its work with it; start Ray and the run again.")
+        cpus, devices = (sum(node["Resources"].get(kind, 0) for node in nodes) for kind in ("CPU", "GPU"))
         if cpus < self.workers:
             raise InputError(
                 f"{self.workers} workers were asked for, but the cluster has {cpus:g} CPUs; ask for fewer, or add "
                 f"nodes."
             )
-        devices = self._ray.cluster_resources().get("GPU", 0)
-        if devices < gpus * self.workers:
+        if devices < self.gpus * self.workers:
             raise InputError(
-                f"{self.workers} workers with {gpus:g} GPUs each were asked for, but the cluster's nodes have "
+                f"{self.workers} workers with {self.gpus:g} GPUs each were asked for, but the cluster's nodes have "
                 f"{devices:g} in all; add nodes with a GPU, or train on CPUs."
             )
+        return nodes
 
     def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Send items to tasks, a few ahead; results come in the order of the items."""
@@ -100,11 +112,13 @@ class RayEngine(Engine):
         """Run a task in as many actors as there are workers; when one is lost, all begin anew."""
         shared = self._ray.put(task)
         for _ in range(_MOST_RESTARTS):
+            # Ray ends a program that asks for actors where no node is left.
+            host = None if len(self._nodes()) > 1 else "127.0.0.1"
             # Two calls at a time: it is asked what it has said while it trains.
             actor = self._ray.remote(num_cpus=1, num_gpus=self.gpus, max_concurrency=2)(_Trainer)
             actors = [actor.remote() for _ in range(self.workers)]
             try:
-                where = self._fetched(actors[0].address.remote())
+                where = self._fetched(actors[0].open.remote(*(self.meet or (host, 0))))
                 running = [
                     one.run.remote(shared, rank, self.workers, where, self.gpus > 0) for rank, one in enumerate(actors)
                 ]
@@ -143,6 +157,12 @@ class RayEngine(Engine):
             if _is_about_others(cause):
                 raise _OthersLost from error
             raise
+        except self._ray.exceptions.RayActorError:
+            raise
+        except self._ray.exceptions.RayError as error:
+            self._nodes()
+            said = str(error).strip().partition("\n")[0]
+            raise InputError(f"Ray has lost a piece of work: {said} Look at its nodes, then run it again.") from error
 
 
 class _OthersLost(Exception):  # noqa: N818 - a state of the cluster, told to the engine
@@ -161,23 +181,31 @@ class _Trainer:
         new, self._heard = whole[self._heard :], len(whole)
         return new
 
-    def address(self) -> str:
-        """Where the first worker can be met."""
+    def open(self, host: str | None, port: int) -> tuple[str, int]:
+        """Listen where the first worker is met, and return where that is."""
         import ray
 
-        host = ray.util.get_node_ip_address()
-        with socket.socket() as free:
-            free.bind(("", 0))
-            return f"tcp://{host}:{free.getsockname()[1]}"
+        host = host or ray.util.get_node_ip_address()
+        try:
+            # Kept open until the others have come: a port that is let go may be taken by somebody else.
+            self._door = socket.create_server((host, port))
+        except OSError as error:
+            raise InputError(f"Workers cannot meet at {host}:{port}: {error.strerror}; pass another one.") from error
+        return host, self._door.getsockname()[1]
 
-    def run(self, task: Callable[..., Any], rank: int, size: int, where: str, on_device: bool) -> Any:
+    def run(self, task: Callable[..., Any], rank: int, size: int, where: tuple[str, int], on_device: bool) -> Any:
         """Meet the others and train; only the first one answers."""
         import torch
         import torch.distributed as distributed
 
         torch.set_num_threads(1)
+        if where[0] == "127.0.0.1" and sys.platform == "linux":
+            # What workers send each other stays on the machine too.
+            os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = "lo"
+        door = self._door.detach() if rank == 0 else None
+        store = distributed.TCPStore(*where, size, rank == 0, _PATIENCE, master_listen_fd=door)
         backend = "nccl" if on_device else "gloo"
-        distributed.init_process_group(backend, where, rank=rank, world_size=size, timeout=_PATIENCE)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_PATIENCE)
         try:
             with redirect_stderr(self._said):
                 result = task(workers=ProcessGroup())
@@ -185,6 +213,24 @@ class _Trainer:
         finally:
             distributed.destroy_process_group()
         return result if rank == 0 else None
+
+
+def _host_and_port(text: str | None) -> tuple[str, int] | None:
+    if text is None:
+        return None
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 65536:
+        raise InputError(f"meet must be an address and a port, got {text!r}; pass for example 10.0.0.7:29500.")
+    return host, int(port)
+
+
+def _answers(node: dict[str, Any]) -> bool:
+    """Whether a node can be reached: Ray itself takes half a minute to notice that one is gone."""
+    try:
+        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), timeout=10).close()
+    except OSError:
+        return False
+    return True
 
 
 def _alone_on_a_core(work: Callable[[Item], Result], item: Item) -> Result:
@@ -204,6 +250,11 @@ def _is_about_others(error: BaseException) -> bool:
 
 
 def _started(workers: int, address: str | None) -> Any:
+    # Reports of use are never sent. Only this program may give work to a cluster that it starts, since Ray listens at
+    # all addresses of the machine; Ray reads this when it is imported.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is None and "ray" not in sys.modules and os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     try:
         import ray
     except ImportError as error:
@@ -219,7 +270,5 @@ def _started(workers: int, address: str | None) -> Any:
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise InputError(f"No Ray cluster answers at {address!r}; start Ray on its head node first.") from error
         return ray
-    # Reports of use are never sent.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray.init(num_cpus=max(workers, os.cpu_count() or 1), include_dashboard=False, **quiet)
     return ray
