@@ -15,7 +15,7 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive, whole
 from ciplearn.estimators.learner import Learner, Training
 from ciplearn.estimators.networks import Perceptron
-from ciplearn.learners.rows import labels_of, table_rows
+from ciplearn.learners.rows import loss_of, table_rows
 from ciplearn.learning.loop import Fit
 
 Array = np.ndarray[Any, Any]
@@ -68,10 +68,11 @@ class Linear(Learner):
             return training.by_gradients()
         inputs, weights = table_rows(training, self.name)
         if is_classifier(training.estimator):
-            found = self._logistic(inputs, labels_of(training), weights, training.settings.seed)
+            found = self._logistic(inputs, training.split.rows.target.numpy(), weights, training.settings.seed)
         else:
             found = self._ridge(inputs, training.split.rows.target.double().numpy(), weights)
-        return Fit(_affine(*found), ({"loss": _loss(training, _affine(*found))},))
+        module = _affine(*found)
+        return Fit(module, ({"loss": loss_of(training, module)},))
 
     def _ridge(self, inputs: Array, target: Array, weights: Array | None) -> tuple[Array, Array]:
         from sklearn.linear_model import RidgeCV
@@ -100,9 +101,3 @@ def _affine(coefficients: Array, intercept: Array) -> nn.Module:
     layer.weight = nn.Parameter(torch.from_numpy(coefficients))
     layer.bias = nn.Parameter(torch.from_numpy(intercept))
     return made.float().eval()
-
-
-def _loss(training: Training, module: nn.Module) -> float:
-    rows = training.split.rows
-    with torch.no_grad():
-        return float(training.estimator._objective().loss(module(rows.inputs[0]), rows.target, rows.weights))

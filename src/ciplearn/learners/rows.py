@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
 
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.learner import Training
+from ciplearn.learning.dataset_rows import Rows
 from ciplearn.learning.rows import TrainingRows
 
 Array = np.ndarray[Any, Any]
@@ -24,10 +27,16 @@ def table_rows(training: Training, name: str) -> tuple[Array, Array | None]:  # 
     for keyword in ("module", "warm_start"):
         if getattr(estimator, keyword):
             raise InputError(f"{keyword} is for networks, got it with the learner {name!r}; drop one of the two.")
-    weights = None if rows.weights is None else rows.weights.double().cpu().numpy()
-    return rows.inputs[0].cpu().numpy(), weights
+    return rows.inputs[0].numpy(), row_weights(rows)
 
 
-def labels_of(training: Training) -> Array:  # (n,)
-    """Return the place of each row's label among the classes."""
-    return training.split.rows.target.cpu().numpy().astype(np.int64)
+def row_weights(rows: Rows) -> Array | None:  # (n,)
+    """Return the weights of rows, where they have any."""
+    return None if rows.weights is None else rows.weights.double().numpy()
+
+
+def loss_of(training: Training, module: nn.Module) -> float:
+    """Return the loss of a fitted module on the rows that it was trained on."""
+    rows = training.split.rows
+    with torch.no_grad():
+        return float(training.estimator._objective().loss(module(rows.inputs[0]).float(), rows.target, rows.weights))
