@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ciplearn import CIPClassifier, CIPRegressor, load_model, save_model
 from ciplearn._core.errors import InputError, InputTypeError, MissingDependencyError
+from ciplearn.baselines import CF1, CF2, StraightLine
 from ciplearn.learners import LEARNERS, Boosted, Learner, Linear, Network
 from tests.estimators.mixed_table import mixed_table
 
@@ -133,6 +134,18 @@ def test_a_changed_file_of_trees_is_refused(X, y, tmp_path):
         (folder / "model.json").write_text(json.dumps(described | change))
         with pytest.raises(InputError):
             load_model(folder)
+
+
+@pytest.mark.parametrize("kind", [CF1, CF2, StraightLine])
+def test_baselines_take_a_learner(kind, learner, scm, X, y):
+    roles = {"graph": scm.graph, "outcome": "Y", "protected": ["A"], "random_state": 0}
+    model = kind(**roles, learner=learner).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    if kind is CF1:
+        alone = learner.estimator("regression", random_state=0).fit(X[["Z"]], y)
+        assert np.array_equal(model.predict(X), alone.predict(X[["Z"]]))
+    with pytest.raises(InputError, match="either a learner or an estimator"):
+        kind(**roles, learner=learner, estimator=RidgeCV()).fit(X, y)
 
 
 # Trees and lines take all rows at once: only weighted and repeated rows differ, by where bins and folds are cut.

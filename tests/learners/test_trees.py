@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from ciplearn.estimators.trees import Tree, Trees
-from ciplearn.learners.boosted import tree_of
+from ciplearn.estimators.trees import LEAF, Tree, Trees
+from ciplearn.learners.lightgbm_trees import tree_of
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_walk_ends_where_lightgbm_does(booster, rows):
 
 
 def test_a_tree_without_a_split_is_a_constant(rows):
-    leaf = Tree(np.array([0]), np.array([np.inf]), np.array([0]), np.array([2.0]))
+    leaf = Tree(np.array([0]), np.array([LEAF]), np.array([0]), np.array([2.0]))
     assert np.array_equal(Trees.of([leaf], [1], [0.5, 0.5], 4)(torch.from_numpy(rows[:2])), [[0.5, 2.5]] * 2)
     assert np.array_equal(Trees.of([], [], [0.5], 4)(torch.from_numpy(rows[:2])), [[0.5]] * 2)
 

@@ -28,7 +28,8 @@ from ciplearn.baselines.regression import NetworkSettings
 from ciplearn.baselines.table_estimator import TableEstimator, task_of_estimator
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPClassifier, CIPRegressor
-from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.base import TRAINED_BY, CIPEstimator
+from ciplearn.estimators.learner import Learner
 from ciplearn.estimators.roles import Columns
 from ciplearn.estimators.tables import read_table, refuse_unpredictable, same_rows, warn_of_unseen, without_missing
 from ciplearn.learning import TrainingSettings
@@ -68,6 +69,8 @@ class Baseline(BaseEstimator, ABC):
         In place of the network, for all but `Veitch`, whose penalty needs gradients. It gets encoded rows: numbers that
         span [0, 1], one indicator per level. A Pipeline gets the frame itself. Parameters of the network are then
         not used.
+    learner : Learner, optional
+        In place of the network with the parameters below, as in `CIPRegressor`.
     missing, module, hidden, epochs, batch_size, learning_rate, weight_decay, schedule, early_stopping, \
 validation_fraction, patience, device, verbose, random_state
         As in `CIPRegressor`.
@@ -104,6 +107,7 @@ validation_fraction, patience, device, verbose, random_state
     verbose: bool = False
     random_state: Any = None
     estimator: Any = None
+    learner: Learner | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on a table: every observed column but the outcome, which is y.
@@ -179,8 +183,9 @@ validation_fraction, patience, device, verbose, random_state
     def _settled_task(self, y: Any) -> str:
         one_of(self.task, "task", TASKS)
         if self.estimator is not None:
-            if self.module is not None:
-                raise InputError("Pass either a module or an estimator, got both; the estimator stands in its place.")
+            if self.module is not None or self.learner is not None:
+                other = "module" if self.learner is None else "learner"
+                raise InputError(f"Pass either a {other} or an estimator, got both; the estimator stands in its place.")
             found = task_of_estimator(self.estimator)
             if self.task not in ("auto", found):
                 raise InputError(
@@ -201,23 +206,20 @@ validation_fraction, patience, device, verbose, random_state
 
     def _network(self, **more: Any) -> CIPEstimator:
         """The untrained network; without an independence among ``more`` it has no penalty."""
-        own = (*TRAINED_ALIKE, "module", "verbose", "random_state")
+        own = (*TRAINED_ALIKE, "module", "verbose", "random_state", "learner")
         settings = {name: getattr(self, name) for name in own}
         kind = CIPClassifier if self.task_ == CLASSIFICATION else CIPRegressor
         return kind(**{**settings, **more})
 
     def _regressions(self) -> NetworkSettings:
-        """How networks that regress one column on others are trained: as the predictor is."""
+        """How networks that regress one column on others are trained: as the predictor is, where that is a network."""
+        is_network = self.learner is not None and self.learner.is_network
+        said = self._network(learner=self.learner if is_network else None).setting
         training = TrainingSettings(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            schedule=self.schedule,
-            patience=self.patience if self.early_stopping else None,
+            **{name: said(name) for name in TRAINED_BY}, patience=said("patience") if said("early_stopping") else None
         )
-        device = chosen_device(self.device)
-        return NetworkSettings(self.hidden, training, device, self.validation_fraction, bool(self.verbose))
+        device = chosen_device(said("device"))
+        return NetworkSettings(said("hidden"), training, device, said("validation_fraction"), bool(self.verbose))
 
     def _seed(self) -> int:
         return as_seed(self.random_state)

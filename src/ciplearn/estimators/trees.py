@@ -12,6 +12,9 @@ from torch import Tensor, nn
 
 Array = np.ndarray[Any, Any]
 
+# No row goes right of it. Infinity would do the same, but is no weight of a sound model.
+LEAF = float(np.finfo(np.float64).max)
+
 # Trees that are deeper come from a file that was changed.
 _DEEPEST = 256
 
@@ -24,7 +27,7 @@ class Tree:
     ----------
     feature, left : array of int, shape (nodes,)
     threshold, value : array of float, shape (nodes,)
-        A row goes left where its feature is at most the threshold, which is infinite in a leaf.
+        A row goes left where its feature is at most the threshold, which is `LEAF` in a leaf.
     """
 
     feature: Array
@@ -108,7 +111,7 @@ class Trees(nn.Module):
 def _settle(trees: Trees, _: Any) -> None:
     """Count the steps of the longest walk; refuse nodes that no walk could end in."""
     n_inputs, n_nodes, _, n_outputs = trees.shape
-    last = trees.left + (trees.threshold < torch.inf)
+    last = trees.left + (trees.threshold < LEAF)
     if (trees.left < torch.arange(n_nodes, device=last.device)).any() or torch.isnan(trees.threshold).any():
         raise ValueError("trees with a node that leads back")
     whole = (trees.feature, n_inputs), (last, n_nodes), (trees.root, n_nodes), (trees.output, n_outputs)

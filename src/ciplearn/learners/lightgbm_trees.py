@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ciplearn._core.errors import MissingDependencyError
-from ciplearn.estimators.trees import Tree
+from ciplearn.estimators.trees import LEAF, Tree
 
 
 def lightgbm() -> ModuleType:
@@ -32,6 +32,6 @@ def tree_of(described: dict[str, Any]) -> Tree:
             nodes.append((node["split_feature"], node["threshold"], len(waiting), 0.0))
             waiting += [node["left_child"], node["right_child"]]
         else:
-            nodes.append((0, np.inf, place, node["leaf_value"]))
+            nodes.append((0, LEAF, place, node["leaf_value"]))
     feature, threshold, left, value = (np.array(part) for part in zip(*nodes, strict=True))
     return Tree(feature, threshold.astype(float), left, value.astype(float))
