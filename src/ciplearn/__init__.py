@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from ciplearn.penalties import MMD as MMD
     from ciplearn.penalties import ResidualHSCIC as ResidualHSCIC
     from ciplearn.repairing import Repaired as Repaired
-    from ciplearn.repairing import repair as repair
+    from ciplearn.repairing import load_repaired as load_repaired
+    from ciplearn.repairing.flow import repair as repair
     from ciplearn.report import Report as Report
     from ciplearn.saving import export_onnx as export_onnx
     from ciplearn.saving import load_model as load_model
@@ -77,7 +78,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "kernels": ("Categorical", "Gaussian", "Laplace", "Linear", "Nystroem", "Product", "RandomFourier", "Sum"),
     "learning": ("Frontier",),
     "penalties": ("CIRCE", "HSCIC", "HSIC", "MMD", "ResidualHSCIC"),
-    "repairing": ("Repaired", "repair"),
+    "repairing": ("Repaired", "load_repaired", "repair"),
     "report": ("Report",),
     "saving": ("export_onnx", "load_model", "save_model"),
     "scm": ("StructuralCausalModel", "fit_scm"),

@@ -54,28 +54,22 @@ class Asked:
         columns = [column for column in table.columns if column != outcome]
         labels = table[outcome].dropna().unique() if outcome in table.columns else np.array([])
         classifies = outcome in table.columns and task_of(table[outcome]) == CLASSIFICATION
-        name = f"The model ({type(model).__name__})"
         if isinstance(model, str | Path):
             foreign = from_onnx(Path(model), inputs, columns)
             read = foreign.inputs or ()
             classes = np.array(sorted(labels, key=str), dtype=object) if classifies else None
         else:
             predictor = Predictor.of(model, columns, inputs, None, ignored)
-            read = predictor.inputs
-            ask = model if predictor.method == "call" else getattr(model, predictor.method)
-            foreign = Foreign(name, ask, None, read)
-            classes = _classes(model, predictor.method, labels, classifies, name)
-        kinds = {name: table[name].dtype for name in read if not holds_numbers(table[name])}
+            read, foreign = predictor.inputs, cls.restored(model, predictor.inputs, {}, None).foreign
+            classes = _classes(model, predictor.method, labels, classifies, foreign.name)
+        kinds = {name: table[name].dtype for name in columns if not holds_numbers(table[name])}
         found = cls(model, foreign, read, kinds, classes)
         found._tried(table.head(_TRIED))
         return found
 
     def __call__(self, frame: pd.DataFrame) -> Array:  # (n, q)
         """Return numbers: of two labels the probability of the second."""
-        name, shown = self.foreign.name, frame[list(self.inputs)]
-        answer = self.foreign.answer(
-            shown.astype({column: kind for column, kind in self.kinds.items() if shown[column].dtype != kind})
-        )
+        name, answer = self.foreign.name, self.foreign.answer(self.as_trained(frame[list(self.inputs)]))
         if not (np.issubdtype(answer.dtype, np.number) or answer.dtype == bool):
             raise InputError(f"{name} returned {answer.dtype} values; pass a model with predict_proba, or of numbers.")
         answer = answer.astype(np.float64)
@@ -88,6 +82,20 @@ class Asked:
         if self.classes is None:
             return answer.reshape(len(answer), -1)
         return self._probabilities(answer)
+
+    def as_trained(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Show labels in the kind of column that the model was trained on."""
+        other = {name: kind for name, kind in self.kinds.items() if name in frame and frame[name].dtype != kind}
+        return frame.astype(other) if other else frame.copy()
+
+    @classmethod
+    def restored(cls, model: Any, inputs: tuple[str, ...], kinds: Mapping[str, Any], classes: Array | None) -> Asked:
+        """Ask a model anew of which all is known."""
+        if isinstance(model, str | Path):
+            return cls(model, from_onnx(Path(model), inputs, inputs), inputs, kinds, classes)
+        method = Predictor.of(model, inputs, inputs, None).method
+        ask = model if method == "call" else getattr(model, method)
+        return cls(model, Foreign(f"The model ({type(model).__name__})", ask, None, inputs), inputs, kinds, classes)
 
     def _probabilities(self, answer: Array) -> Array:  # (n, q)
         name, classes = self.foreign.name, np.asarray(self.classes)

@@ -33,6 +33,11 @@ _LEVEL, _SEEN = "level of the protected variables", "pair was seen"
 class Ratio(ABC):
     """W as a function of the columns of A and of what comes before it."""
 
+    @property
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """The columns that are read beside those of A, or among them."""
+
     @abstractmethod
     def __call__(self, table: pd.DataFrame) -> Array:  # (n,)
         """Return w of each row."""
@@ -41,6 +46,11 @@ class Ratio(ABC):
 @dataclass(frozen=True)
 class NoCauses(Ratio):
     """W = 1: nothing that is known comes before A."""
+
+    @property
+    def columns(self) -> list[str]:
+        """None."""
+        return []
 
     def __call__(self, table: pd.DataFrame) -> Array:
         """Return ones."""
@@ -53,6 +63,11 @@ class OfLevels(Ratio):
 
     levels: Levels
     model: EstimatedModel
+
+    @property
+    def columns(self) -> list[str]:
+        """Those of the causes."""
+        return self.model.columns(self.model.graph.parents(_LEVEL))
 
     def __call__(self, table: pd.DataFrame) -> Array:
         """Ask the classifier of levels."""
@@ -91,6 +106,11 @@ class OfNumbers(Ratio):
         points = np.linspace(values.min() - spread, values.max() + spread, _GRID)
         return cls(scm, node, found.causes, (points, found._marginal(points)))
 
+    @property
+    def columns(self) -> list[str]:
+        """Those of the parents."""
+        return list(self.causes.columns)
+
     def __call__(self, table: pd.DataFrame) -> Array:
         """Divide the two densities."""
         values = self.scm.kinds[self.node].read(table, self.node)
@@ -123,6 +143,11 @@ class OfPairs(Ratio):
     """W = odds that a pair of A and its causes was seen rather than shuffled."""
 
     model: EstimatedModel
+
+    @property
+    def columns(self) -> list[str]:
+        """Those of the pairs."""
+        return self.model.columns(self.model.graph.parents(_SEEN))
 
     def __call__(self, table: pd.DataFrame) -> Array:
         """Ask the classifier of pairs."""

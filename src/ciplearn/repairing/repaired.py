@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +18,10 @@ from ciplearn._core.numbers import non_negative, share
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.choice import Floor
+from ciplearn.repairing.conformal import Conformal
+from ciplearn.repairing.distilled import Distilled
 from ciplearn.repairing.engine import Engine
+from ciplearn.repairing.kept import save_repaired
 from ciplearn.repairing.measured import Curve
 from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm.kinds import Array
@@ -63,6 +68,22 @@ class Repaired:
     rests_on: str = "formula"
     floor: Floor | None = None
     notes: tuple[str, ...] = ()
+    conformal: Conformal | None = None
+    table: pd.DataFrame | None = None
+
+    def calibrated(self, rows: pd.DataFrame) -> Self:
+        """Return this predictor with intervals and sets that rest on other rows, on which nothing was trained.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            With the outcome.
+        """
+        if self.outcome not in rows.columns:
+            raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
+        strict = self.strict()
+        said = strict.numbers(rows) if self.classes_ is None else strict.predict_proba(rows)
+        return replace(self, conformal=Conformal.of(rows[self.outcome].to_numpy(), said, self.classes_))
 
     @property
     def classes_(self) -> Array | None:
@@ -123,7 +144,8 @@ class Repaired:
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
         return Curve.of(self.engine, self.worlds, self.worlds.checked(rows))
 
-    def _numbers(self, X: Any) -> Array:  # (n, q)
+    def numbers(self, X: Any) -> Array:  # (n, q)
+        """Return predictions as numbers: of two labels the probability of the second."""
         rows = self.worlds.checked(X)
         chunks = list(row_chunks(len(rows), DRAWS if self.strength else 1))
         if not chunks:
@@ -139,14 +161,56 @@ class Repaired:
         """Return one prediction per row: a number, several, or the likeliest label."""
         if self.classes_ is not None:
             return np.asarray(self.classes_)[self.predict_proba(X).argmax(axis=1)]
-        numbers = self._numbers(X)
+        numbers = self.numbers(X)
         return numbers[:, 0] if numbers.shape[1] == 1 else numbers
 
     @available_if(_has_classes)
     def predict_proba(self, X: Any) -> Array:  # (n, classes)
         """Return one probability per label."""
-        numbers = np.clip(self._numbers(X), 0.0, 1.0)
+        numbers = np.clip(self.numbers(X), 0.0, 1.0)
         return np.column_stack([1 - numbers[:, 0], numbers[:, 0]]) if numbers.shape[1] == 1 else numbers
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:  # (n, 2)
+        """Return an interval per row that holds the outcome so often, and is the same in every world.
+
+        It lies around the strict predictor, whatever the strength. Coverage is exact on average over rows if the model
+        was not trained on the rows that measure it: those of `repair`, or of `calibrated`.
+        """
+        if self.classes_ is not None or self.conformal is None:
+            raise InputError("An interval needs an outcome of one number; for labels use predict_set.")
+        radius = self.conformal.radius(coverage)
+        strict = self.strict().numbers(X)[:, :1]
+        return np.hstack([strict - radius, strict + radius])
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> list[tuple[Any, ...]]:
+        """Return the labels per row that hold the outcome so often, and are the same in every world; see above.
+
+        A set is empty where no label is likely enough.
+        """
+        if self.classes_ is None or self.conformal is None:
+            raise InputError("A set needs an outcome of labels; for numbers use predict_interval.")
+        radius = self.conformal.radius(coverage)
+        inside = 1 - self.strict().predict_proba(X) <= radius
+        return [tuple(self.classes_[row]) for row in inside]
+
+    def distil(self, learner: Any, rows: pd.DataFrame | None = None) -> Distilled:
+        """Train a learner to say what this predictor says, for one evaluation per row.
+
+        Parameters
+        ----------
+        learner : scikit-learn estimator
+            A regressor, or for labels a classifier that takes ``sample_weight``; cloned.
+        rows : DataFrame, optional
+            By default those that `repair` was given; each is shown in other worlds, too.
+        """
+        shown = self.table if rows is None else rows
+        if shown is None:
+            raise InputError("A repaired model that was loaded keeps no rows; pass rows=.")
+        return Distilled.of(self, learner, self.worlds.checked(shown))
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write it to a folder, as data that is never run; see `load_repaired`."""
+        return save_repaired(self, folder, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"Repaired({type(self.asked.model).__name__}, strength={self.strength:g}, rests on the {self.rests_on})"

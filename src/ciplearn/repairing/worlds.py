@@ -74,9 +74,9 @@ class Worlds:
         """Columns of what the model reads, of A, of what lies between, and of their parents."""
         graph = self.scm.graph
         moved = self.scm.between(self.protected, self.inputs)
-        near = {parent for node in (*moved, *self.protected) for parent in graph.parents(node)}
+        near = {parent for node in moved for parent in graph.parents(node)}
         known = [node for node in graph.observed if node in {*near, *moved, *self.protected}]
-        return tuple(dict.fromkeys([*self.inputs, *self.scm.columns(known)]))
+        return tuple(dict.fromkeys([*self.inputs, *self.scm.columns(known), *self.ratio.columns]))
 
     def units(self, rows: pd.DataFrame, draws: int = DRAWS) -> Units:
         """Find the noise behind rows: the one that fits, or some draws of those that do."""

@@ -28,9 +28,10 @@ from ciplearn.repairing.repaired import Repaired
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm import StructuralCausalModel, fit_scm
 
-# Rows that a causal model is estimated from, and that strengths are measured on.
+# Rows that a causal model is estimated from, that strengths are measured on, and that intervals rest on.
 _MODEL_ROWS = 50_000
 _MEASURED_ROWS = 500
+_CALIBRATION_ROWS = 1000
 
 
 def repair(
@@ -121,7 +122,19 @@ def repair(
     places = np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])
     measured = Curve.of(engine, worlds, known.iloc[places])
     notes += (choice.note, *([] if choice.floor is None else [str(choice.floor)]))
-    return Repaired(asked, worlds, engine, measured, outcome, rests_on=choice.rests_on, floor=choice.floor, notes=notes)
+    found = Repaired(
+        asked,
+        worlds,
+        engine,
+        measured,
+        outcome,
+        rests_on=choice.rests_on,
+        floor=choice.floor,
+        notes=notes,
+        table=known,
+    )
+    several = asked.classes is None and asked(known.head(1)).shape[1] > 1
+    return found if several else found.calibrated(known.iloc[generator.permutation(len(known))[:_CALIBRATION_ROWS]])
 
 
 def _notes(scm: StructuralCausalModel, worlds: Worlds) -> tuple[str, ...]:

@@ -1,0 +1,119 @@
+"""A repaired model taught to a learner of one evaluation per row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+
+from ciplearn._core.errors import InputError
+from ciplearn.repairing.engine import Engine
+from ciplearn.repairing.measured import Curve
+from ciplearn.scm.kinds import Array
+
+if TYPE_CHECKING:
+    from ciplearn.repairing.repaired import Repaired
+
+# Rows that teach, and rows that judge; worlds that each teaching row is shown in beside its own.
+_TEACHING = 5000
+_JUDGING = 500
+_WORLDS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Distilled:
+    """A learner that says in one evaluation about what a repaired model says in many.
+
+    Attributes
+    ----------
+    model
+        The trained learner.
+    vcf : float
+        Its own variance of counterfactuals, on rows that did not teach it.
+    left : float
+        That as a share of the original model's.
+    change : float
+        Mean squared distance from what it was taught, on those rows.
+    """
+
+    model: Any
+    inputs_: tuple[str, ...]
+    classes_: Array | None
+    vcf: float = np.nan
+    left: float = np.nan
+    change: float = np.nan
+
+    @classmethod
+    def of(cls, repaired: Repaired, learner: Any, rows: pd.DataFrame) -> Distilled:
+        """Teach rows and their other worlds, and measure on the last of the rows."""
+        if len(rows) < 20:
+            raise InputError(f"{len(rows)} rows are too few to learn from; pass more.")
+        judged = min(_JUDGING, len(rows) // 4)
+        teaching, judging = rows.iloc[: len(rows) - judged].head(_TEACHING), rows.iloc[-judged:]
+        worlds = repaired.worlds
+        units = worlds.units(teaching, draws=1)
+        law = worlds.levels.some(_WORLDS)
+        imagined = [
+            worlds.under(units, worlds.setting(law.values.iloc[[k]]))[list(worlds.columns)] for k in range(len(law))
+        ]
+        shown = repaired.asked.as_trained(pd.concat([teaching, *imagined], ignore_index=True))
+        said = repaired.numbers(shown)
+        model = clone(learner)
+        if repaired.classes_ is None:
+            model.fit(shown, said[:, 0] if said.shape[1] == 1 else said)
+        else:
+            chances = np.column_stack([1 - said, said]) if said.shape[1] == 1 else said
+            labels = np.repeat(np.asarray(repaired.classes_), len(shown))
+            many = pd.concat([shown] * chances.shape[1], ignore_index=True)
+            model.fit(many, labels, sample_weight=chances.T.ravel())
+        found = cls(model, worlds.columns, repaired.classes_)
+        measured = Curve.of(_OneEvaluation(found, repaired), worlds, judging).table.iloc[-1]
+        own = repaired.measured.table["vcf"].iloc[0]
+        change = np.square(found.numbers(judging) - repaired.numbers(judging)).sum(axis=1).mean()
+        left = measured["vcf"] / own if own > 0 else 0.0
+        return cls(model, worlds.columns, repaired.classes_, float(measured["vcf"]), float(left), float(change))
+
+    def numbers(self, X: pd.DataFrame) -> Array:  # (n, q)
+        """Return predictions as numbers: of two labels the probability of the second."""
+        shown = X[list(self.inputs_)]
+        if self.classes_ is None:
+            return np.asarray(self.model.predict(shown), dtype=float).reshape(len(shown), -1)
+        chances = np.zeros((len(shown), len(self.classes_)))
+        order = [list(self.classes_).index(label) for label in self.model.classes_]
+        chances[:, order] = self.model.predict_proba(shown)
+        return chances[:, 1:] if chances.shape[1] == 2 else chances
+
+    def predict(self, X: pd.DataFrame) -> Array:
+        """Return one prediction per row."""
+        return np.asarray(self.model.predict(X[list(self.inputs_)]))
+
+    @available_if(lambda distilled: distilled.classes_ is not None)
+    def predict_proba(self, X: pd.DataFrame) -> Array:  # (n, classes)
+        """Return one probability per label."""
+        numbers = self.numbers(X)
+        return np.column_stack([1 - numbers, numbers]) if numbers.shape[1] == 1 else numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _OneEvaluation(Engine):
+    """The distilled learner in the place of a family of predictors: it has one strength."""
+
+    distilled: Distilled
+    repaired: Repaired
+
+    calls = 1
+
+    def knob(self, rows: pd.DataFrame) -> _Fixed:
+        return _Fixed(self.distilled.numbers(self.repaired.asked.as_trained(rows)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Fixed:
+    answers: Array
+
+    def at(self, gamma: float) -> Array:
+        return self.answers

@@ -1,0 +1,243 @@
+"""A repaired model as a folder: numbers and text, of which nothing is ever run."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.columns import TableEncoding
+from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn._core.listed_folders import check_finished, listed_folder, read_listed
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.repairing.asked import Asked
+from ciplearn.repairing.choice import CORRECTION, Floor
+from ciplearn.repairing.conformal import Conformal
+from ciplearn.repairing.correction import Correction, Scale, boosting
+from ciplearn.repairing.engine import Engine, Formula
+from ciplearn.repairing.levels import Levels
+from ciplearn.repairing.measured import Curve
+from ciplearn.repairing.ratio import NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
+from ciplearn.repairing.worlds import Worlds
+from ciplearn.saving import load_model, save_model
+from ciplearn.saving.spec import from_spec, to_spec
+from ciplearn.scm import EstimatedModel, StructuralCausalModel
+
+if TYPE_CHECKING:
+    from ciplearn.repairing.repaired import Repaired
+
+_FORMAT = 1
+_DESCRIPTION, _SCM, _RATIO, _TREES = "repaired.json", "scm.safetensors", "ratio.safetensors", "correction.txt"
+_OURS, _ONNX, _BOOSTED = "model", "model.onnx", "model.txt"
+_LARGEST = 1 << 12
+
+
+def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Write a repaired model: its causal model, ratio, trees and strength, and the model itself where that is data."""
+    target, worlds, asked = Path(folder), repaired.worlds, repaired.asked
+    with listed_folder(target, overwrite=overwrite) as fresh:
+        described = {
+            "format": _FORMAT,
+            "outcome": repaired.outcome,
+            "protected": worlds.protected,
+            "inputs": asked.inputs,
+            "kinds": {name: _dtype(kind) for name, kind in asked.kinds.items()},
+            "classes": None if asked.classes is None else asked.classes.tolist(),
+            "levels": {name: worlds.levels.values[name].tolist() for name in worlds.levels.values.columns},
+            "shares": worlds.levels.shares.tolist(),
+            "listed": worlds.levels.listed,
+            "seed": worlds.seed,
+            "strength": _number(repaired.strength),
+            "rests_on": repaired.rests_on,
+            "notes": repaired.notes,
+            "floor": None if repaired.floor is None else vars(repaired.floor),
+            "curve": {name: [_number(x) for x in column] for name, column in repaired.curve.items()},
+            "scores": None if repaired.conformal is None else [_number(x) for x in repaired.conformal.scores],
+            "model": _write_model(asked.model, fresh),
+            "ratio": _write_ratio(worlds.ratio, fresh),
+            "scm": isinstance(worlds.scm, EstimatedModel),
+        }
+        if isinstance(worlds.scm, EstimatedModel):
+            worlds.scm.save(fresh / _SCM)
+        if isinstance(repaired.engine, Correction):
+            trees = repaired.engine
+            (fresh / _TREES).write_text(trees.booster.model_to_string(), encoding="utf-8")
+            described["correction"] = {
+                "encoding": to_spec(trees.encoding),
+                "ends": trees.ends,
+                "spread": trees.scale.spread.tolist(),
+            }
+        text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
+        (fresh / _DESCRIPTION).write_text(text, encoding="utf-8")
+    return target
+
+
+def load_repaired(
+    folder: str | os.PathLike[str], model: Any = None, *, scm: StructuralCausalModel | None = None
+) -> Repaired:
+    """Read what `Repaired.save` has written.
+
+    Parameters
+    ----------
+    folder : path
+    model : optional
+        The model that was repaired, where the folder cannot hold it: it holds networks of ciplearn, ONNX files and
+        LightGBM's models by their scikit-learn face.
+    scm : StructuralCausalModel, optional
+        The causal model, where it was known and not estimated.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import datasets, load_repaired, repair
+    >>> world = datasets.applicants()
+    >>> people = world.sample(100, random_state=0)
+    >>> model = lambda frame: frame["hours"]
+    >>> repaired = repair(model, people, scm=world, outcome="income", protected="sex")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = repaired.save(f"{folder}/repaired")
+    ...     again = load_repaired(f"{folder}/repaired", model=model, scm=world)
+    >>> again.predict(people).tolist() == repaired.predict(people).tolist()
+    True
+    """
+    place = Path(folder)
+    if not os.path.exists(place / _DESCRIPTION):
+        raise InputError(f"{folder} is no repaired model; pass the folder that save has written.")
+    check_finished(place)
+    try:
+        return _restored(json.loads(read_listed(place, _DESCRIPTION)), place, model, scm)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
+        if isinstance(error, CiplearnError):
+            raise
+        raise InputError(f"{place / _DESCRIPTION} fits no repaired model of this version; save it anew.") from error
+
+
+def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCausalModel | None) -> Repaired:
+    from ciplearn.repairing.repaired import Repaired
+
+    if said["format"] != _FORMAT:
+        raise InputError(f"{place} has format {said['format']}, this ciplearn reads {_FORMAT}; update ciplearn.")
+    if said["scm"]:
+        read_listed(place, _SCM, _LARGEST)
+        scm = EstimatedModel.load(place / _SCM)
+    if scm is None:
+        raise InputError(f"{place} was repaired by a known causal model, which no file holds; pass it as scm=.")
+    kinds = {name: _read_dtype(kind) for name, kind in said["kinds"].items()}
+    classes = None if said["classes"] is None else np.array(said["classes"])
+    asked = Asked.restored(_read_model(said["model"], place, model), tuple(said["inputs"]), kinds, classes)
+    levels = Levels(pd.DataFrame(said["levels"]), np.array(said["shares"], dtype=float), bool(said["listed"]))
+    protected = tuple(said["protected"])
+    ratio = _read_ratio(said["ratio"], place, levels, scm, protected)
+    worlds = Worlds(scm, protected, asked.inputs, levels, ratio, int(said["seed"]), (said["outcome"],))
+    engine: Engine = Formula(asked, worlds)
+    if said["rests_on"] == CORRECTION:
+        trees = said["correction"]
+        encoding: TableEncoding = from_spec(trees["encoding"])
+        scale = Scale(classes is not None, np.array(trees["spread"], dtype=float))
+        engine = Correction(asked, encoding, _booster(place, _TREES), tuple(trees["ends"]), scale)
+    curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in said["curve"].items()})
+    scores = None if said["scores"] is None else Conformal(np.array([_read_number(x) for x in said["scores"]]))
+    return Repaired(
+        asked,
+        worlds,
+        engine,
+        Curve(curve),
+        str(said["outcome"]),
+        strength=_read_number(said["strength"]),
+        rests_on=str(said["rests_on"]),
+        floor=None if said["floor"] is None else Floor(**said["floor"]),
+        notes=tuple(said["notes"]),
+        conformal=scores,
+    )
+
+
+def _write_model(model: Any, folder: Path) -> str | None:
+    """Write the model where it is data, and return the name of what was written."""
+    if isinstance(model, CIPEstimator):
+        save_model(model, folder / _OURS)
+        return _OURS
+    if isinstance(model, str | Path):
+        (folder / _ONNX).write_bytes(Path(model).read_bytes())
+        return _ONNX
+    if type(model).__module__ == "lightgbm.sklearn":
+        (folder / _BOOSTED).write_text(model.booster_.model_to_string(), encoding="utf-8")
+        return _BOOSTED
+    return None
+
+
+def _read_model(kept: str | None, place: Path, model: Any) -> Any:
+    if model is not None:
+        return model
+    if kept == _OURS:
+        return load_model(place / _OURS)
+    if kept == _ONNX:
+        read_listed(place, _ONNX, _LARGEST)
+        return place / _ONNX
+    if kept == _BOOSTED:
+        return _booster(place, _BOOSTED).predict
+    raise InputError(f"{place} does not hold the model that was repaired, which is no data; pass it as model=.")
+
+
+def _booster(place: Path, name: str) -> Any:
+    lightgbm = boosting()
+    try:
+        return lightgbm.Booster(model_str=read_listed(place, name, _LARGEST).decode())
+    except lightgbm.basic.LightGBMError as error:
+        raise InputError(f"{place / name} is no model of LightGBM; save the repaired model anew.") from error
+
+
+def _write_ratio(ratio: Ratio, folder: Path) -> dict[str, Any]:
+    if isinstance(ratio, OfLevels | OfPairs):
+        ratio.model.save(folder / _RATIO)
+    kept: dict[str, Any] = {"kind": type(ratio).__name__}
+    if isinstance(ratio, OfNumbers):
+        kept["causes"] = {name: ratio.causes[name].tolist() for name in ratio.causes.columns}
+        kept["grid"] = None if ratio.grid is None else [part.tolist() for part in ratio.grid]
+    return kept
+
+
+def _read_ratio(
+    said: dict[str, Any], place: Path, levels: Levels, scm: StructuralCausalModel, protected: tuple[str, ...]
+) -> Ratio:
+    if said["kind"] == NoCauses.__name__:
+        return NoCauses()
+    if said["kind"] == OfNumbers.__name__:
+        grid = None if said["grid"] is None else (np.array(said["grid"][0]), np.array(said["grid"][1]))
+        return OfNumbers(scm, protected[0], pd.DataFrame(said["causes"]), grid)
+    read_listed(place, _RATIO, _LARGEST)
+    model = EstimatedModel.load(place / _RATIO)
+    return OfLevels(levels, model) if said["kind"] == OfLevels.__name__ else OfPairs(model)
+
+
+def _dtype(kind: Any) -> Any:
+    if isinstance(kind, pd.CategoricalDtype):
+        return {"categories": kind.categories.tolist(), "ordered": bool(kind.ordered)}
+    return str(kind)
+
+
+def _read_dtype(said: Any) -> Any:
+    return (
+        pd.CategoricalDtype(said["categories"], said["ordered"])
+        if isinstance(said, dict)
+        else pd.api.types.pandas_dtype(said)
+    )
+
+
+def _number(value: Any) -> float | None:
+    """JSON knows no infinity."""
+    return None if math.isinf(value) else float(value)
+
+
+def _read_number(value: float | None) -> float:
+    return math.inf if value is None else float(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise InputError(f"A repaired model with {value!r} among its labels cannot be saved; use plain labels.")

@@ -1,0 +1,207 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from scipy.stats import norm, uniform
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, load_repaired, repair
+from ciplearn.errors import InputError
+from ciplearn.repairing.conformal import Conformal
+from ciplearn.repairing.correction import Correction
+from ciplearn.scm import Additive
+
+GRAPH = CausalGraph.from_edges("Z -> A, A -> L, A -> Y, L -> Y, Z -> Y")
+
+
+def world(group=True):
+    """A group, or a number, with a cause; a descendant whose noise the rows determine; an outcome."""
+    return StructuralCausalModel(
+        GRAPH,
+        equations={
+            "Z": Additive(),
+            "A": (lambda p, u: (u < 1 / (1 + np.exp(-p["Z"]))).astype(float)) if group else Additive(lambda p: p["Z"]),
+            "L": Additive(lambda p: 1.5 * p["A"]),
+            "Y": Additive(lambda p: p["L"] + 0.5 * p["A"] + 0.5 * p["Z"]),
+        },
+        noise={"Z": norm(), "A": uniform() if group else norm(), "L": norm(), "Y": norm(0, 0.3)},
+    )
+
+
+def labels(table):
+    return table.assign(Y=np.where(table["Y"] > 1, "high", "low"))
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    scm = world()
+    train, table = scm.sample(500, random_state=1), scm.sample(1000, random_state=0)
+    model = LinearRegression().fit(train.drop(columns="Y"), train["Y"])
+    return scm, table, model, repair(model, table, graph=GRAPH, outcome="Y", protected="A")
+
+
+@pytest.fixture(scope="module")
+def classes():
+    scm = world()
+    train, table = (labels(scm.sample(n, random_state=n)) for n in (500, 1000))
+    model = LGBMClassifier(n_estimators=20, verbose=-1).fit(train.drop(columns="Y"), train["Y"])
+    return scm, table, model, repair(model, table, graph=GRAPH, outcome="Y", protected="A")
+
+
+def test_radius_is_the_score_that_a_new_row_stays_below():
+    conformal = Conformal(np.arange(1.0, 20.0))  # 19 scores
+    assert conformal.radius(0.9) == 18  # ⌈20 · 0.9⌉
+    assert conformal.radius(0.95) == 19
+    assert conformal.radius(0.96) == np.inf
+    with pytest.raises(InputError, match="coverage must lie between 0 and 1, got 1"):
+        conformal.radius(1.0)
+
+
+def test_intervals_cover_and_are_the_same_in_every_world(numbers):
+    scm, _, model, repaired = numbers
+    fresh = scm.sample(4000, random_state=7)
+    found = repaired.predict_interval(fresh)
+    assert ((fresh["Y"] >= found[:, 0]) & (fresh["Y"] <= found[:, 1])).mean() == pytest.approx(0.9, abs=0.025)
+    there = repaired.at(strength=1).predict_interval(scm.counterfactual(fresh, {"A": 1 - fresh["A"]}))
+    assert np.abs(there - found).mean() < 0.02 * np.ptp(found, axis=1).mean()
+    # A plain interval around the model itself moves by the whole effect.
+    read = list(model.feature_names_in_)
+    moved = model.predict(scm.counterfactual(fresh, {"A": 1 - fresh["A"]})[read])
+    assert np.abs(moved - model.predict(fresh[read])).mean() > 1
+
+
+def test_sets_cover_and_hold_labels(classes):
+    scm, _, _, repaired = classes
+    fresh = labels(scm.sample(4000, random_state=7))
+    found = repaired.predict_set(fresh, coverage=0.8)
+    assert np.mean([label in one for label, one in zip(fresh["Y"], found, strict=True)]) == pytest.approx(0.8, abs=0.03)
+    assert {len(one) for one in found} <= {0, 1, 2}
+
+
+def test_calibrated_on_other_rows_covers_those(numbers):
+    scm, _, _, repaired = numbers
+    wide = scm.sample(500, random_state=3).assign(Y=lambda rows: rows["Y"] + 10)
+    radius = np.ptp(repaired.calibrated(wide).predict_interval(wide), axis=1)[0] / 2
+    assert radius == pytest.approx(10, abs=3)
+    with pytest.raises(InputError, match="lack the outcome 'Y'"):
+        repaired.calibrated(wide.drop(columns="Y"))
+
+
+def test_intervals_are_of_numbers_and_sets_of_labels(numbers, classes):
+    with pytest.raises(InputError, match="use predict_set"):
+        classes[-1].predict_interval(classes[1])
+    with pytest.raises(InputError, match="use predict_interval"):
+        numbers[-1].predict_set(numbers[1])
+
+
+def test_distilled_learner_says_about_the_same_in_one_evaluation(numbers, classes):
+    _, table, _, repaired = numbers
+    strict = repaired.strict()
+    small = strict.distil(HistGradientBoostingRegressor(max_iter=50))
+    assert np.corrcoef(small.predict(table), strict.predict(table))[0, 1] > 0.98
+    assert 0 < small.left < 0.1
+    assert small.change < 0.1 * strict.predict(table).var()
+    _, table, _, repaired = classes
+    taught = repaired.distil(LogisticRegression(max_iter=1000), rows=table)
+    assert taught.predict_proba(table).shape == (len(table), 2)
+    assert np.corrcoef(taught.predict_proba(table)[:, 1], repaired.predict_proba(table)[:, 1])[0, 1] > 0.9
+
+
+def same(repaired, again, table):
+    assert again.strength == repaired.strength
+    assert again.notes == repaired.notes
+    assert again.floor == repaired.floor
+    assert again.at(vcf=0.1).strength == repaired.at(vcf=0.1).strength
+    said = [each.at(strength=2).numbers(table) for each in (repaired, again)]
+    assert (said[0] == said[1]).all()
+
+
+def test_model_that_is_no_data_is_passed_again(numbers, tmp_path):
+    _, table, model, repaired = numbers
+    repaired.at(strength=3).save(tmp_path / "kept")
+    with pytest.raises(InputError, match="does not hold the model that was repaired"):
+        load_repaired(tmp_path / "kept")
+    again = load_repaired(tmp_path / "kept", model=model)
+    same(repaired.at(strength=3), again, table)
+    assert (again.predict_interval(table) == repaired.predict_interval(table)).all()
+    with pytest.raises(InputError, match="keeps no rows"):
+        again.distil(LinearRegression())
+
+
+def test_boosted_model_is_kept_whole(classes, tmp_path):
+    _, table, _, repaired = classes
+    repaired.save(tmp_path / "kept")
+    again = load_repaired(tmp_path / "kept")
+    same(repaired, again, table)
+    assert (again.predict(table) == repaired.predict(table)).all()
+    assert again.predict_set(table) == repaired.predict_set(table)
+
+
+def test_network_is_kept_whole(tmp_path):
+    table = world(group=False).sample(300, random_state=0)
+    model = CIPRegressor(epochs=2, random_state=0).fit(table.drop(columns="Y"), table["Y"])
+    repaired = repair(model, table, graph=GRAPH, outcome="Y", protected="A")
+    repaired.save(tmp_path / "network")
+    same(repaired, load_repaired(tmp_path / "network"), table)
+
+
+def test_onnx_file_is_repaired_and_kept_whole(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    column = {name: onnx.helper.make_tensor_value_info(name, 1, [None, 1]) for name in ("A", "L", "sum")}
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Add", ["A", "L"], ["sum"])], "g", [column["A"], column["L"]], [column["sum"]]
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, tmp_path / "model.onnx")
+    scm = world()
+    table = scm.sample(400, random_state=0)
+    repaired = repair(tmp_path / "model.onnx", table, graph=GRAPH, outcome="Y", protected="A")
+    assert repaired.at(strength=0).predict(table) == pytest.approx((table["A"] + table["L"]).to_numpy(), abs=1e-5)
+    assert repaired.curve["left"].iloc[-1] < 1e-6
+    repaired.save(tmp_path / "onnx")
+    (tmp_path / "model.onnx").unlink()
+    same(repaired, load_repaired(tmp_path / "onnx"), table)
+
+
+def test_correction_is_kept(tmp_path):
+    draw = np.random.default_rng(0)
+    a = draw.integers(2, size=600)
+    job = np.where(draw.random(600) < 0.3 + 0.4 * a, "office", "field")
+    y = (job == "office") + a + draw.normal(size=600)
+    table = pd.DataFrame({"A": a, "job": job, "Y": y})
+    graph = CausalGraph.from_edges("A -> job, A -> Y, job -> Y")
+
+    def model(frame):
+        return (frame["job"] == "office").to_numpy(dtype=float) + frame["A"].to_numpy(dtype=float)
+
+    repaired = repair(model, table, graph=graph, outcome="Y", protected="A")
+    trees = Correction.of(repaired.asked, repaired.worlds, table, draw)
+    repaired = replace(repaired, engine=trees, rests_on="correction")
+    repaired.save(tmp_path / "kept")
+    same(repaired, load_repaired(tmp_path / "kept", model=model), table)
+
+
+def test_changed_folder_is_refused(numbers, tmp_path):
+    *_, model, repaired = numbers
+    folder = repaired.save(tmp_path / "kept")
+    text = (folder / "repaired.json").read_text()
+    (folder / "repaired.json").write_text(text.replace('"seed"', '"sead"'))
+    with pytest.raises(InputError, match="changed since"):
+        load_repaired(folder, model=model)
+    with pytest.raises(InputError, match="is no repaired model"):
+        load_repaired(tmp_path)
+    with pytest.raises(InputError, match="overwrite"):
+        repaired.save(folder)
+
+
+def test_known_causal_model_is_passed_again(tmp_path):
+    scm = world(group=False)
+    table = scm.sample(200, random_state=0)
+    repaired = repair(lambda frame: frame["L"], table, scm=scm, outcome="Y", protected="A")
+    repaired.save(tmp_path / "kept")
+    with pytest.raises(InputError, match="pass it as scm="):
+        load_repaired(tmp_path / "kept", model=lambda frame: frame["L"])
+    same(repaired, load_repaired(tmp_path / "kept", model=lambda frame: frame["L"], scm=scm), table)
