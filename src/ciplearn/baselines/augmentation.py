@@ -157,7 +157,9 @@ class _Augmentation(Baseline):
         model.fit(table[list(self.inputs_)], y, weights, tensors=[rows.cpu(), noise.cpu()])
         # What was learnt needs no augmentation any more.
         model.module_ = cast(nn.Module, model.module_.network)
-        return model.set_params(module=self.module, epochs=self.epochs, patience=self.patience)
+        model.set_params(module=self.module, epochs=self.epochs, patience=self.patience)
+        model.trained_with_ = model.get_params(deep=False)
+        return model
 
     def _plain_network(self, model: CIPEstimator, inputs: Tensor) -> nn.Module:
         if self.module is None:
