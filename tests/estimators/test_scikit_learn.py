@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ciplearn import CIPClassifier, CIPRegressor
-from ciplearn._core.errors import InputError
+from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, frontier
+from ciplearn._core.errors import InputError, InputTypeError
 
 # Adam sees weighted rows and repeated rows in different batches; the two agree in the mean, not bit by bit.
 DECLARED = {
@@ -100,6 +100,30 @@ class Polars:
 
     def get_column(self, name):
         return Series(self.frame[name])
+
+
+class LazyFrame:
+    """Has what a lazy frame of polars is known by."""
+
+    def collect(self):
+        raise AssertionError
+
+    collect_schema = collect
+
+
+def test_lazy_frames_are_refused_in_one_sentence(X, y):
+    model, lazy = CIPRegressor(epochs=2, random_state=0).fit(X, y), LazyFrame()
+    words = r"A LazyFrame has no rows yet; pass what its collect\(\) returns"
+    for call in (
+        lambda: model.predict(lazy),
+        lambda: clone(model).fit(lazy, y),
+        lambda: clone(model).fit(X, lazy),
+        lambda: GammaSearch(clone(model)).fit(lazy, y),
+        lambda: GammaSearch(clone(model)).fit(X, lazy),
+        lambda: frontier(clone(model), lazy, y, [0.0]),
+    ):
+        with pytest.raises(InputTypeError, match=words):
+            call()
 
 
 def test_polars_and_pandas_frames_agree(X, y):

@@ -167,36 +167,41 @@ class ColumnSum:
         return math.sqrt(self.scatter / self.numbers) if self.numbers else 0.0
 
     def median(self) -> float:
-        """The value that half of the rows are below, to within a quarter of a percent of them.
+        """The value that half of the rows are below, exact for few rows, else to within a quarter of a percent of them.
 
         Where medians are not wanted nothing reads it, and it is the middle of the range.
         """
         if not self.quantiles:
             return (self.low + self.high) / 2
         points = np.concatenate([values for _, values in self.quantiles])
-        weights = np.concatenate([np.full(len(values), count) for count, values in self.quantiles])
+        weights = np.concatenate([np.full(len(values), count / len(values)) for count, values in self.quantiles])
         order = np.argsort(points)
         share = np.cumsum(weights[order])
-        return float(points[order][np.searchsorted(share, share[-1] / 2)])
+        # Of an even number of rows the middle of two, as numpy has it.
+        below, above = (min(np.searchsorted(share, share[-1] / 2, side), len(share) - 1) for side in ("left", "right"))
+        return float(points[order][[below, above]].mean())
 
     def _add_numbers(self, numbers: Array) -> None:
         if not len(numbers):
             return
-        self._add_moments(len(numbers), float(numbers.mean()), float(numbers.var() * len(numbers)))
+        # The scatter of numbers beyond 1e150 is infinite, which only an outcome is refused for.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._add_moments(len(numbers), numbers.mean(), numbers.var() * len(numbers))
         self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
         if len(self.values) < _FEW:
             self.values = _few(self.values | set(np.unique(numbers[:1024]).tolist()))
         if len(self.values) < _FEW:
             self.values = _few(self.values | set(np.unique(numbers).tolist()))
         if self.medians:
-            self.quantiles.append((len(numbers), np.quantile(numbers, _LEVELS)))
+            few = len(numbers) <= len(_LEVELS)
+            self.quantiles.append((len(numbers), numbers if few else np.quantile(numbers, _LEVELS)))
 
     def _add_moments(self, n: int, mean: float, scatter: float) -> None:
         """Pairwise, which does not cancel far from the origin [chan1983]."""
         if n:
             total, apart = self.numbers + n, mean - self.mean
-            self.scatter += scatter + apart**2 * self.numbers * n / total
-            self.mean += apart * n / total
+            self.scatter += float(scatter + apart * apart * self.numbers * n / total)
+            self.mean += float(apart * n / total)
             self.numbers = total
 
     def _add_labels(self, present: pd.Series) -> None:

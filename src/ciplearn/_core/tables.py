@@ -12,6 +12,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 
 def as_frame(X: Any) -> pd.DataFrame | None:
     """Return a pandas frame with text labels for a pandas or polars frame, None for anything else."""
+    refuse_lazy(X)
     if isinstance(X, pd.DataFrame):
         frame = X.set_axis([str(label) for label in X.columns], axis=1)
     elif hasattr(X, "get_column") and hasattr(X, "columns"):  # polars, without importing it
@@ -22,6 +23,12 @@ def as_frame(X: Any) -> pd.DataFrame | None:
     if repeated:
         raise InputError(f"X has several columns of the same name, got {repeated} more than once; rename them.")
     return frame.assign(**{name: _plain(column) for name, column in frame.items() if column.dtype == object})
+
+
+def refuse_lazy(X: Any) -> None:
+    """Refuse a table whose rows are yet to be computed: every look at it would compute them anew."""
+    if hasattr(X, "collect") and hasattr(X, "collect_schema") and not hasattr(X, "get_column"):
+        raise InputTypeError(f"A {type(X).__name__} has no rows yet; pass what its collect() returns.")
 
 
 def checked_table(table: Any, name: str) -> pd.DataFrame:

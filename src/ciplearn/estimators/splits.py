@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from ciplearn._core.errors import InputError, in_one_sentence
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.row_digests import copy_groups
-from ciplearn._core.tables import as_frame
+from ciplearn._core.tables import as_frame, refuse_lazy
 
 # As many are judged well enough by a share of them.
 _ROWS_FOR_ONE_SPLIT = 4000
@@ -77,6 +77,8 @@ def _with_copies(copies: np.ndarray, alone: np.ndarray, picked: np.ndarray) -> n
 
 def refuse_other_rows(X: Any, y: Any) -> int:
     """Return how many rows two tables have, or refuse them where one has more."""
+    refuse_lazy(X)
+    refuse_lazy(y)
     with in_one_sentence("X and y cannot be split", "pass tables or arrays with rows"):
         n, n_targets = _num_samples(X), _num_samples(y)
     if n != n_targets:

@@ -20,7 +20,7 @@ from torch.utils.data import Dataset, StackDataset, Subset
 from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CATEGORY, NumberColumn, TableEncoding, as_numbers, mixes_kinds
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
-from ciplearn._core.tables import as_frame
+from ciplearn._core.tables import as_frame, refuse_lazy
 from ciplearn._core.wording import as_list
 from ciplearn.learning.dataset_rows import checked_length, read_batches
 
@@ -119,6 +119,7 @@ def same_rows(table: pd.DataFrame, y: Any) -> None:
 def _given(y: Any) -> Any:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
+    refuse_lazy(y)
     return y
 
 
