@@ -95,6 +95,7 @@ RUN_HERE = {
     "docs/guide/scale.md": "rows",
     "docs/scale.md": "[",
     "docs/theory/definitions.md": "",
+    "docs/theory/repair.md": ".",
     "docs/theory/counterexamples.md": "True False\n0.0\n2.0\nTrue False\nFalse\n",
     "docs/theory/penalties.md": "",
     "docs/theory/small-values.md": "VCF 1.0",
