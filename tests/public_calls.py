@@ -266,7 +266,7 @@ CALLS = {
     ),
     "falsify": (
         doubt.falsify,
-        {"graph": GRAPH, "table": TABLE, "level": 0.05, "n_permutations": 5, "budget": 0.2, "random_state": 0},
+        {"graph": GRAPH, "table": TABLE, "level": 0.05, "n_permutations": 5, "limit": 2, "random_state": 0},
     ),
     "counterfactual_bounds": (
         ciplearn.counterfactual_bounds,
@@ -287,7 +287,7 @@ CALLS = {
             "graphs": None,
             "outcome": "Y",
             "protected": ["A"],
-            "budget": 0.3,
+            "limit": 1,
             "n_jobs": 1,
             **SETTINGS,
         },
@@ -301,7 +301,7 @@ CALLS = {
             "protected": "A",
             "nodes": None,
             "rho": [0.0, 0.3],
-            "budget": 0.3,
+            "limit": 1,
             **SETTINGS,
         },
     ),

@@ -66,7 +66,7 @@ def main():
         Path(folder, "graph.txt").write_text(GRAPH)
         fit = "fit people.csv --graph graph.txt --outcome income --protected sex,age --out model"
         # A busy machine would not get far with its doubts in the seconds that are the default.
-        for command in (fit, "audit model people.csv --out report.html --doubt 600"):
+        for command in (fit, "audit model people.csv --out report.html --doubt 200"):
             script = "import sys; from ciplearn.cli import main; sys.exit(main())"
             subprocess.run([sys.executable, "-c", script, *command.split()], cwd=folder, check=True)
         page = Path(folder, "report.html")

@@ -157,7 +157,7 @@ def test_commands_to_run_next_do_run(known, capsys, monkeypatch):
     }
     for command in commands:
         _, *arguments = shlex.split(command)
-        dry = ["--dry-run"] if arguments[0] == "fit" else ["--budget=1"]
+        dry = ["--dry-run"] if arguments[0] == "fit" else ["--tests=1"]
         assert run([*arguments, *dry]) in (0, 1)
 
 

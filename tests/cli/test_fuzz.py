@@ -52,7 +52,7 @@ WORKING = {
     "predict": ["predict", "m", "t.csv", "--out=p.csv"],
     "audit": ["audit", "m", "t.csv", *EFFORT, "--out=r.html"],
     "imagine": ["imagine", "t.csv", *ROLES, *EFFORT, "--out=w.csv"],
-    "check": ["check", "S -> {A Y}, A -> Y", *ROLES[1:], "--data=t.csv", "--budget=0.1"],
+    "check": ["check", "S -> {A Y}, A -> Y", *ROLES[1:], "--data=t.csv", "--tests=1"],
     "demo": ["demo", "--out=t.csv"],
     "bench": ["bench", "--nothing"],
     "workbench": ["workbench", "nothing.csv", "--no-browser"],
@@ -103,7 +103,7 @@ def test_tables(place, rows, only):
     assert ends_well(["predict", "m", "fuzz.csv", "--id=A", *more, "--out=p.csv"])
     assert ends_well(["audit", "m", "fuzz.csv", *EFFORT, *more, "--out=r.html"])
     assert ends_well(["imagine", "fuzz.csv", *ROLES, *EFFORT, *more, "--out=w.csv"])
-    assert ends_well(["check", *ROLES[1:], "--data=fuzz.csv", "--budget=0.1", *more])
+    assert ends_well(["check", *ROLES[1:], "--data=fuzz.csv", "--tests=1", *more])
 
 
 def options_of(command):

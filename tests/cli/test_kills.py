@@ -35,7 +35,7 @@ COMMANDS = {
     "predict": ["predict", "old", "people.csv", "--id=id", "--out=p.csv", "--chunk-rows=50"],
     "predict to parquet": ["predict", "old", "people.csv", "--out=p.parquet", "--chunk-rows=50"],
     "audit": ["audit", "old", "people.csv", *EFFORT, "--doubt=0"],
-    "audit with doubts": ["audit", "old", "people.csv", *EFFORT, "--doubt=0.001"],
+    "audit with doubts": ["audit", "old", "people.csv", *EFFORT, "--doubt=1"],
     "audit of a predictor": ["audit", "people.csv", *ROLES, "--predictor=office:model", *EFFORT, "--doubt=0"],
     "audit of predictions": ["audit", "people.csv", *ROLES, "--predictions=said.csv", *EFFORT, "--doubt=0"],
     "imagine": ["imagine", "people.csv", *ROLES, "--out=worlds.csv", *EFFORT],

@@ -18,7 +18,7 @@ COMMANDS = {
     "fit": ["fit", TABLE, "--graph", GRAPH, *ROLES, "--gamma=1", "--epochs=1", "--no-compare", "--out=x"],
     "predict": ["predict", "model", TABLE, "--out=x.csv"],
     "audit": ["audit", "model", TABLE, "--out=x.html", *EFFORT],
-    "check": ["check", GRAPH, *ROLES, "--data", TABLE, "--budget=0.1", "--svg=x.svg"],
+    "check": ["check", GRAPH, *ROLES, "--data", TABLE, "--tests=1", "--svg=x.svg"],
     "imagine": ["imagine", TABLE, "--graph", GRAPH, *ROLES, "--out=x.csv", *EFFORT],
 }
 ALL, READING_ALL = tuple(COMMANDS), ("fit", "check", "imagine")

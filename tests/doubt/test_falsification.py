@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -112,10 +113,22 @@ def test_rows_complete_in_the_columns_of_a_test_are_used():
     assert rows["Z ⊥ {S} | {Y}"] == 200
 
 
-def test_what_was_not_tested_in_time_is_said():
-    found = TRUE.falsify(people(), budget=1e-9)
-    assert found.refuted is None
-    assert "4 of 4 were not tested in the time allowed" in str(found)
+def test_what_is_left_untested_is_said_and_counts():
+    found, every = (TRUE.falsify(people(), limit=limit) for limit in (3, None))
+    assert found.tests["p"].notna().sum() == 3
+    assert "1 of 4 were left untested" in str(found)
+    (left,) = [s for s, p in zip(found.statements, found.tests["p"], strict=True) if np.isnan(p)]
+    assert len(left.given) == max(len(statement.given) for statement in every.statements)
+    assert len(every.tests) == 4
+
+
+@pytest.mark.parametrize(
+    ("permuted", "words"), [(0.02, "2 of 100 tries: the rows tell"), (0.21, "passing them says little")]
+)
+def test_the_share_of_shuffled_names_is_a_sentence(permuted, words):
+    found = replace(TRUE.falsify(people(), n_permutations=0), permuted=permuted, n_permutations=100)
+    assert words in str(found)
+    assert "rank correlations" not in str(found)
 
 
 def test_a_graph_without_implications_cannot_be_judged():
@@ -184,7 +197,7 @@ def test_bad_tables_are_refused(table, message):
         TRUE.falsify(table)
 
 
-@pytest.mark.parametrize("options", [{"level": 1.5}, {"level": 0}, {"budget": -1}, {"n_permutations": -1}])
+@pytest.mark.parametrize("options", [{"level": 1.5}, {"level": 0}, {"limit": -1}, {"n_permutations": -1}])
 def test_bad_options_are_refused(options):
     with pytest.raises(InputError):
         TRUE.falsify(people(), **options)

@@ -190,7 +190,7 @@ def test_how_wrong_it_may_be_is_said_in_three_sentences_with_numbers(make_report
     assert all(sentence in page for sentence in asked.how_wrong)
     assert 'aria-label="typical difference against correlation ρ that a hidden cause would make"' in page
     assert json.loads(json.dumps(asked.to_dict()))["how_wrong"] == asked.how_wrong
-    assert "--doubt 60" in unescape(report.to_html())
+    assert "--doubt 20" in unescape(report.to_html())
 
 
 def test_a_graph_that_is_refuted_and_one_that_is_not_are_told_apart(make_report):

@@ -282,16 +282,14 @@ class CausalGraph(Notations):
         *,
         level: float = 0.05,
         n_permutations: int = 100,
-        budget: float | None = None,
+        limit: int | None = None,
         random_state: RandomState = 0,
     ) -> Falsification:
         """Test the independencies that the graph implies on a table; see `ciplearn.doubt.falsify`."""
         # The one import upwards: the question belongs to the graph, its answer needs tests.
         from ciplearn.doubt import falsify
 
-        return falsify(
-            self, table, level=level, n_permutations=n_permutations, budget=budget, random_state=random_state
-        )
+        return falsify(self, table, level=level, n_permutations=n_permutations, limit=limit, random_state=random_state)
 
     # ---------------------------------------------------------------- the criterion
 

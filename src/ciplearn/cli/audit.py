@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to compute: points, interventions per point, draws, rows for the causal model, seconds for doubts."""
+    """How much to compute: points, interventions per point, draws, rows for the causal model, graphs to doubt."""
 
     n_points: int
     n_interventions: int
     n_draws: int
     scm_rows: int
-    doubt: float
+    doubt: int
 
     @classmethod
     def of(cls, preset: str, **asked: Any) -> Effort:
@@ -43,7 +43,7 @@ class Effort:
 _PRESETS = {
     "quick": Effort(200, 50, 10, 3000, 0),
     "standard": Effort(500, 100, 10, 5000, 20),
-    "thorough": Effort(1000, 500, 100, 50_000, 600),
+    "thorough": Effort(1000, 500, 100, 50_000, 200),
 }
 
 # Options and arguments that name files and folders.

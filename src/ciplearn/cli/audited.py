@@ -208,8 +208,8 @@ class Audited:
             context=found.vcf.context,
             inputs=found.inputs,
             method=None if found.method == "call" else found.method,
-            budget=effort.doubt,
-            # Ratios are read off, on the same rows for every graph; with fewer rows more graphs are reached.
+            limit=effort.doubt,
+            # Ratios are read off, on the same rows for every graph.
             n_points=min(effort.n_points, 120),
             n_interventions=min(effort.n_interventions, 24),
             random_state=seed,

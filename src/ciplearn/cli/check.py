@@ -28,7 +28,7 @@ def check(
     data: Annotated[
         Path | None, typer.Option(help="Test the graph's independencies on this table, too.", metavar="TABLE")
     ] = None,
-    budget: Annotated[float, typer.Option(help="Seconds for these tests.", min=0.001)] = 60,
+    tests: Annotated[int, typer.Option(help="So many of them at most.", min=1)] = 200,
     svg: Annotated[
         Path | None,
         typer.Option(help="Write a picture of the graph, with what the table contradicts in red.", metavar="FILE"),
@@ -51,7 +51,7 @@ def check(
 
       ciplearn check 'S -> {A L Y}, A -> L -> Y, A -> Y' --outcome Y --protected A --context L,S
 
-      ciplearn check graph.txt --data people.csv --budget 60
+      ciplearn check graph.txt --data people.csv --tests 50
     """
     drawn = options.read_graph(graph)
     with_roles = (outcome or drawn.outcomes) and (protected or drawn.exposures)
@@ -69,7 +69,7 @@ def check(
     found = None
     if data is not None:
         source = options.table_files(data, separator, columns, skip, na, only_na)
-        found = _tested(drawn, source, options.split_names(categories) or (), budget, seed)
+        found = _tested(drawn, source, options.split_names(categories) or (), tests, seed)
     if svg is not None:
         _draw(drawn, verdict, found, svg)
     if as_json:
@@ -92,7 +92,7 @@ def _show(verdict: Verdict) -> None:
 
 
 def _tested(
-    graph: CausalGraph, source: TableFile | TableFiles, categories: tuple[str, ...], budget: float, seed: int
+    graph: CausalGraph, source: TableFile | TableFiles, categories: tuple[str, ...], tests: int, seed: int
 ) -> Falsification:
     from ciplearn.causal.vector_columns import node_of
     from ciplearn.cli.kinds import in_their_kinds
@@ -105,7 +105,7 @@ def _tested(
         holding = {name: node_of(name, graph.nodes) for name in opened.names}
         require_nodes(graph.observed, set(holding.values()) - {None}, opened.names)
         table = opened.read([name for name, node in holding.items() if node in graph.observed])
-    return graph.falsify(in_their_kinds(table, categories), budget=budget, random_state=seed)
+    return graph.falsify(in_their_kinds(table, categories), limit=tests, random_state=seed)
 
 
 def _draw(graph: CausalGraph, verdict: Verdict | None, found: Falsification | None, out: Path) -> None:

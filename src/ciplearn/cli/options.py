@@ -169,10 +169,10 @@ Interventions = Annotated[int | None, _effort(help="Values of the protected colu
 Draws = Annotated[int | None, _effort(help="Draws of what a row leaves open.", min=1)]
 ScmRows = Annotated[int | None, _effort(help="Rows the causal model is estimated from.", min=20)]
 Doubt = Annotated[
-    float | None,
+    int | None,
     _effort(
-        help="Seconds for how wrong graph and causal model may be, 0 for not at all. Default: 20, 0 with --preset "
-        "quick, 600 with thorough.",
+        help="How wrong may graph and causal model be? So many other graphs, 0 for none. Default: 20, 0 with --preset "
+        "quick, 200 with thorough.",
         min=0,
     ),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,14 +17,14 @@ from ciplearn._core.digest import digest_of
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import CiplearnError, InputTypeError
 from ciplearn._core.kept_answers import KeptAnswers
-from ciplearn._core.numbers import positive, processes
+from ciplearn._core.numbers import processes, whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names
 from ciplearn.doubt.falsification import table_columns
-from ciplearn.doubt.graph_changes import DRAWN, Variant, variants_of
+from ciplearn.doubt.graph_changes import Variant, variants_of
 from ciplearn.doubt.refutation import Refutation
 from ciplearn.evaluation.carried_verdict import verdict_on
 from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
@@ -40,14 +39,10 @@ if TYPE_CHECKING:
 # Laws of hidden causes are learnt by gradient steps, whose cost grows with the rows.
 _ROWS_WITH_HIDDEN_CAUSES = 1000
 
-# What the models may take of the time allowed; tests of the graphs' independencies get the rest.
-_MODELS = 0.7
-
 # Graphs per task of a process: more of them share what is fitted, fewer are lost when a job is stopped.
 _AT_ONCE = 4
 
-_LATE = "not reached in the time allowed"
-_UNTESTED = "its independencies were not tested in the time allowed"
+_LEFT_OUT = "not among the graphs that were asked about"
 _BARS = 15
 _RED, _BLUE, _GREY = "#b3362b", "#2f6690", "#9aa3ad"
 
@@ -114,8 +109,8 @@ class Sensitivity:
 
     @property
     def late(self) -> int:
-        """How many graphs were not reached in the time allowed."""
-        return int((self.table["note"] == _LATE).sum())
+        """How many graphs were not asked about."""
+        return int((self.table["note"] == _LEFT_OUT).sum())
 
     @property
     def flips(self) -> tuple[str, ...]:
@@ -140,11 +135,11 @@ class Sensitivity:
         if self.largest is not None:
             said.append(f"The change that matters most is: {self.largest}.")
         said.append(f"The verdict changes in {len(self.flips)} of {others}.")
-        unknown = self.table[self.table["vcf"].isna() & (self.table["note"] != _LATE)]
+        unknown = self.table[self.table["vcf"].isna() & (self.table["note"] != _LEFT_OUT)]
         if len(unknown):
             said.append(f"For {len(unknown)} VCF could not be measured: {unknown['note'].iloc[0]}")
         if late:
-            said.append(f"{late} {'was' if late == 1 else 'were'} {_LATE}.")
+            said.append(f"{late} {'was' if late == 1 else 'were'} {_LEFT_OUT}.")
         return " ".join(said)
 
     def to_dict(self) -> dict[str, Any]:
@@ -189,7 +184,7 @@ def sensitivity(
     n_jobs: int | None = None,
     engine: Engine | None = None,
     file: str | os.PathLike[str] | None = None,
-    budget: float | None = None,
+    limit: int | None = None,
     like: EstimatedModel | None = None,
 ) -> Sensitivity:
     """Ask the same questions of other graphs: verdict, adjustment set, estimated model and VCF of one predictor.
@@ -217,9 +212,9 @@ def sensitivity(
     file : path, optional
         Where answers are written down as they come; graphs that it holds are not asked about again. It belongs to one
         model, its table and its settings, and refuses others.
-    budget : float, optional
-        Seconds, about: what is begun is finished. Changes at a protected node come first then; graphs that look refuted
-        and hidden causes come last. Those that are not reached have a verdict and no VCF, and that is said.
+    limit : int, optional
+        Ask about so many other graphs at most: changes at a protected node first; graphs that look refuted and hidden
+        causes last. The others have a verdict and no VCF, and that is said.
     like : EstimatedModel, optional
         A model of `fit_scm` from the same rows and seed, whose mechanisms are not fitted again.
 
@@ -246,7 +241,8 @@ def sensitivity(
     if not isinstance(graph, CausalGraph):
         raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; pass the drawing.")
     jobs = processes(n_jobs)
-    allowed, start = math.inf if budget is None else positive(budget, "budget"), time.time()
+    if limit is not None:
+        limit = whole(limit, "limit", minimum=0)
     roles = {"outcome": outcome, "protected": protected, "context": context}
     verdict = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
     variants = variants_of(graph, graphs, verdict.protected)
@@ -261,22 +257,26 @@ def sensitivity(
         n_interventions=n_interventions,
         n_draws=n_draws,
         seed=as_seed(random_state),
-        deadline=start + _MODELS * allowed,
     )
     base = like if variants[0].hidden else question.estimated(variants[0], like)
     kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
-    missing = [variant for variant in variants if variant.key not in kept.known]
     refuted = Refutation(question.table.dropna(), columns, question.seed)
-    missing.sort(key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
+    wanted = sorted(variants, key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
+    wanted = wanted if limit is None else wanted[: limit + 1]
+    missing = [variant for variant in wanted if variant.key not in kept.known]
     rows = dict(kept.known)
     for variant, row in zip(missing, _asked(question, missing, base, jobs, engine), strict=True):
         rows[variant.key] = row
-        if row["note"] != _LATE:
-            kept.add(variant.key, row)
-    frame = pd.DataFrame([rows[variant.key] for variant in variants])
-    _mark_refuted(frame, variants, refuted, start + allowed)
+        kept.add(variant.key, row)
+    asked = {variant.key for variant in wanted}
+    found = [
+        {**rows[variant.key], "refuted": refuted(variant.graph)}
+        if variant.key in asked
+        else {**question.verdict(variant), "refuted": False, "note": _LEFT_OUT}
+        for variant in variants
+    ]
     order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
-    return Sensitivity(frame[order], tuple(variant.graph for variant in variants), verdict.protected)
+    return Sensitivity(pd.DataFrame(found)[order], tuple(variant.graph for variant in variants), verdict.protected)
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,6 @@ class _Question:
     n_interventions: int
     n_draws: int | None
     seed: int
-    deadline: float
 
     def digest(self, drawn: Variant) -> str:
         """What tells it apart from other questions."""
@@ -311,9 +310,9 @@ class _Question:
             rows = rows.sample(_ROWS_WITH_HIDDEN_CAUSES, random_state=self.seed)
         return fit_scm(variant.graph, rows, random_state=self.seed if like is None else None, like=like)
 
-    def answer(self, variant: Variant, like: EstimatedModel | None) -> dict[str, Any]:
+    def verdict(self, variant: Variant) -> dict[str, Any]:
         verdict = variant.graph.criterion(**self.roles)
-        row = {
+        return {
             "change": variant.change,
             "holds": verdict.holds,
             "adjustment": as_set(verdict.adjustment),
@@ -323,8 +322,9 @@ class _Question:
             "relative": math.nan,
             "note": "",
         }
-        if time.time() > self.deadline and not variant.change.startswith(DRAWN):
-            return {**row, "note": _LATE}
+
+    def answer(self, variant: Variant, like: EstimatedModel | None) -> dict[str, Any]:
+        row = self.verdict(variant)
         try:
             scm, points = self.estimated(variant, like), self.table.dropna()
             # As in an audit a row is known by its context; but a hidden cause is inferred from all that is seen.
@@ -358,16 +358,6 @@ def _urgency(
     changed = set(variant.graph.directed) ^ set(drawn.graph.directed)
     far = not any(set(edge) & set(protected) for edge in changed)
     return variant is not drawn, variant.hidden, bool(refuted.suspects(variant.graph)[0]), far
-
-
-def _mark_refuted(frame: pd.DataFrame, variants: Sequence[Variant], refuted: Refutation, deadline: float) -> None:
-    """Add the column ``refuted``; a graph without a VCF waits until those with one were tested."""
-    frame["refuted"] = False
-    for place in frame["vcf"].isna().sort_values(kind="stable").index:
-        if time.time() <= deadline:
-            frame.loc[place, "refuted"] = refuted(variants[place].graph)
-        elif not frame.loc[place, "note"]:
-            frame.loc[place, "note"] = _UNTESTED
 
 
 def _asked(

@@ -12,9 +12,8 @@ they fit every value of it alike.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ import pandas as pd
 from ciplearn._core.choices import of_kind, one_of, several
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.numbers import finite, non_negative, positive
+from ciplearn._core.numbers import finite, non_negative, whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator, as_seed
 from ciplearn._core.wording import as_list
@@ -60,7 +59,9 @@ class HiddenConfounding:
         if the covariate were not in the table.
     protected : str
     late : tuple of str
-        Nodes that were not reached in the time allowed.
+        Nodes that were not asked about.
+    drawn : tuple of str
+        Hidden causes of the graph, which are left out of this.
 
     Examples
     --------
@@ -79,6 +80,7 @@ class HiddenConfounding:
     benchmarks: pd.DataFrame
     protected: str
     late: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
 
     @property
     def unchanged(self) -> float:
@@ -116,12 +118,14 @@ class HiddenConfounding:
                 f"{strongest['node']} by {strongest['rho']:.2g} if it were hidden."
             )
         if self.late:
-            said.append(f"{as_list(self.late)} {'was' if len(self.late) == 1 else 'were'} not reached in the time.")
+            said.append(f"{as_list(self.late)} {'was' if len(self.late) == 1 else 'were'} not asked about.")
+        if self.drawn:
+            said.append(f"This leaves out what is drawn as hidden: {as_list(self.drawn)}.")
         return " ".join(said)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        return fields_as_data(self, "late", sentence=str(self))
+        return fields_as_data(self, "late", "drawn", sentence=str(self))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw VCF over ρ, one curve per node, with a mark where an observed covariate would stand."""
@@ -154,7 +158,7 @@ def hidden_confounding(
     n_points: int = 300,
     n_interventions: int = 100,
     n_draws: int | None = 20,
-    budget: float | None = None,
+    limit: int | None = None,
     like: EstimatedModel | None = None,
 ) -> HiddenConfounding:
     """Measure VCF for a range of correlations between the noises of a protected node and of others, one at a time.
@@ -164,7 +168,8 @@ def hidden_confounding(
     model
         A finished predictor, as in `variance_of_counterfactuals`.
     graph : CausalGraph
-        Without latent nodes and bidirected edges; the hidden cause is what is varied.
+        Bidirected edges and latent nodes without causes are left out of this, which is said: a hidden cause is what is
+        varied.
     table : DataFrame
         Complete rows.
     protected : str
@@ -177,8 +182,8 @@ def hidden_confounding(
     random_state : int, Generator, RandomState or None
     context, inputs, method, n_points, n_interventions, n_draws
         See `variance_of_counterfactuals`.
-    budget : float, optional
-        Seconds; the first node is always finished, and those that are not begun by then are named.
+    limit : int, optional
+        Ask about so many nodes at most; the others are named.
     like : EstimatedModel, optional
         A model of `fit_scm` from the same rows and seed, whose mechanisms are not fitted again.
 
@@ -194,13 +199,11 @@ def hidden_confounding(
     >>> sorted(curve.table["rho"].unique().tolist())
     [0.0, 0.2]
     """
-    deadline = math.inf if budget is None else time.monotonic() + positive(budget, "budget")
+    if limit is not None:
+        limit = whole(limit, "limit", minimum=1)
     of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     graph.known_observed((protected,), "protected")
-    if graph.latent or graph.bidirected:
-        raise GraphError(
-            "The graph has hidden causes already; draw it without latent nodes and bidirected edges, and vary rho."
-        )
+    graph, drawn = _without_hidden_causes(graph)
     rho = [finite(value, "A correlation") for value in several(rho, "rho")]
     for value in rho:
         if not -1 < value < 1:
@@ -220,11 +223,8 @@ def hidden_confounding(
     above = table[base.columns(graph.parents(protected))]
     own = _left_of(_as_numbers(table[protected], protected), above, generator)
     rows: list[dict[str, Any]] = []
-    asked: list[str] = []
-    for node in chosen:
-        if asked and time.monotonic() > deadline:
-            break
-        asked.append(node)
+    asked = chosen if limit is None else chosen[:limit]
+    for node in asked:
         for value in rho:
             scm = _with_correlation(base, table, own, node, float(value))
             found = variance_of_counterfactuals(
@@ -252,7 +252,18 @@ def hidden_confounding(
         pd.DataFrame(benchmarks, columns=["node", "covariate", "rho"]),
         protected,
         tuple(chosen[len(asked) :]),
+        drawn,
     )
+
+
+def _without_hidden_causes(graph: CausalGraph) -> tuple[CausalGraph, tuple[str, ...]]:
+    """The graph without bidirected edges and latent nodes, and what these were."""
+    for node in graph.latent:
+        if graph.parents(node):
+            raise GraphError(f"{node} is latent and has causes, so that it cannot be left out; draw it as observed.")
+    drawn = (*(f"{a} ↔ {b}" for a, b in graph.bidirected), *sorted(graph.latent))
+    directed = tuple((a, b) for a, b in graph.directed if a not in graph.latent)
+    return replace(graph, nodes=graph.observed, directed=directed, bidirected=(), latent=frozenset()), drawn
 
 
 def _nodes(graph: CausalGraph, table: pd.DataFrame, protected: str, asked: Sequence[str] | None) -> tuple[str, ...]:

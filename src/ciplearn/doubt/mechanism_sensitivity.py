@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import positive
+from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
@@ -65,7 +63,7 @@ class MechanismSensitivity:
         if not others and not self.late:
             said = f"No other mechanism fits about as well; VCF is {low:.3g}."
         if self.late:
-            said += f" {self.late} more of them {'was' if self.late == 1 else 'were'} not reached in the time."
+            said += f" {self.late} more of them {'was' if self.late == 1 else 'were'} not asked about."
         return " ".join([said, *self.ambiguities])
 
 
@@ -82,7 +80,7 @@ def mechanism_sensitivity(
     n_points: int = 300,
     n_interventions: int = 100,
     n_draws: int | None = 20,
-    budget: float | None = None,
+    limit: int | None = None,
 ) -> MechanismSensitivity:
     """Exchange the mechanism of one descendant of A at a time for each other that predicts held-out rows as well.
 
@@ -97,8 +95,8 @@ def mechanism_sensitivity(
     random_state : int, Generator, RandomState or None
     context, inputs, method, n_points, n_interventions, n_draws
         See `variance_of_counterfactuals`.
-    budget : float, optional
-        Seconds, about: what is begun is finished, and what is not reached is said.
+    limit : int, optional
+        Ask about so many other mechanisms at most; how many are left out is said.
 
     Examples
     --------
@@ -118,7 +116,8 @@ def mechanism_sensitivity(
             f"scm must be a model of fit_scm, got {type(scm).__name__}; nothing is open in a known one."
         )
     seed = as_seed(random_state)
-    deadline = math.inf if budget is None else time.monotonic() + positive(budget, "budget")
+    if limit is not None:
+        limit = whole(limit, "limit", minimum=0)
     variants = [("", "as chosen", scm)]
     tried = {fit.node for fit in scm.report.nodes if len(fit.alternatives) > 1}
     for node in scm.graph.topological_order():
@@ -130,9 +129,7 @@ def mechanism_sensitivity(
                 )
             variants += [(node, name, other) for name, other in scm.variants(node).items()]
     rows: list[dict[str, Any]] = []
-    for node, name, variant in variants:
-        if rows and time.monotonic() > deadline:
-            break
+    for node, name, variant in variants if limit is None else variants[: limit + 1]:
         found = variance_of_counterfactuals(
             model,
             variant,

@@ -96,13 +96,13 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
     counted = int(answer.kept["vcf"].iloc[1:].notna().sum())
     if not counted:
         return (
-            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs was measured in "
-            "the time; allow more with --doubt."
+            f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs was "
+            "measured; ask about more with --doubt."
         )
     matters = "" if answer.largest is None else f"; what matters most is: {answer.largest}"
     others = "1 other graph" if counted == 1 else f"{counted} other graphs"
     late = answer.late
-    unknown = f"; {late} more {'was' if late == 1 else 'were'} not reached in the time" if late else ""
+    unknown = f"; {late} more {'was' if late == 1 else 'were'} not asked about" if late else ""
     return (
         f"If one arrow of the graph is wrong, the typical difference lies between {amount(low)} and "
         f"{amount(high)} instead of at {amount(base)}, over {others} {answer.others}{unknown}{matters}."
@@ -125,7 +125,9 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
         known = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
         said += f"; {known['covariate']}, were it not measured, would make {known['rho']:.2g}"
     if answer.late:
-        said += f"; {as_list(answer.late)} {'was' if len(answer.late) == 1 else 'were'} not reached, so it may be more"
+        said += (
+            f"; {as_list(answer.late)} {'was' if len(answer.late) == 1 else 'were'} not asked about, so it may be more"
+        )
     return f"{said}."
 
 
