@@ -13,6 +13,15 @@ def judged(recipe, given, generator):
     return judge_noise(recipe.fit(train, generator), train, held_out, generator)
 
 
+def test_rows_that_choose_are_apart_and_no_more_than_needed(generator):
+    train, held_out = split(sample(np.arange(100.0), np.arange(100.0)), generator)
+    assert sorted([*train.target, *held_out.target]) == list(range(100))
+    assert held_out.n == 20
+    train, held_out = split(sample(np.arange(60_000.0), np.arange(60_000.0)), generator)
+    assert (train.n, held_out.n) == (20_000, 10_000)
+    assert not set(train.target) & set(held_out.target)
+
+
 def test_right_fits_pass_and_wrong_ones_fail():
     passed, failed = 0, 0
     for seed in range(20):

@@ -80,6 +80,25 @@ def test_columns_that_do_not_matter_drop_out(generator):
     assert function.spread[2:].min() > 5 * function.spread[0]
 
 
+def test_a_bend_that_shows_only_once_columns_are_stretched_is_found():
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(1500, 12))
+    y = np.sin(3 * x[:, :1]) + 0.3 * draw.normal(size=(1500, 1))
+
+    def error(features):
+        return RidgeSystem(features(x)).fit(y)[2].var()
+
+    line = error(lambda rows: rows)
+    assert min(error(SmoothFeatures.of(x, width, 40)) for width in (0.2, 1.0)) > 0.999 * line
+    assert error(Smoother(x).features(y, (0.2, 1.0), 40)) < 0.2 * line
+
+
+def test_bumps_that_do_not_help_a_line_are_left_out(generator):
+    x = generator.normal(size=(500, 3))
+    noisy = x @ np.ones((3, 1)) + generator.normal(size=(500, 1))
+    assert len(Smoother(x).features(noisy, WIDTHS, 60).centres) == 0
+
+
 def test_an_indicator_keeps_its_unit_and_a_constant_column_does_no_harm(generator):
     rare = (generator.uniform(size=400) < 0.02).astype(float)
     x = np.column_stack([generator.normal(size=400), rare, np.full(400, 3.0)])

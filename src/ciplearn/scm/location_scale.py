@@ -198,8 +198,8 @@ class _ScaleRegression:
     def of(cls, sample: NodeSample, residuals: Array, features: SmoothFeatures | None) -> _ScaleRegression:  # (n, d)
         if features is None:
             size, usual = _size(residuals)
-            # The logarithm is what is regressed; a little more keeps residuals near zero from choosing the features.
-            features = sample.smoother.features(np.log(size / usual + 0.1), WIDTHS, CENTRES)
+            # The logarithm is what is regressed; a little more keeps residuals of nothing from choosing the features.
+            features = sample.smoother.features(np.log(size / usual + 0.003), WIDTHS, CENTRES)
         rows = features(sample.matrix)
         return cls(features, rows, RidgeSystem(rows))
 

@@ -32,7 +32,7 @@ _BLOCK = 2048
 _STRETCHES = 3
 _LEAST_RELEVANCE = 0.02
 
-# Only functions that bend are stretched: their error is below this share of a line's.
+# A function bends where its error is below this share of a line's.
 _BENT = 0.998
 
 # Strengths of the ridge, relative to the mean variance of a feature.
@@ -203,22 +203,23 @@ class Smoother:
         width = min(errors, key=errors.__getitem__)
         error, best = errors[width], self._plain(width, n_centres)
         relevance = np.ones(rows.shape[1])
-        if error >= line:
-            # Bumps that do not help would still extrapolate.
-            return SmoothFeatures.of(self.matrix, 1.0, 0)
-        bent = rows.shape[1] > 1 and error < _BENT * line
-        for _ in range(_STRETCHES if bent else 0):
+        for _ in range(_STRETCHES if rows.shape[1] > 1 else 0):
             bends = best.function(wanted).bends(rows) * relevance
             if not bends.max() > 0:
                 break
             stretched = np.maximum(bends / bends.max(), _LEAST_RELEVANCE)
             stretched = stretched / np.sqrt(np.square(stretched).mean())
-            trials = {trial: _Trial.of(rows, trial, n_centres, stretched) for trial in (width / 2, width, 2 * width)}
+            # Among many columns a bend shows only once they are stretched, so one trial is always worth it.
+            widths = (width / 2, width, 2 * width) if error < _BENT * line else (width,)
+            trials = {trial: _Trial.of(rows, trial, n_centres, stretched) for trial in widths}
             errors = {trial: made.error(wanted) for trial, made in trials.items()}
             nearest = min(errors, key=errors.__getitem__)
             if errors[nearest] >= error:
                 break
             error, best, width, relevance = errors[nearest], trials[nearest], nearest, stretched
+        if error >= _BENT * line:
+            # Bumps that do not help would still extrapolate.
+            return SmoothFeatures.of(self.matrix, 1.0, 0)
         return SmoothFeatures.of(self.matrix, width, n_centres, relevance)
 
     def _plain(self, width: float, n_centres: int) -> _Trial:
