@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ciplearn.scm.kept import kept
-from ciplearn.scm.kinds import Array, Categories, Kind, Vector
+from ciplearn.scm.kinds import Array, Categories, Kind
 from ciplearn.scm.mechanism import Parents
 
 
@@ -23,7 +23,7 @@ class Design:
     @property
     def width(self) -> int:
         """The number of columns."""
-        return sum(self._width(self.kinds[node]) for node in self.nodes)
+        return sum(self.kinds[node].width for node in self.nodes)
 
     def __call__(self, values: Parents) -> Array:  # (n, width)
         """Return the matrix of some rows."""
@@ -39,7 +39,7 @@ class Design:
         start = 0
         for node, part in zip(self.nodes, parts, strict=True):
             kind = self.kinds[node]
-            columns = slice(start, start + self._width(kind))
+            columns = slice(start, start + kind.width)
             start = columns.stop
             # A label's columns take as many values as there are levels: these are computed, the rows are looked up.
             values = np.eye(len(kind.levels))[:, 1:] if isinstance(kind, Categories) else part
@@ -53,10 +53,4 @@ class Design:
         kind = self.kinds[node]
         if isinstance(kind, Categories):
             return kind.codes(values, node)
-        return values.reshape(len(values), self._width(kind)).astype(np.float64)
-
-    @staticmethod
-    def _width(kind: Kind) -> int:
-        if isinstance(kind, Categories):
-            return len(kind.levels) - 1
-        return kind.size if isinstance(kind, Vector) else 1
+        return values.reshape(len(values), kind.width).astype(np.float64)

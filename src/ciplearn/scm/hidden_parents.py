@@ -68,10 +68,7 @@ def draw_hidden(
 
 
 def _by_encoder(
-    learned: Mapping[str, LatentMechanism],
-    observed: Mapping[str, Array],
-    draws: int,
-    generator: Generator,
+    learned: Mapping[str, LatentMechanism], observed: Mapping[str, Array], draws: int, generator: Generator
 ) -> HiddenDraws:
     noise: dict[str, Array] = {}
     values: dict[str, Array] = {}

@@ -19,14 +19,9 @@ from ciplearn.scm.noise_laws import ScipyLaw, is_distribution
 
 @dataclass(frozen=True)
 class Action:
-    """A node's new value, whichever way it was said.
+    """A node's new value, in any of the ways that `StructuralCausalModel.do` takes.
 
-    Attributes
-    ----------
-    value
-        A constant; one value per row (array, Series, frame); a function of the parents; a function of the parents and a
-        generator; or a frozen scipy distribution. Functions also find the node's own natural value under its name, so
-        ``lambda p: p["A"] + 1`` is a shift.
+    Functions also find the node's natural value under its name, so ``lambda p: p["A"] + 1`` is a shift.
     """
 
     node: str

@@ -30,9 +30,14 @@ _LONGEST_VECTOR = 10**6
 class Kind(ABC):
     """The shape and the domain of a node's values."""
 
+    @property
     @abstractmethod
+    def width(self) -> int:
+        """How many columns of numbers stand for the node in a regression."""
+
     def columns(self, node: str) -> tuple[str, ...]:
         """Names of the node's columns in a frame."""
+        return (node,)
 
     @abstractmethod
     def read(self, frame: pd.DataFrame, node: str) -> Array:  # (n,) or (n, d)
@@ -45,10 +50,6 @@ class Kind(ABC):
     @abstractmethod
     def rows_of(self, value: Any, n: int, node: str) -> Array:  # (n,) or (n, d)
         """Return a constant or one value per row as an array of n rows, or raise; ``value`` comes from a user."""
-
-    def column_dtype(self) -> Any:
-        """What a frame's column holds."""
-        return np.float64
 
 
 @kept
@@ -63,9 +64,10 @@ class Scalar(Kind):
     ('age',)
     """
 
-    def columns(self, node: str) -> tuple[str, ...]:
-        """The node's own name."""
-        return (node,)
+    @property
+    def width(self) -> int:
+        """One."""
+        return 1
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:
         """Return the column as floats."""
@@ -112,8 +114,13 @@ class Vector(Kind):
     def __post_init__(self) -> None:
         whole(self.size, "size", minimum=1, maximum=_LONGEST_VECTOR)
 
+    @property
+    def width(self) -> int:
+        """The size."""
+        return self.size
+
     def columns(self, node: str) -> tuple[str, ...]:
-        """The node's name with a place in brackets."""
+        """The node's name with a number in brackets."""
         return tuple(f"{node}[{place}]" for place in range(self.size))
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:
@@ -188,13 +195,10 @@ class Categories(Kind):
             raise InputError(f"{node} cannot be {bad!r}, which is none of its levels; use one of {shown}.")
         return codes
 
-    def columns(self, node: str) -> tuple[str, ...]:
-        """The node's own name."""
-        return (node,)
-
-    def column_dtype(self) -> Any:
-        """A pandas category with these levels."""
-        return pd.CategoricalDtype(list(self.levels))
+    @property
+    def width(self) -> int:
+        """One indicator per level but the first."""
+        return len(self.levels) - 1
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:
         """Return the labels."""
@@ -206,7 +210,7 @@ class Categories(Kind):
 
     def write(self, values: Array, node: str) -> dict[str, Any]:
         """One column of category dtype."""
-        return {node: pd.Categorical.from_codes(self.codes(values, node), dtype=self.column_dtype())}
+        return {node: pd.Categorical.from_codes(self.codes(values, node), dtype=pd.CategoricalDtype(list(self.levels)))}
 
     def rows_of(self, value: Any, n: int, node: str) -> Array:
         """Repeat a label, or take n of them."""
@@ -256,11 +260,6 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
     """Return the observed nodes whose columns the frame has; other columns are ignored.
 
     A node may be left out if nothing that is present descends from it, such as the outcome of new rows.
-
-    Raises
-    ------
-    InputError
-        If a node that is needed is missing, or held twice.
     """
     if not isinstance(frame, pd.DataFrame):
         raise InputTypeError(

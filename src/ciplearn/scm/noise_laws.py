@@ -36,26 +36,15 @@ class Law(ABC):
 
 @dataclass(frozen=True)
 class ScipyLaw(Law):
-    """A frozen scipy distribution; one of a single number gives the d entries of a vector independently.
+    """A frozen scipy distribution; one of a single number gives the d entries of a vector independently."""
 
-    Parameters
-    ----------
-    distribution
-        Such as ``scipy.stats.norm(0, 1)``, ``scipy.stats.multivariate_normal(...)`` or ``scipy.stats.Normal()``.
-    size : int or None
-        d for the noise of a vector.
-    """
-
-    distribution: Any
-    size: int | None = None
-
-    @property
-    def _independent_entries(self) -> bool:
-        return self.size is not None and not hasattr(self.distribution, "dim")
+    distribution: Any  # scipy.stats.norm(0, 1), scipy.stats.multivariate_normal(...), scipy.stats.Normal(), ...
+    size: int | None = None  # d for the noise of a vector
 
     def draw(self, n: int, generator: Generator) -> Array:
         """Draw with the generator given."""
-        shape = (n, self.size) if self._independent_entries else (n,)
+        independent = self.size is not None and not hasattr(self.distribution, "dim")
+        shape = (n, self.size) if independent else (n,)
         if hasattr(self.distribution, "rvs"):
             drawn = self.distribution.rvs(size=shape if len(shape) > 1 else n, random_state=generator)
         else:
@@ -66,12 +55,10 @@ class ScipyLaw(Law):
 
     def log_density(self, noise: Array) -> Array | None:
         """Sum over the entries of a vector."""
-        if hasattr(self.distribution, "logpdf"):
-            density = np.asarray(self.distribution.logpdf(noise))
-        elif hasattr(self.distribution, "logpmf"):
-            density = np.asarray(self.distribution.logpmf(noise))
-        else:
+        of_rows = getattr(self.distribution, "logpdf", None) or getattr(self.distribution, "logpmf", None)
+        if of_rows is None:
             return None
+        density = np.asarray(of_rows(noise))
         return density.sum(axis=1) if density.ndim == 2 else density
 
     def atoms(self) -> tuple[Array, Array] | None:

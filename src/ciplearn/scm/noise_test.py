@@ -43,18 +43,10 @@ _FLOOR = 0.01
 
 @dataclass(frozen=True)
 class NoiseTest:
-    """What the test says.
+    """What the test says."""
 
-    Attributes
-    ----------
-    p_value : float
-        Of the hypothesis that the correlation is at most 0.1; NaN where there is nothing to test or too few rows.
-    dependence : float
-        The correlation that the parents' prediction of the noise has with it, the largest over the polynomials.
-    """
-
-    p_value: float
-    dependence: float
+    p_value: float  # that the correlation is at most 0.1; NaN where there is nothing to test or too few rows
+    dependence: float  # the correlation of the noise with its prediction from the parents, largest over polynomials
 
     @property
     def fails(self) -> bool:

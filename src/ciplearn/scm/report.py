@@ -46,41 +46,20 @@ class Alternative:
 @kept
 @dataclass(frozen=True)
 class NodeFit:
-    """One line of the report.
-
-    Attributes
-    ----------
-    node, mechanism : str
-    measure : str
-        What `score` is: ``CRPS skill``, the share of the continuous ranked probability score that knowing the parents
-        saves, for numbers; ``log-likelihood gain`` for labels.
-    score : float
-        On rows that were held out from a first fit; NaN for a node without parents.
-    distance : float
-        Between the observed law of the node and the law that its mechanism makes of the observed parents, from 0 (the
-        same) to 1: largest difference of distribution functions for numbers, total variation for labels.
-    p_value : float
-        Of the test, on held-out rows, that the parents hardly predict the recovered noise (correlation at most 0.1);
-        NaN where there is none.
-    alternatives : tuple of Alternative
-        All mechanisms that were tried, from simple to flexible, the chosen one among them.
-    misfit, ambiguity : str or None
-        What is wrong, and what data leave open, in a sentence each.
-    tie : str or None
-        Where data leave it open: the mechanism that predicts as well and imagines other values, see `variants` of the
-        model. None where the noise itself is open.
-    """
+    """One line of the report."""
 
     node: str
     mechanism: str
-    measure: str
-    score: float
+    measure: str  # of the score: the share of CRPS that knowing the parents saves, or the gain in log-likelihood
+    score: float  # on rows that were held out from a first fit; NaN for a node without parents
+    # Between the observed law and the one that the mechanism makes of the observed parents, from 0 (the same) to 1:
+    # the largest difference of distribution functions for numbers, total variation for labels.
     distance: float
-    p_value: float = math.nan
-    alternatives: tuple[Alternative, ...] = ()
-    misfit: str | None = None
-    ambiguity: str | None = None
-    tie: str | None = None
+    p_value: float = math.nan  # of the test, on held-out rows, that the parents hardly predict the recovered noise
+    alternatives: tuple[Alternative, ...] = ()  # all that were tried, from simple to flexible
+    misfit: str | None = None  # what is wrong, in a sentence
+    ambiguity: str | None = None  # what data leave open, in a sentence
+    tie: str | None = None  # the mechanism that predicts as well and imagines other values, see `variants`
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as JSON-ready data; NaN as None."""

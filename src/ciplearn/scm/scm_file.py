@@ -24,17 +24,7 @@ _SECTIONS = ("equations", "noise", "categories", "inverses")
 
 
 def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCausalModel:
-    """Return the model that a file describes.
-
-    Parameters
-    ----------
-    path : Path
-        ``.yaml``, ``.toml`` or ``.json`` with formulas, or ``.py`` that sets ``scm``.
-    graph : CausalGraph
-        Of the predictor; formulas use the parents that it draws.
-    run_code : bool
-        Whether a Python file may be run.
-    """
+    """Return the model that a file describes: formulas of the graph's parents, or Python that sets ``scm``."""
     if not path.is_file():
         missing = f"{str(path)!r} is a folder or a device" if path.exists() else f"There is no file {str(path)!r}"
         raise InputError(f"{missing}; check the path.")

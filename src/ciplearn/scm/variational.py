@@ -163,7 +163,7 @@ class _AutoencoderTraining:
         modules: dict[str, nn.Module] = {"encoder": encoder}
         for place, sample in enumerate(self.children.values()):
             modules[f"decoder {place}"] = tanh_network(
-                sample.design.width + recipe.size, recipe.hidden, _outputs(sample)
+                sample.design.width + recipe.size, recipe.hidden, _outputs(sample.kind)
             )
         return nn.ModuleDict(modules)
 
@@ -298,7 +298,5 @@ def _values(children: Mapping[str, NodeSample]) -> dict[str, Array]:
     return {name: values[name] for name in dict.fromkeys(nodes)}
 
 
-def _outputs(sample: NodeSample) -> int:
-    if isinstance(sample.kind, Categories):
-        return len(sample.kind.levels)
-    return sample.target.reshape(sample.n, -1).shape[1]
+def _outputs(kind: Kind) -> int:
+    return len(kind.levels) if isinstance(kind, Categories) else kind.width
