@@ -199,7 +199,7 @@ def test_nodes_with_the_same_causes_and_effects_share_a_frame_and_no_edge_is_los
         graph = CausalGraph.from_edges([(x, y) for a, b in plain.directed for x in copies[a] for y in copies[b]])
         roles = {name: rng.choice("ab") for name in graph.nodes}
         apart = {name for name in graph.nodes if rng.random() < 0.1}
-        parts = boxes(graph, roles, apart)
+        parts = boxes(graph, roles, apart, {})
         assert sorted(name for box in parts for name in box.members) == sorted(graph.nodes)
         box_of = {name: box for box in parts for name in box.members}
         between = {(box_of[a].name, box_of[b].name) for a, b in graph.directed}
@@ -219,6 +219,31 @@ def test_adult_is_drawn_with_seventeen_arrows_instead_of_forty_one():
     svg = graph.to_svg(graph.criterion())
     assert sorted(_lines(svg)) == ["cause"] * 17 + ["common"]
     assert svg.count('class="block"') == 3 + 1  # three frames and the key
+
+
+TIERS = (
+    "sex, age, foreign | job, employment, residence, housing | property, telephone, dependants | "
+    "amount, duration, purpose, history | savings, checking | bad"
+)
+
+
+def test_a_graph_of_tiers_has_a_frame_per_tier_and_arrows_to_the_next():
+    graph = CausalGraph.from_text(f"{TIERS}\nsex <-> age")
+    assert (len(graph.nodes), len(graph.directed)) == (17, 117)
+    verdict = graph.criterion(outcome="bad", protected=["sex", "age"])
+    svg = graph.to_svg(verdict)
+    assert sorted(_lines(svg)) == ["cause"] * 5 + ["common"]
+    assert svg.count('class="block"') == 5
+    assert "acts on all that follow" in svg
+    assert _nodes(svg)["sex"][0] == "node protected"
+    # With a row per arrow missing it is no longer one of tiers, and every arrow is drawn.
+    less = CausalGraph(directed=[edge for edge in graph.directed if edge != ("sex", "bad")])
+    assert len(_lines(less.to_svg())) > 15
+    assert "acts on all that follow" not in less.to_svg()
+    # What a path shows must be an arrow of its own.
+    path = CausalGraph.from_text(TIERS).open_path(["sex"], ["bad"])
+    assert "acts on all that follow" not in CausalGraph.from_text(TIERS).to_svg(paths=[path])
+    assert "cause open" in CausalGraph.from_text(TIERS).to_svg(paths=[path])
 
 
 def test_long_names_are_wrapped_or_cut_and_keep_their_title():

@@ -2,6 +2,7 @@
 
 Wide graphs, of ten nodes and more, would drown in lines. There nodes with the same causes and effects share a frame,
 and an edge at the frame stands for one at each of them; what the predictor sees is marked by a dot instead of an edge.
+Of a graph of tiers each tier has its frame, and arrows lead to the next one only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ciplearn.causal.drawing_lines import Line, draw_lines
 from ciplearn.causal.drawing_style import LEGEND, STYLE
 from ciplearn.causal.layout import Layout, layered
 from ciplearn.causal.paths import Path, predictor_name
+from ciplearn.causal.tiers import tiers_of
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -51,7 +53,12 @@ def draw(
     roles = {name: _role(graph, verdict, name, predictor) for name in names}
     placed = bool(graph.nodes) and set(graph.nodes) <= set(graph.positions)
     open_ends = {name for line in lines if line.is_open or line.kind == "refuted" for name in (line.a, line.b)}
-    parts = boxes(graph, roles, open_ends if wide and not placed else set(names))
+    framed = wide and not placed
+    tiers = tiers_of(graph.directed) if framed and not open_ends and not graph.undirected else []
+    tier_of = {name: place for place, tier in enumerate(tiers) for name in tier} if len(tiers) > 2 else {}
+    if tier_of:
+        lines = [line for line in lines if line.kind != "cause" or tier_of[line.b] - tier_of[line.a] == 1]
+    parts = boxes(graph, roles, open_ends if framed else set(names), tier_of)
     box_of = {name: box for box in parts for name in box.members}
     lines = _bundled(lines, box_of)
     layout = _placed(graph, lines, names) if placed else _laid_out(graph, lines, box_of)
@@ -66,7 +73,8 @@ def draw(
     body += [curve for _, curve in sorted(curves, key=lambda pair: pair[0].is_open)]
     body += [draw_node(name, centres[name], roles[name], name in seen) for name in names]
     present = {*roles.values(), *("open" if line.is_open else line.kind for line in lines)}
-    present |= {"block" for box in parts if box.framed} | {"seen" for _ in seen}
+    present |= {"tiers"} if tier_of else {"block" for box in parts if box.framed}
+    present |= {"seen"} if seen else set()
     return _document(layout, parts, body, [(key, words) for key, words in LEGEND if key in present], identity)
 
 
@@ -172,8 +180,8 @@ def _legend_keys(legend: Sequence[tuple[str, str]], x0: float, y0: float, room: 
         if x > x0 and x + width > x0 + room:
             x, row = x0, row + 1
         y = y0 + row * _LEGEND_ROW
-        if key in ("input", "common", "loose", "open", "cause", "refuted"):
-            kind = "cause open" if key == "open" else key
+        if key in ("input", "common", "loose", "open", "cause", "refuted", "tiers"):
+            kind = {"open": "cause open", "tiers": "cause"}.get(key, key)
             sample = f'<path class="{kind}" d="M{x:.1f},{y:.1f} h18"/>'
         elif key == "seen":
             sample = f'<circle class="seen" cx="{x + 9:.1f}" cy="{y:.1f}" r="4"/>'

@@ -41,8 +41,8 @@ class Box:
         return len(self.members) > 1
 
 
-def boxes(graph: CausalGraph, roles: Mapping[str, str], apart: set[str]) -> list[Box]:
-    """Put nodes with the same role, causes and effects into one box; each node of `apart` gets a box of its own.
+def boxes(graph: CausalGraph, roles: Mapping[str, str], apart: set[str], tier_of: Mapping[str, int]) -> list[Box]:
+    """Put nodes of one tier, or else of the same role, causes and effects, into one box; those of `apart` stand alone.
 
     An edge from or to a block then stands for one from or to each of its members, and nothing is lost.
     """
@@ -56,7 +56,8 @@ def boxes(graph: CausalGraph, roles: Mapping[str, str], apart: set[str]) -> list
     for name in roles:
         kin = () if name not in parents else (tuple(parents[name]), tuple(children[name]))
         alone = name in apart or name in loose or sum(map(len, kin)) < 2
-        blocks.setdefault(name if alone else (roles[name], *kin), []).append(name)
+        alike: object = tier_of[name] if name in tier_of else (roles[name], *kin)
+        blocks.setdefault(name if alone and name not in tier_of else alike, []).append(name)
     common = {frozenset(edge) for edge in graph.bidirected}
     return [_box(tuple(members), common) for members in blocks.values()]
 

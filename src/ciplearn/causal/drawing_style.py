@@ -36,6 +36,7 @@ LEGEND = (
     ("latent", "latent"),
     ("seen", "seen by the predictor"),
     ("block", "same causes and effects"),
+    ("tiers", "acts on all that follow, not only on the next"),
     ("input", "input of the predictor"),
     ("common", "unobserved common cause"),
     ("loose", "direction not known"),

@@ -366,7 +366,8 @@ class CausalGraph(Notations):
     ) -> str:
         """Draw the graph.
 
-        In graphs of ten nodes and more, nodes with the same causes and effects share a frame.
+        In graphs of ten nodes and more, nodes with the same causes and effects share a frame; of a graph of tiers each
+        tier does, and arrows lead to the next tier only.
 
         Parameters
         ----------
