@@ -38,13 +38,8 @@ _FEW = 11
 class TableSums:
     """What each of some columns holds.
 
-    Parameters
-    ----------
-    names : iterable of str
-    categories : iterable of str
-        Columns that hold labels, whatever they look like.
-    medians : bool
-        Whether medians are wanted, for which each block is sorted.
+    ``categories``: columns that hold labels, whatever they look like. ``medians``: whether medians are wanted, for
+    which each block is sorted.
     """
 
     def __init__(self, names: Iterable[str], categories: Iterable[str] = (), *, medians: bool = False) -> None:
@@ -72,40 +67,21 @@ class TableSums:
 
 @dataclass
 class ColumnSum:
-    """One column.
-
-    Attributes
-    ----------
-    name : str
-    is_category : bool
-        Whether somebody has said so.
-    medians : bool
-    known : int
-        Rows that have a value.
-    numbers : int
-        Rows that read as a number.
-    mean, scatter, low, high : float
-        Of these: mean, Σ (x − mean)², range.
-    values : set of float
-        Different numbers, up to a few.
-    labels : dict of str to int
-        Rows of each label, up to one more than a category may have.
-    stray : pair of str, or None
-        A cell that does not read as a number, and where it is.
-    """
+    """One column."""
 
     name: str
-    is_category: bool = False
+    is_category: bool = False  # whether somebody has said so
     medians: bool = False
-    known: int = 0
-    numbers: int = 0
+    known: int = 0  # rows that have a value
+    numbers: int = 0  # rows that read as a number
+    # mean, scatter, low, high: of these: mean, Σ (x − mean)², range
     mean: float = 0.0
     scatter: float = 0.0
     low: float = math.inf
     high: float = -math.inf
-    values: set[float] = field(default_factory=set)
-    labels: dict[str, int] = field(default_factory=dict)
-    stray: tuple[str, str] | None = None
+    values: set[float] = field(default_factory=set)  # different numbers, up to a few
+    labels: dict[str, int] = field(default_factory=dict)  # rows of each label, up to one more than a category may have
+    stray: tuple[str, str] | None = None  # A cell that does not read as a number, and where it is
     quantiles: list[tuple[int, Array]] = field(default_factory=list)
 
     @property
@@ -150,10 +126,7 @@ class ColumnSum:
     def encoding(self, *, with_missing: bool = False) -> Column:
         """Return how the column becomes numbers, as `column_of` would on all rows at once, but for the `median`.
 
-        Parameters
-        ----------
-        with_missing : bool
-            Whether rows without a value are kept, so that missing is a level of its own where it occurs.
+        ``with_missing``: whether rows without a value are kept, so that missing is a level of its own where it occurs.
         """
         if not self.known:
             raise InputError(f"Column {self.name!r} has no values at all; drop it from the roles.")

@@ -19,12 +19,8 @@ Result = TypeVar("Result")
 class Engine(ABC):
     """Does independent pieces of work, and trainings on several workers.
 
-    Attributes
-    ----------
-    workers : int
-        How many pieces are worked on at a time.
-    scratch : str or None
-        A folder that all workers see, for what is kept while a job runs; None takes the system's.
+    ``workers``: how many pieces are worked on at a time. ``scratch``: A folder that all workers see, for what is kept
+    while a job runs; None takes the system's.
     """
 
     workers: int

@@ -37,11 +37,7 @@ def whole_file(target: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
     A link is followed. A device or a pipe is written to directly: there is nothing to keep whole.
 
-    Parameters
-    ----------
-    target : Path
-    mode : int
-        Who may read and write a new file, less what the user's mask takes away.
+    ``mode``: who may read and write a new file, less what the user's mask takes away.
     """
     with written_to(target) as place:
         if place.exists() and not place.is_file():

@@ -13,17 +13,8 @@ from ciplearn._core.errors import InputError
 class KeptAnswers:
     """A file of answers to one question.
 
-    Parameters
-    ----------
-    path : path or None
-        The file, which may not be there yet; None keeps nothing.
-    digest : str
-        What tells the question apart: a file with answers to another one is refused.
-
-    Attributes
-    ----------
-    known : dict of str to dict
-        Answers that the file holds, by key.
+    ``path``: the file, which may not be there yet; None keeps nothing. ``digest``: what tells the question apart: a
+    file with answers to another one is refused. ``known``: answers that the file holds, by key.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, digest: str) -> None:

@@ -30,12 +30,7 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     Of a target that exists, only files are replaced that its own list names and that are still what was written; all
     others stay. Whatever stands in the way is found out before any work is done.
 
-    Parameters
-    ----------
-    target : Path
-        A link is followed.
-    overwrite : bool
-        Whether files of an earlier call may be replaced.
+    ``target``: A link is followed. ``overwrite``: whether files of an earlier call may be replaced.
     """
     with written_to(target) as place:
         _finish(place)
@@ -130,12 +125,7 @@ def _finish(folder: Path) -> None:
 def read_listed(folder: Path, name: str, largest: int = 256) -> bytes:
     """Read a file of a folder, and refuse one that is no longer what its list says; without a list, take it as it is.
 
-    Parameters
-    ----------
-    folder : Path
-    name : str
-    largest : int
-        MiB that are read at most.
+    ``largest``: MiB that are read at most.
     """
     check_finished(folder)
     _refuse_links(folder, [name])

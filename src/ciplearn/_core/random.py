@@ -17,17 +17,9 @@ _MOST = 2**31 - 1
 def as_generator(random_state: Any) -> np.random.Generator:
     """Return a numpy Generator.
 
-    Parameters
-    ----------
-    random_state : int, numpy Generator, RandomState or None
-        A Generator is returned as it is; a whole number seeds a new one; a RandomState is drawn from to seed a new one,
-        so that the next call gives other numbers; None takes fresh entropy. Numpy's global state is neither read nor
-        changed.
-
-    Raises
-    ------
-    InputTypeError
-        If it is none of these.
+    ``random_state``: A Generator is returned as it is; a whole number seeds a new one; a RandomState is drawn from to
+    seed a new one, so that the next call gives other numbers; None takes fresh entropy. Numpy's global state is neither
+    read nor changed. Raises `InputTypeError` if it is none of these.
     """
     if isinstance(random_state, np.random.Generator):
         return random_state
@@ -39,16 +31,8 @@ def as_generator(random_state: Any) -> np.random.Generator:
 def as_seed(random_state: Any) -> int:
     """Return a whole number below 2**31, for generators that numpy does not make.
 
-    Parameters
-    ----------
-    random_state : int, numpy Generator, RandomState or None
-        The same whole number always gives the same seed; a Generator or RandomState is drawn from and gives another one
-        in the next call; None takes fresh entropy.
-
-    Raises
-    ------
-    InputTypeError
-        If it is none of these.
+    ``random_state``: the same whole number always gives the same seed; a Generator or RandomState is drawn from and
+    gives another one in the next call; None takes fresh entropy. Raises `InputTypeError` if it is none of these.
     """
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(_MOST))

@@ -42,10 +42,7 @@ def row_digests(table: pd.DataFrame, names: Sequence[str]) -> Array:  # (n,)
 def chance_repeats(cells: Array) -> Array:  # (n, columns) -> (n,)
     """Return how often chance would bring each row again, among as many rows as there are different ones.
 
-    Parameters
-    ----------
-    cells : array
-        Of `column_digests`.
+    ``cells``: of `column_digests`.
     """
     totals, first, inverse = np.unique(cells.sum(axis=1), return_index=True, return_inverse=True)
     different = cells[first]

@@ -18,15 +18,9 @@ from ciplearn._core.errors import InputError, InputTypeError
 def as_rows(value: Any, name: str, *, integers: bool = False, finite: bool = True) -> Tensor:
     """Return ``value`` as a finite tensor of shape (n, d); one dimension means one column.
 
-    Parameters
-    ----------
-    value : tensor, array or frame of numbers
-    name : str
-        The argument's name in messages.
-    integers : bool
-        Whether whole-number and boolean tensors are welcome, as codes of categories.
-    finite : bool
-        Whether to look for NaN and infinity; not where the caller takes the `extremes` anyway.
+    ``name``: the argument's name in messages. ``integers``: whether whole-number and boolean tensors are welcome, as
+    codes of categories. ``finite``: whether to look for NaN and infinity; not where the caller takes the `extremes`
+    anyway.
     """
     tensor = _as_tensor(value, name)
     if tensor.dim() == 1:

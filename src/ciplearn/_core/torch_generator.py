@@ -40,11 +40,7 @@ def torch_seeded(seed: int, device: torch.device | None = None) -> Iterator[None
     One thread at a time: two that seed it in turns would draw each other's numbers. Code of other people that draws
     from it at the same time in another thread is still disturbed, and disturbs.
 
-    Parameters
-    ----------
-    seed : int
-    device : torch.device, optional
-        A CUDA device whose generator is seeded and put back too.
+    ``device``: A CUDA device whose generator is seeded and put back too.
     """
     devices = [device] if device is not None and device.type == "cuda" else []
     with _one_at_a_time, torch.random.fork_rng(devices=devices):

@@ -20,10 +20,7 @@ from ciplearn._core.errors import InputError
 class Workers:
     """A single process: everything is its own.
 
-    Attributes
-    ----------
-    rank, size : int
-        The number of this worker, from 0, and how many there are.
+    ``rank``, ``size``: the number of this worker, from 0, and how many there are.
     """
 
     rank, size = 0, 1

@@ -22,7 +22,7 @@ class TableEstimator:
     """A fitted scikit-learn estimator behind the encoding of a table."""
 
     estimator: Any
-    encoding: TableEncoding | None  # none where the estimator is a Pipeline: it takes the frame itself
+    encoding: TableEncoding | None  # None where the estimator is a Pipeline: it takes the frame itself
     answer: tuple[int, ...] = ()  # the shape of one row's prediction: () for a number or a label
 
     @classmethod

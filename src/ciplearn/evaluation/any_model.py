@@ -30,27 +30,13 @@ _TENSORS = {
 
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """A model that was not trained here.
+    """A model that was not trained here."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called in messages.
-    ask : callable
-        From a frame to one number per row, one probability per class, or labels.
-    classes : sequence, optional
-        The labels that the columns of its answer stand for, where it says so.
-    inputs : tuple of str, optional
-        The columns that it reads, where it says so.
-    is_ours : bool
-        Whether it was trained here after all, and only its labels are put into another order.
-    """
-
-    name: str
-    ask: Callable[[pd.DataFrame], Any]
-    classes: Sequence[Any] | None = None
-    inputs: tuple[str, ...] | None = None
-    is_ours: bool = False
+    name: str  # what it is called in messages
+    ask: Callable[[pd.DataFrame], Any]  # from a frame to one number per row, one probability per class, or labels
+    classes: Sequence[Any] | None = None  # the labels that the columns of its answer stand for, where it says so
+    inputs: tuple[str, ...] | None = None  # the columns that it reads, where it says so
+    is_ours: bool = False  # whether it was trained here after all, and only its labels are put into another order
 
     def answer(self, frame: pd.DataFrame) -> Array:  # (n,) or (n, q)
         """Ask about rows; whatever goes wrong in there is said in one sentence."""
@@ -182,14 +168,8 @@ def from_module(spec: str) -> Foreign:
 def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]) -> Foreign:
     """Open an ONNX file.
 
-    Parameters
-    ----------
-    path : Path
-        With one input per column, named as the column is, or a single one for a table of numbers.
-    inputs : sequence of str, optional
-        The columns of that table, in the order in which the model was trained.
-    columns : collection of str
-        Those that there are.
+    ``path``: with one input per column, named as the column is, or a single one for a table of numbers. ``inputs``: the
+    columns of that table, in the order in which the model was trained. ``columns``: those that there are.
     """
     session = _session(path)
     taken = {each.name: each for each in session.get_inputs()}

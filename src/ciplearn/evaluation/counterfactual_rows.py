@@ -29,28 +29,14 @@ DEFAULT_DRAWS = 100
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Rows with their noise.
-
-    Attributes
-    ----------
-    scm : StructuralCausalModel
-    rows : DataFrame
-        All rows that were passed, with the columns that the causal model knows.
-    places : array of int
-        Where the points stand among the rows.
-    units : Units
-        The points with their noise: the one that fits, or draws from its law given what is known of a point.
-    context : tuple of str
-        The nodes that a point is known by.
-    row_draws : int
-        How many draws of one row stand together in ``rows``: more than one only where such units were passed.
-    """
+    """Rows with their noise."""
 
     scm: StructuralCausalModel
-    rows: pd.DataFrame
-    places: Array
-    units: Units
-    context: tuple[str, ...]
+    rows: pd.DataFrame  # all rows that were passed, with the columns that the causal model knows
+    places: Array  # where the points stand among the rows
+    units: Units  # the points with their noise: the one that fits, or draws from its law given what is known of a point
+    context: tuple[str, ...]  # the nodes that a point is known by
+    # how many draws of one row stand together in ``rows``: more than one only where such units were passed
     row_draws: int = 1
 
     @classmethod

@@ -22,23 +22,12 @@ _ROUNDING = 16 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True)
 class Variable:
-    """Rows of one variable and a kernel between them.
+    """Rows of one variable and a kernel between them."""
 
-    Attributes
-    ----------
-    rows : Tensor, shape (n, c)
-        Numbers standardised, labels as codes.
-    kernel : Kernel
-        Gaussian on the numbers with a median length scale, times the kernel of categories on the codes.
-    categories : tuple of bool
-        Whether each column holds codes of labels.
-    rounded : bool
-        Whether a column of numbers varies by no more than rounding, so that nothing can be said about it.
-    """
-
-    rows: Tensor
-    kernel: Kernel
-    categories: tuple[bool, ...]
+    rows: Tensor  # (n, c): numbers standardised, labels as codes
+    kernel: Kernel  # Gaussian on the numbers with a median length scale, times the kernel of categories on the codes
+    categories: tuple[bool, ...]  # whether each column holds codes of labels
+    # whether a column of numbers varies by no more than rounding, so that nothing can be said about it
     rounded: bool = False
 
     @classmethod
@@ -88,18 +77,11 @@ class Variable:
 
 @dataclass(frozen=True)
 class Sides:
-    """The three parts of Ŷ ⊥ R | S, encoded, with the same rows.
-
-    Attributes
-    ----------
-    left, right : Variable
-    given : Variable or None
-        None where there is nothing to condition on.
-    """
+    """The three parts of Ŷ ⊥ R | S, encoded, with the same rows."""
 
     left: Variable
     right: Variable
-    given: Variable | None
+    given: Variable | None  # None where there is nothing to condition on
 
     @classmethod
     def of(cls, y_hat: Any, right: Any, given: Any) -> Sides:

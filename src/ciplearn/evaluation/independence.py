@@ -165,23 +165,13 @@ def run_test(
 
 @dataclass(frozen=True)
 class PreparedTest:
-    """One test, for callers that share S between many.
-
-    Attributes
-    ----------
-    left, right : Variable
-    given : Conditioning or None
-    names : pair of str
-        Names under which ``given`` remembers the two sides.
-    level : float
-        The level at which `IndependenceTest.detectable` is meant.
-    """
+    """One test, for callers that share S between many."""
 
     left: Variable
     right: Variable
     given: Conditioning | None
-    names: tuple[str, str] = ("", "")
-    level: float = 0.05
+    names: tuple[str, str] = ("", "")  # names under which ``given`` remembers the two sides
+    level: float = 0.05  # the level at which `IndependenceTest.detectable` is meant
 
     def run(self, generator: np.random.Generator, n_bootstrap: int = N_BOOTSTRAP) -> IndependenceTest:
         """Return the answer."""
@@ -229,22 +219,12 @@ _BIAS = (
 
 @dataclass(frozen=True)
 class _Resampled:
-    """A statistic T = ‖t‖², its resamples T* = ‖t*‖² under independence, and what a dependence would add.
-
-    Attributes
-    ----------
-    statistic : float
-    null : Tensor, shape (n_bootstrap,)
-    tilt : Tensor, shape (n_bootstrap,)
-        2 t*·m, with m what t grows by per unit of partial correlation.
-    push : float
-        ‖m‖².
-    """
+    """A statistic T = ‖t‖², its resamples T* = ‖t*‖² under independence, and what a dependence would add."""
 
     statistic: float
-    null: Tensor
-    tilt: Tensor
-    push: float
+    null: Tensor  # (n_bootstrap,)
+    tilt: Tensor  # (n_bootstrap,): 2 t*·m, with m what t grows by per unit of partial correlation
+    push: float  # ‖m‖²
 
     @classmethod
     def of(cls, found: Tensor, resampled: Tensor, push: Tensor) -> Self:  # (D,), (D, n_bootstrap), (D,)

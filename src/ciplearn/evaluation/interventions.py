@@ -18,17 +18,10 @@ from ciplearn.scm.kinds import Array
 
 @dataclass(frozen=True, eq=False)
 class Interventions:
-    """The joint values that some points get, k per point.
+    """The joint values that some points get, k per point."""
 
-    Attributes
-    ----------
-    values : DataFrame
-        Points × k rows, the k values of a point together; one column per protected column.
-    seen : array of shape (points, k), or None
-        Where the law is that of the rows: the place of each value among its distinct values.
-    """
-
-    values: pd.DataFrame
+    values: pd.DataFrame  # points × k rows, the k values of a point together; one column per protected column
+    # (points, k): where the law is that of the rows: the place of each value among its distinct values
     seen: Array | None = None
 
 
@@ -65,17 +58,10 @@ class SeenLaw(InterventionLaw):
     are taken from one shuffling of the rows after the other, so that a point has a row twice only where one ends.
     Either way the law is an estimate from the same rows, and all points share its error: see
     `ciplearn.evaluation.spread` for what that means for an interval.
-
-    Attributes
-    ----------
-    distinct : DataFrame
-        Distinct joint values.
-    code : array of shape (n,)
-        The place of each row's value among them.
     """
 
-    distinct: pd.DataFrame
-    code: Array
+    distinct: pd.DataFrame  # distinct joint values
+    code: Array  # (n,): the place of each row's value among them
 
     @classmethod
     def of(cls, values: pd.DataFrame) -> SeenLaw:

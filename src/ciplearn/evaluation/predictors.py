@@ -22,21 +22,11 @@ LARGEST = 1e75
 
 @dataclass(frozen=True)
 class Predictor:
-    """A model with the columns it reads and the method that is asked.
+    """A model with the columns it reads and the method that is asked."""
 
-    Attributes
-    ----------
-    model
-        What the user passed.
-    method : str
-        ``"predict"``, ``"predict_proba"`` or ``"call"``.
-    inputs : tuple of str
-        The columns shown to the model.
-    """
-
-    model: Any
-    method: str
-    inputs: tuple[str, ...]
+    model: Any  # what the user passed
+    method: str  # ``"predict"``, ``"predict_proba"`` or ``"call"``
+    inputs: tuple[str, ...]  # the columns shown to the model
 
     @classmethod
     def of(

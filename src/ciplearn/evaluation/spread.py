@@ -49,18 +49,11 @@ def _centred(answers: Array, weights: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Sums of ψ by point and by value of A.
+    """Sums of ψ by point and by value of A."""
 
-    Attributes
-    ----------
-    per_point : array of shape (d,)
-        Means of ψ over interventions.
-    per_value, weight : arrays of shape (distinct values,), or None
-        Sums over points of ψ times the weight of its intervention, and of these weights, by value of A; None where the
-        law is not that of the rows.
-    """
-
-    per_point: Array
+    per_point: Array  # (d,): means of ψ over interventions
+    # per_value, weight: (distinct values,): sums over points of ψ times the weight of its intervention, and of these
+    # weights, by value of A; None where the law is not that of the rows
     per_value: Array | None
     weight: Array | None
 

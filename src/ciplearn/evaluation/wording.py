@@ -60,16 +60,10 @@ class Unit:
 
     Probabilities change by points, one point being 0.01. Other predictions are in the unit of the outcome, to a
     thousandth of the decade of its standard deviation.
-
-    Attributes
-    ----------
-    probability : bool
-    scale : float
-        The standard deviation of the outcome; not used for probabilities.
     """
 
     probability: bool
-    scale: float = 1.0
+    scale: float = 1.0  # the standard deviation of the outcome; not used for probabilities
 
     def amount(self, value: float | None, *, signed: bool = False) -> str:
         """Write how much a prediction changes."""

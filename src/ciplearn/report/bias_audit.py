@@ -23,24 +23,14 @@ SMALL_SHARE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class BiasAudit:
-    """Rates and ratios by group and crossing.
+    """Rates and ratios by group and crossing."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        ``columns``, ``group``, ``n_rows``, ``selected``, ``rate`` and ``ratio`` with its interval, and ``small``.
-    scored : bool
-        Whether a number was scored: then a row counts as selected above the median score of all.
-    threshold : float
-    unknown : dict of column to int
-        Rows without a value there: of those audited, which the tables by that column leave out, and of those that were
-        left out before.
-    n_rows : int
-    """
-
+    # ``columns``, ``group``, ``n_rows``, ``selected``, ``rate`` and ``ratio`` with its interval, and ``small``
     table: pd.DataFrame
-    scored: bool
+    scored: bool  # whether a number was scored: then a row counts as selected above the median score of all
     threshold: float
+    # rows without a value there: of those audited, which the tables by that column leave out, and of those that were
+    # left out before
     unknown: dict[str, int]
     n_rows: int
 

@@ -23,24 +23,14 @@ _MOST_CHANGES = 8
 
 @dataclass(frozen=True)
 class Doubt:
-    """A question, its answer in words, and what stands below it.
-
-    Attributes
-    ----------
-    question, answer : str
-    changes : tuple of (change, strip, typical difference, refuted, other verdict)
-        The changes of the graph that move the predictions most: a tornado.
-    tests : tuple of dict
-        The independencies that were tested.
-    curve : Markup or None
-        The typical difference over the correlation ρ that a hidden cause would make.
-    """
+    """A question, its answer in words, and what stands below it."""
 
     question: str
     answer: str
+    # the changes of the graph that move the predictions most: a tornado
     changes: tuple[tuple[str, Markup, str, bool, bool], ...] = ()
-    tests: tuple[dict[str, Any], ...] = ()
-    curve: Markup | None = None
+    tests: tuple[dict[str, Any], ...] = ()  # the independencies that were tested
+    curve: Markup | None = None  # the typical difference over the correlation ρ that a hidden cause would make
 
 
 def doubts(report: Report) -> list[Doubt]:

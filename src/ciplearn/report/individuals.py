@@ -30,21 +30,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Individual:
-    """A row, in words.
+    """A row, in words."""
 
-    Attributes
-    ----------
-    place
-        The row's label in the table.
-    values : dict
-        Each column that matters, with its value in words.
-    answers : tuple of Answer
-        As it is, and under each value of each protected variable.
-    """
-
-    place: Any
-    values: dict[str, str]
-    answers: tuple[Answer, ...]
+    place: Any  # the row's label in the table
+    values: dict[str, str]  # each column that matters, with its value in words
+    answers: tuple[Answer, ...]  # as it is, and under each value of each protected variable
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON-ready data."""

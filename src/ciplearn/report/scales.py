@@ -18,24 +18,16 @@ _NEXT_TO_ZERO = 1e-300
 
 @dataclass(frozen=True)
 class Scale:
-    """A map from [low, high] to [start, end], linear or logarithmic.
+    """A map from [low, high] to [start, end], linear or logarithmic."""
 
-    Attributes
-    ----------
-    low, high : float
-        Ends of the data's range.
-    start, end : float
-        Where they lie on paper.
-    logarithmic : bool
-    beneath : float or None
-        Where values below ``low`` stand, apart from the others: a logarithmic axis has no place for zero.
-    """
-
+    # low, high: ends of the data's range
     low: float
     high: float
+    # start, end: where they lie on paper
     start: float
     end: float
     logarithmic: bool = False
+    # where values below ``low`` stand, apart from the others: a logarithmic axis has no place for zero
     beneath: float | None = None
 
     @classmethod

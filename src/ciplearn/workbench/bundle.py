@@ -18,10 +18,8 @@ _KINDS = {
 def bundle_file(name: str) -> Path:
     """Return a file of the built page.
 
-    Raises
-    ------
-    MissingDataError
-        If the page was not built, which happens in a checkout only: an installed ciplearn brings it along.
+    Raises `MissingDataError` if the page was not built, which happens in a checkout only: an installed ciplearn brings
+    it along.
     """
     path = BUNDLE / name
     if not path.is_file():

@@ -41,13 +41,8 @@ HEADERS = {
 class Guard:
     """Refuses, or lets through and adds `HEADERS`.
 
-    Parameters
-    ----------
-    app : ASGI application
-    secret : str
-    host : str
-        The address that is listened on. A loopback address admits requests to loopback names only; any other admits
-        addresses in digits, which no name of another site can be mistaken for.
+    ``host``: the address that is listened on. A loopback address admits requests to loopback names only; any other
+    admits addresses in digits, which no name of another site can be mistaken for.
     """
 
     def __init__(self, app: App, secret: str, host: str = "127.0.0.1") -> None:

@@ -31,23 +31,12 @@ _DRAWS, _CURVE = 30, 25
 
 @dataclass(frozen=True, eq=False)
 class Imagination:
-    """Rows that judge, a causal model of them, and two predictors.
+    """Rows that judge, a causal model of them, and two predictors."""
 
-    Attributes
-    ----------
-    rows : DataFrame
-        Without the outcome, unless it acts on another column.
-    outcomes : Series
-    scm : StructuralCausalModel
-    kept, free : predictors
-        The model of a stop and the one without a penalty; free is None where there is none.
-    protected : tuple of str
-    classes : list or None
-    """
-
-    rows: pd.DataFrame
+    rows: pd.DataFrame  # without the outcome, unless it acts on another column
     outcomes: pd.Series
     scm: StructuralCausalModel
+    # kept, free: the model of a stop and the one without a penalty; free is None where there is none
     kept: Any
     free: Any | None
     protected: tuple[str, ...]

@@ -22,12 +22,8 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 class Job:
     """Start a worker on a folder that holds its request.
 
-    Parameters
-    ----------
-    folder : Path
-    told : callable
-        Takes what the worker says, in a thread of its own; the last is ``{"ended": True}`` with the last words of a
-        worker that did not finish.
+    ``told``: takes what the worker says, in a thread of its own; the last is ``{"ended": True}`` with the last words of
+    a worker that did not finish.
     """
 
     def __init__(self, folder: Path, told: Callable[[dict[str, Any]], None]) -> None:

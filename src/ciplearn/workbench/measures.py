@@ -24,17 +24,9 @@ _POINTS, _INTERVENTIONS, _DRAWS = 300, 60, 10
 class Judge:
     """Rows that judge, under a causal model that training has not seen.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Outcome included.
-    verdict : Verdict
-        Of the question: its context is what a row is known by when VCF is measured.
-    scm : StructuralCausalModel or None
-        None where none could be estimated; then there are no counterfactuals.
-    classes : array or None
-        Labels of a classification, in the order of probabilities.
-    seed : int
+    ``rows``: outcome included. ``verdict``: of the question: its context is what a row is known by when VCF is
+    measured. ``scm``: None where none could be estimated; then there are no counterfactuals. ``classes``: labels of a
+    classification, in the order of probabilities.
     """
 
     def __init__(

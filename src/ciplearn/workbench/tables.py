@@ -26,17 +26,10 @@ _MOST_COLUMNS = 500
 
 @dataclass(frozen=True)
 class Table:
-    """A file with rows.
-
-    Attributes
-    ----------
-    path : Path
-    shown : str
-        The name that a person knows it by.
-    """
+    """A file with rows."""
 
     path: Path
-    shown: str
+    shown: str  # the name that a person knows it by
 
     @cached_property
     def digest(self) -> str:
@@ -110,10 +103,8 @@ class Table:
     def typed(self, document: Document) -> pd.DataFrame:
         """Return the complete rows of the drawing's columns, in their kinds.
 
-        Raises
-        ------
-        InputError
-            If an observed node has no column, a number does not read as one, or too few rows are complete.
+        Raises `InputError` if an observed node has no column, a number does not read as one, or too few rows are
+        complete.
         """
         absent = [name for name in document.graph.observed if name not in self._opened[0]]
         if absent:

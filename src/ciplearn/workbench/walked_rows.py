@@ -24,19 +24,12 @@ _JUDGES = 0.25
 
 @dataclass(frozen=True, eq=False)
 class WalkedRows:
-    """Three fifths train and a fifth judges; the fifth that ``ciplearn fit`` keeps for its audit is seen by neither.
-
-    Attributes
-    ----------
-    task : str
-    every : DataFrame
-        All complete rows, outcome included; labels as the command line has them.
-    training, judging, held : DataFrame
-        Without, among those that judge, labels that training has not seen: no probability was learnt for them.
-    """
+    """Three fifths train and a fifth judges; the fifth that ``ciplearn fit`` keeps for its audit is seen by neither."""
 
     task: str
-    every: pd.DataFrame
+    every: pd.DataFrame  # all complete rows, outcome included; labels as the command line has them
+    # training, judging, held: without, among those that judge, labels that training has not seen: no probability was
+    # learnt for them
     training: pd.DataFrame
     judging: pd.DataFrame
     held: pd.DataFrame
