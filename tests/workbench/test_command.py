@@ -70,7 +70,6 @@ def test_second_workbench_on_a_folder_says_where_the_first_is_and_leaves_its_tra
     with served(tmp_path / "work", "--demo") as (server, address):
         run = tmp_path / "work" / "runs" / ("0" * 16)
         run.mkdir()
-        (run / "run.json").write_text('{"status": "running"}')
         second = refused("--folder", str(tmp_path / "work"), "--demo")
         assert second.returncode == 1
         assert address in second.stderr

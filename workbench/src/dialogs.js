@@ -74,9 +74,9 @@ export async function openExample(app, name) {
 /** Open a graph from any notation, or from an address that holds one; returns what is wrong with it, or nothing. */
 export async function readGraph(app, text) {
   const shared = /[#&]g=/.test(text) ? await fromFragment(text.trim()) : null;
-  const answer = shared ? null : await app.ask({ do: "read", text });
-  if (answer?.error) return answer.error;
-  app.editor.apply(shared ?? fromJson(answer.document), "opened a graph", "load");
+  const answer = await app.ask(shared ? { do: "open", document: shared } : { do: "read", text });
+  if (answer.error) return answer.error;
+  app.editor.apply(fromJson(answer.document), "opened a graph", "load");
   return "";
 }
 

@@ -138,13 +138,22 @@ export function startSession(app, empty, holder) {
     app.panels.whatif.show();
   }
 
+  /** A drawing that came with an address, once Python has found it to be one. */
+  async function checked(document) {
+    if (!document) return null;
+    const answer = await app.ask({ do: "open", document });
+    if (answer.error) app.notices.show("open", `The drawing of the address was left out: ${answer.error}`, "warn");
+    return answer.document ?? null;
+  }
+
   async function begin(hello) {
     version = hello.version;
-    const linked = app.page ? await fromFragment(location.hash) : null;
-    const unsaved = linked ? null : storage?.getItem(`ciplearn unsaved ${hello.work}`);
-    const shared = unsaved ? await fromFragment(unsaved) : linked;
     const saved = fromJson(hello.document);
     editor.begin(saved);
+    const linked = app.page ? await fromFragment(location.hash) : null;
+    const unsaved = linked ? null : storage?.getItem(`ciplearn unsaved ${hello.work}`);
+    const opened = await checked(unsaved ? await fromFragment(unsaved) : linked);
+    const shared = opened && fromJson(opened);
     const differs = shared && JSON.stringify(toJson(shared)) !== JSON.stringify(toJson(saved));
     if (differs) editor.apply(shared, "opened the drawing of the address", "load");
     if (differs && unsaved)
@@ -153,6 +162,7 @@ export function startSession(app, empty, holder) {
       app.notices.show("saved", "Your saved drawing is back.", "info", [], 5000);
     status(differs ? "" : "Saved");
     if (hello.interrupted) app.notices.show("runs", hello.interrupted, "warn");
+    if (hello.set_aside) app.notices.show("aside", hello.set_aside, "warn");
   }
 
   function again(hello) {

@@ -8,7 +8,7 @@ import socket
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -67,7 +67,7 @@ def workbench(
     drawn = None if graph is None else options.read_graph(graph)
     desk = opened(store, table=table, graph=drawn, model=model, demo=demo)
     secret = secrets.token_urlsafe(32)
-    listening = _listen(host, port or store.read("server.json").get("port", 0), fixed=bool(port))
+    listening = _listen(host, port or store.port, fixed=bool(port))
     taken = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{taken}/?token={secret}"
@@ -107,14 +107,14 @@ def workbench(
         desk.close()
 
 
-def _listen(host: str, port: Any, *, fixed: bool) -> socket.socket:
+def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
     """Take the port; where it is only the last one and taken, a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for wanted in (port, 0):
         taken = socket.socket(family, socket.SOCK_STREAM)
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            taken.bind((host, wanted if isinstance(wanted, int) else 0))
+            taken.bind((host, wanted))
             taken.listen(128)
             return taken
         except OSError as error:

@@ -21,6 +21,7 @@ from ciplearn.causal import CausalGraph
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.examples import EXAMPLES, example
 from ciplearn.workbench.judging import advised, judged
+from ciplearn.workbench.protocol import LARGEST_TEXT, NOTATIONS, SAVED, check_message
 from ciplearn.workbench.recipes import Recipe
 from ciplearn.workbench.store import Store
 
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
 Message = Mapping[str, Any]
 Answer = dict[str, Any]
 Listener = Callable[[Answer], None]
-
-# A drawing of a thousand nodes is a tenth of this.
-_LARGEST_DOCUMENT = 2_000_000
-
-_WRITERS = {"dagitty": "txt", "dot": "dot", "gml": "gml", "json": "json", "edges": "txt"}
 
 
 class Desk:
@@ -55,7 +51,7 @@ class Desk:
         self.instance = secrets.token_hex(4)
         self._lock = threading.RLock()
         self._listeners: list[Listener] = []
-        self._saved = store.read("document.json")
+        self._saved = store.read("document.json", SAVED)
         self.found_saved = bool(self._saved)
         if not self._saved:
             self._saved = {"version": 0, "document": (document or Document()).to_dict()}
@@ -67,6 +63,8 @@ class Desk:
             "hello": self._hello,
             "judge": self._judge,
             "advise": lambda message: advised(_document(message)),
+            # A drawing of a link: the page shows it once it is known to be one.
+            "open": lambda message: {"document": message["document"]},
             "read": self._read,
             "write": self._write,
             "save": self._save,
@@ -79,10 +77,10 @@ class Desk:
             "cancel": self._cancel,
             "forget": self._forget,
             "show": self._show,
-            "keep": lambda message: {"run": self.runs.keep(message.get("run"), message.get("stop"))},
-            "download": lambda message: self.runs.download(*(message.get(key) for key in ("run", "stop", "what"))),
+            "keep": lambda message: {"run": self.runs.keep(message["run"], message["stop"])},
+            "download": lambda message: self.runs.download(message["run"], message["stop"], message["what"]),
             "rows": lambda message: self._imagine(message).choices(),
-            "imagine": lambda message: self._imagine(message).imagine(message.get("row"), message.get("values")),
+            "imagine": lambda message: self._imagine(message).imagine(message["row"], message["values"]),
         }
 
     # ---------------------------------------------------------------- in and out
@@ -90,14 +88,17 @@ class Desk:
     def answer(self, message: Any) -> Answer:
         """Answer one message; a mistake in it is an answer too, one sentence under ``error``."""
         try:
-            if not isinstance(message, Mapping) or message.get("do") not in self._actions:
-                known = ", ".join(self._actions)
-                raise InputError(f"A message is an object whose 'do' is one of {known}; reload the page.")
+            check_message(message)
+        except InputError as problem:
+            return {"error": str(problem)}
+        return self.answer_checked(message)
+
+    def answer_checked(self, message: Message) -> Answer:
+        """Answer a message that `check_message` has let through."""
+        try:
             return self._actions[message["do"]](message)
         except CiplearnError as problem:
             return {"error": str(problem)}
-        except RecursionError:
-            return {"error": "This message is nested too deeply; reload the page."}
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Tell `listener` what happens; returns how to stop that."""
@@ -144,6 +145,8 @@ class Desk:
                 "table": {"name": self._saved["table"]["name"]} if self._saved.get("table") else None,
                 "runs": [public(run) for run in self.runs.known.values()],
                 "interrupted": self.runs.interrupted,
+                # After the runs, which may be among it.
+                "set_aside": " ".join(self.store.set_aside),
             }
 
     def _judge(self, message: Message) -> Answer:
@@ -157,20 +160,14 @@ class Desk:
         return answer
 
     def _read(self, message: Message) -> Answer:
-        text = message.get("text")
-        if not isinstance(text, str) or len(text) > _LARGEST_DOCUMENT:
-            raise InputError("A graph to read must be text of at most 2 MB; paste less.")
-        return {"document": Document(CausalGraph.from_text(text)).to_dict()}
+        return {"document": Document(CausalGraph.from_text(message["text"])).to_dict()}
 
     def _write(self, message: Message) -> Answer:
-        notation = message.get("format")
-        if notation not in _WRITERS:
-            raise InputError(f"{notation!r} is no notation; choose one of {', '.join(_WRITERS)}.")
-        graph = _document(message).graph
-        return {"text": getattr(graph, f"to_{notation}")(), "name": f"graph.{_WRITERS[notation]}"}
+        notation, graph = message["format"], _document(message).graph
+        return {"text": getattr(graph, f"to_{notation}")(), "name": f"graph.{NOTATIONS[notation]}"}
 
     def _example(self, message: Message) -> Answer:
-        chosen = example(message.get("name"))
+        chosen = example(message["name"])
         return {
             "document": chosen.document().to_dict(),
             "title": chosen.title,
@@ -179,10 +176,10 @@ class Desk:
 
     def _save(self, message: Message) -> Answer:
         """Keep the drawing, unless another page has saved since the sender last looked."""
-        content = message.get("document")
-        # A drawing with a cycle is no graph yet, and its drawer's work all the same.
-        if not isinstance(content, Mapping) or len(json.dumps(content)) > _LARGEST_DOCUMENT:
-            raise InputError("A drawing to save must be an object of at most 2 MB; draw less.")
+        # One with a cycle is no graph yet, and its drawer's work all the same.
+        content = message["document"]
+        if len(json.dumps(content)) > LARGEST_TEXT:
+            raise InputError("A drawing to save must have at most 2 MB; draw less.")
         with self._lock:
             if content == self._saved["document"]:
                 return {"version": self._saved["version"]}
@@ -268,8 +265,8 @@ class Desk:
             return self._table
 
     def _upload(self, message: Message) -> Answer:
-        content, shown = message.get("content"), message.get("name")
-        if not isinstance(content, bytes) or not isinstance(shown, str) or not shown.strip():
+        content, shown = message["content"], message["name"]
+        if not shown.strip():
             raise InputError("A table comes as a file with a name; drop one on the page.")
         shown = Path(shown.replace("\\", "/")).name[:120]
         stored = self.store.add_table(shown, content)
@@ -310,16 +307,16 @@ class Desk:
         return {"run": self.runs.start(_document(message), self.table, Recipe.read(message))}
 
     def _cancel(self, message: Message) -> Answer:
-        self.runs.cancel(message.get("run"))
-        return {"cancelled": message.get("run")}
+        self.runs.cancel(message["run"])
+        return {"cancelled": message["run"]}
 
     def _forget(self, message: Message) -> Answer:
-        self.runs.forget(message.get("run"))
-        return {"forgotten": message.get("run")}
+        self.runs.forget(message["run"])
+        return {"forgotten": message["run"]}
 
     def _show(self, message: Message) -> Answer:
         """Let the table of a run be the table again, and return its drawing."""
-        run = self.runs.run(message.get("run"))
+        run = self.runs.run(message["run"])
         path = Path(run["table"]["path"])
         stored = path.name if path.parent == self.store.tables else None
         return {"document": run["document"], "table": self.take_table(path, run["table"]["name"], stored)}
@@ -328,7 +325,7 @@ class Desk:
         """Return what a stop imagines with; the last one is kept, for the next slider."""
         from ciplearn.workbench.imagining import Imagination
 
-        name, key = message.get("run"), message.get("stop")
+        name, key = message["run"], message["stop"]
         kept = self.runs.model_folder(name, key)
         with self._imagining:
             wanted = (str(name), str(key), str(kept))
@@ -340,4 +337,4 @@ class Desk:
 
 
 def _document(message: Message) -> Document:
-    return Document.read(message.get("document"))
+    return Document.read(message["document"])

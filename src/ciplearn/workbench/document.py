@@ -12,11 +12,33 @@ from typing import Any, Self
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.verdict import Change
+from ciplearn.workbench.schema import Schema, check
 
-_KEYS = ("graph", "context", "inputs", "kinds")
+_NAME = {"type": "string", "maxLength": 10_000}
+_NAMES = {"type": "array", "items": _NAME}
+_EDGES = {"type": "array", "items": {"type": "array", "items": _NAME, "minItems": 2, "maxItems": 2}}
+_SPOT = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
 
-# Kinds of columns that a person can choose on the page.
-KINDS = ("number", "category")
+# What is drawn, as JSON; whether its graph can be is another question, which `Document.read` asks too.
+DOCUMENT: Schema = {
+    "type": "object",
+    "properties": {
+        "graph": {
+            "type": "object",
+            "properties": {
+                **dict.fromkeys(("nodes", "latent", "exposures", "outcomes", "adjusted"), _NAMES),
+                **dict.fromkeys(("directed", "bidirected", "undirected"), _EDGES),
+                "positions": {"type": "object", "additionalProperties": _SPOT},
+            },
+            "additionalProperties": False,
+        },
+        "context": {**_NAMES, "type": ["array", "null"]},
+        "inputs": {**_NAMES, "type": ["array", "null"]},
+        # Kinds of columns that a person can choose on the page.
+        "kinds": {"type": "object", "additionalProperties": {"type": "string", "enum": ["number", "category"]}},
+    },
+    "additionalProperties": False,
+}
 
 
 @dataclass(frozen=True)
@@ -49,18 +71,14 @@ class Document:
         InputError, GraphError
             If it is no document, or its graph cannot be.
         """
-        if not isinstance(content, Mapping):
-            raise InputError(f"A document is an object with a graph, got {type(content).__name__}; send one.")
-        strange = [key for key in content if key not in _KEYS]
-        if strange:
-            raise InputError(f"A document has no key {strange[0]!r}; send {', '.join(_KEYS)}.")
+        check(content, DOCUMENT, "the drawing")
         # By way of text: the reader of graphs in JSON says what is wrong with them.
         graph = CausalGraph.from_json(json.dumps(content.get("graph", {}), ensure_ascii=False))
         return cls(
             graph,
             _names(graph, content.get("context"), "context"),
             _names(graph, content.get("inputs"), "inputs"),
-            _kinds(content.get("kinds") or {}),
+            content.get("kinds", {}),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,13 +179,5 @@ def _with_cause(graph: CausalGraph, pair: tuple[str, str]) -> CausalGraph:
 def _names(graph: CausalGraph, content: Any, role: str) -> tuple[str, ...] | None:
     if content is None:
         return None
-    if not isinstance(content, list):
-        raise InputError(f"{role} must be a list of names or null, got {content!r}; send one of these.")
     chosen = set(graph.known_observed(content, role))
     return tuple(name for name in graph.nodes if name in chosen)
-
-
-def _kinds(content: Any) -> dict[str, str]:
-    if not isinstance(content, Mapping) or any(kind not in KINDS for kind in content.values()):
-        raise InputError(f"kinds must say {' or '.join(KINDS)} for a column, got {content!r}; send one of these.")
-    return {str(column): str(kind) for column, kind in content.items()}

@@ -11,7 +11,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.examples import example
-from ciplearn.workbench.store import Store, read_json
+from ciplearn.workbench.store import Store
 
 if TYPE_CHECKING:
     from ciplearn.causal import CausalGraph
@@ -58,6 +58,7 @@ def opened(
 
 def _of_model(folder: Path) -> tuple[Document, list[dict[str, object]]]:
     """Return the drawing of a model folder, and its models: the one it holds, and those that were tried."""
+    from ciplearn.cli.model_folder import ModelFolder
     from ciplearn.saving import load_model
 
     saved = load_model(folder)
@@ -71,7 +72,7 @@ def _of_model(folder: Path) -> tuple[Document, list[dict[str, object]]]:
         None if verdict.context == others else verdict.context,
         None if verdict.inputs == others else verdict.inputs,
     )
-    tried = read_json(folder / "training.json").get("trials", [])
+    tried = ModelFolder.read(folder).training["trials"] if (folder / "training.json").exists() else []
     places = [(trial["gamma"], (folder / trial["folder"]).resolve()) for trial in tried]
     own = folder.resolve()
     # A line has a gamma of 0, as the predictor without a penalty has: folders tell models apart, gammas do not.

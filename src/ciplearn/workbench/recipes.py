@@ -13,6 +13,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.cli.options import join_names
 from ciplearn.sources.text_layout import separator_of
 from ciplearn.workbench.document import Document
+from ciplearn.workbench.schema import Schema, check
 
 # Least epochs, least steps, and gammas beside 0.
 PRESETS: dict[str, tuple[int, int, tuple[float, ...]]] = {
@@ -26,6 +27,19 @@ _BATCH = 256
 WITHOUT_GAMMA = ("line", "left-out")
 
 ROUTES = ("independence", "counterfactual", "line", "cf1", "cf2")
+
+# What the page says about a training, and what a run keeps of it.
+RECIPE: Schema = {
+    "type": "object",
+    "properties": {
+        "routes": {"type": "array", "items": {"type": "string", "enum": list(ROUTES)}, "minItems": 1, "maxItems": 5},
+        "tolerance": {"type": "number", "minimum": 0, "maximum": 100},
+        "preset": {"type": "string", "enum": list(PRESETS)},
+        "anyway": {"type": "boolean"},
+        "seed": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+    },
+    "required": ("routes", "tolerance"),
+}
 
 
 @dataclass(frozen=True)
@@ -52,19 +66,12 @@ class Recipe:
     @classmethod
     def read(cls, message: Mapping[str, Any]) -> Self:
         """Read what the page asks for, or say what cannot be."""
-        routes = message.get("routes")
-        if not isinstance(routes, list) or not routes or any(route not in ROUTES for route in routes):
-            raise InputError(f"Routes must be some of {', '.join(ROUTES)}, got {routes!r}; choose at least one.")
+        check(message, RECIPE, "the training")
+        routes = message["routes"]
         if not {"independence", "counterfactual"} & set(routes):
             raise InputError("No route with stops was chosen; choose the independence or the counterfactual penalty.")
-        tolerance, preset, seed = message.get("tolerance"), message.get("preset", "quick"), message.get("seed", 0)
-        if not isinstance(tolerance, int | float) or not 0 <= tolerance <= 100 or isinstance(tolerance, bool):
-            raise InputError(f"The tolerance must be a number of at least 0, got {tolerance!r}; pass for example 0.1.")
-        if preset not in PRESETS:
-            raise InputError(f"The effort must be one of {', '.join(PRESETS)}, got {preset!r}; choose one.")
-        if not isinstance(seed, int) or not 0 <= seed < 2**31:
-            raise InputError(f"The seed must be a whole number, got {seed!r}; pass for example 0.")
-        return cls(tuple(routes), float(tolerance), preset, bool(message.get("anyway")), seed)
+        given = {name: message[name] for name in ("preset", "anyway", "seed") if name in message}
+        return cls(tuple(routes), float(message["tolerance"]), **given)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as JSON data, which `read` reads back."""

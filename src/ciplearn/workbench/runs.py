@@ -17,8 +17,9 @@ from typing import Any
 from ciplearn._core.errors import InputError
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.jobs import Job
+from ciplearn.workbench.protocol import RUN
 from ciplearn.workbench.recipes import WITHOUT_GAMMA, Recipe, audit_line, command_line, script, shown
-from ciplearn.workbench.store import Store, new_name, read_json, write_json
+from ciplearn.workbench.store import Store, new_name, write_json
 from ciplearn.workbench.tables import Table
 
 Run = dict[str, Any]
@@ -50,7 +51,9 @@ class Runs:
         """Read the runs of an earlier server; what was cut short keeps its finished stops, or goes."""
         cut = 0
         for name in list(self.store.run_names()):
-            run = read_json(self.store.run_folder(name) / "run.json")
+            run = self.store.read(f"runs/{name}/run.json", RUN)
+            if not self.store.run_folder(name).exists():
+                continue
             if run.get("status") == "running" or not run:
                 cut += 1
                 if not run.get("stops"):

@@ -13,10 +13,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import as_data
 from ciplearn.workbench.bundle import bundle_file, media_type
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.guard import App, Guard
+from ciplearn.workbench.protocol import check_message
 
 # Bytes of a message that is no table.
 _LARGEST_MESSAGE = 4_000_000
@@ -56,7 +58,11 @@ def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table:
             content = json.loads(body)
         except (ValueError, RecursionError):
             return _json({"error": "This message is not JSON; reload the page."}, 400)
-        answer = await run_in_threadpool(desk.answer, content)
+        try:
+            check_message(content)
+        except InputError as problem:
+            return _json({"error": str(problem)}, 400)
+        answer = await run_in_threadpool(desk.answer_checked, content)
         return _json(answer)
 
     async def table(request: Request) -> Response:

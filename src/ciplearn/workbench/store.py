@@ -26,7 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import locked, whole_file, write_file
+from ciplearn._core.files import locked, read_bounded, whole_file, write_file
+from ciplearn.workbench.protocol import SERVER
+from ciplearn.workbench.schema import Schema, check
+
+# In MiB: a run with all of its stops.
+_LARGEST = 64
 
 # A run's or table's own name: what `new_name` makes, and nothing that could leave the folder.
 _NAME = re.compile(r"[0-9a-f]{16}")
@@ -75,15 +80,17 @@ class Store:
             raise InputError(
                 f"{self.folder} cannot be used: {error.strerror or error}; pass another --folder."
             ) from error
+        self.set_aside: list[str] = []
         self._held = ExitStack()
         if self._held.enter_context(locked(self.folder / "lock")) is False:
-            address = self.read("server.json").get("address")
+            address = read_json(self.folder / "server.json").get("address")
             where = f"at {address}" if address else "in a notebook, or has just begun"
             raise InUseError(
                 f"The workbench of {self.folder} is open already, {where}; go there, or pass another folder."
             )
         # Of a server that was killed, only the port still holds.
-        self.write("server.json", {"port": self.read("server.json").get("port", 0)})
+        self.port = self.read("server.json", SERVER).get("port", 0)
+        self.write("server.json", {"port": self.port})
 
     def close(self) -> None:
         """Let others work here."""
@@ -101,9 +108,22 @@ class Store:
 
     # ---------------------------------------------------------------- small files
 
-    def read(self, name: str) -> dict[str, Any]:
-        """Return a JSON file of the folder, empty where it is missing or damaged."""
-        return read_json(self.folder / name)
+    def read(self, name: str, schema: Schema) -> dict[str, Any]:
+        """Return a JSON file of the folder, empty where it is missing; one that is damaged is set aside and said."""
+        path = self.folder / name
+        if not os.path.lexists(path):
+            return {}
+        try:
+            content: dict[str, Any] = json.loads(read_bounded(path, _LARGEST))
+            check(content, schema, f"the file {name}")
+        except (ValueError, RecursionError):
+            # A run goes with all of its files.
+            bad = path.parent if path.parent.parent == self.runs else path
+            aside = bad.with_name(f"damaged-{new_name()}-{bad.name}")
+            bad.rename(aside)
+            self.set_aside.append(f"{name} was damaged or changed; it lies in {aside.name} now, and was not read.")
+            return {}
+        return content
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Write a JSON file of the folder."""
