@@ -67,10 +67,13 @@ class Formula(Engine):
     def _parts(self, rows: pd.DataFrame | None, units: Units) -> Parts:
         n = len(units.index)
         answers, ratios, weights = [], [], []
+        ratio_of = None
         for frame, weight in self.worlds.weighted(units):
             answers.append(self.asked(frame).reshape(n, len(frame) // n, -1).mean(axis=1))
-            # Draws of one row share its causes.
-            ratios.append(self.worlds.ratio(frame.iloc[:: len(frame) // n]))
+            # Draws of one row share its causes, and so do its worlds.
+            one_each = frame.iloc[:: len(frame) // n]
+            ratio_of = ratio_of or self.worlds.ratio.beside(one_each)
+            ratios.append(ratio_of(one_each))
             weights.append(weight)
         w = np.stack(ratios, axis=1)
         shares = np.stack(weights, axis=1)

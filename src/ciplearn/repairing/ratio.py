@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,6 +42,10 @@ class Ratio(ABC):
     @abstractmethod
     def __call__(self, table: pd.DataFrame) -> Array:  # (n,)
         """Return w of each row."""
+
+    def beside(self, rows: pd.DataFrame) -> Callable[[pd.DataFrame], Array]:
+        """Return w for worlds of some rows, which all have the causes that the rows have."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -113,19 +118,26 @@ class OfNumbers(Ratio):
 
     def __call__(self, table: pd.DataFrame) -> Array:
         """Divide the two densities."""
-        values = self.scm.kinds[self.node].read(table, self.node)
-        given = self._density(_values(self.scm, table, self.scm.graph.parents(self.node)), values)
-        marginal = self._marginal(values) if self.grid is None else np.interp(values, *self.grid)
-        return _within(given - marginal)
+        return self.beside(table)(table)
 
-    def _density(self, parents: dict[str, Array], values: Array) -> Array:  # (n,)
+    def beside(self, rows: pd.DataFrame) -> Callable[[pd.DataFrame], Array]:
+        """Look up the law given the rows' causes once."""
+        density = self._density(_values(self.scm, rows, self.scm.graph.parents(self.node)), len(rows))
+
+        def ratio(table: pd.DataFrame) -> Array:
+            values = self.scm.kinds[self.node].read(table, self.node)
+            marginal = self._marginal(values) if self.grid is None else np.interp(values, *self.grid)
+            return _within(density(values) - marginal)
+
+        return ratio
+
+    def _density(self, parents: dict[str, Array], n: int) -> Callable[[Array], Array]:  # (n,) or (n, d) -> (n,)
         mechanism = self.scm.mechanisms[self.node]
-        known = mechanism.log_density(parents, values)
-        if known is not None:
-            return known
         quantiles = mechanism.quantiles(parents, _KNOTS)
-        assert quantiles is not None
-        return _normal_between(quantiles.reshape(len(values), -1, len(_KNOTS)), values.reshape(len(values), -1))
+        if quantiles is None:
+            return lambda values: np.asarray(mechanism.log_density(parents, values))
+        table = quantiles.reshape(n, -1, len(_KNOTS))
+        return lambda values: _normal_between(table, values.reshape(n, -1))
 
     def _marginal(self, values: Array) -> Array:  # (n,)
         if len(values) > 1 and (values == values[0]).all():
@@ -134,7 +146,7 @@ class OfNumbers(Ratio):
         logs = np.empty((len(self.causes), len(values)))
         for place in range(len(self.causes)):
             parents = {name: np.repeat(array[place : place + 1], len(values), axis=0) for name, array in causes.items()}
-            logs[place] = self._density(parents, values)
+            logs[place] = self._density(parents, len(values))(values)
         return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
 
 
