@@ -35,7 +35,7 @@ def workbench(
         str, typer.Option(help="The address to listen on; any but 127.0.0.1 opens the page to others.")
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
-    largest_table: Annotated[int, typer.Option(help="Megabytes of a table that the page may send.", min=1)] = 100,
+    largest_table: Annotated[int, typer.Option(help="Megabytes of an unpacked table from the page.", min=1)] = 100,
     as_json: options.Json = False,
 ) -> None:
     """Draw a causal graph, see the verdict, train and walk along the frontier, in the browser.

@@ -19,6 +19,7 @@ from ciplearn.workbench.bundle import bundle_file, media_type
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.guard import App, Guard
 from ciplearn.workbench.protocol import check_message
+from ciplearn.workbench.unpacking import unpacks_beyond
 
 # Bytes of a message that is no table.
 _LARGEST_MESSAGE = 4_000_000
@@ -67,13 +68,11 @@ def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table:
 
     async def table(request: Request) -> Response:
         body = await _body(request, largest_table)
-        if body is None:
-            limit = largest_table // 1_000_000
-            words = (
-                f"A table may have {limit} MB here; name a larger one on the command line: ciplearn workbench TABLE."
-            )
-            return _json({"error": words}, 413)
         shown = request.query_params.get("name", "table.csv")
+        if body is None or await run_in_threadpool(unpacks_beyond, shown, body, largest_table):
+            limit = largest_table // 1_000_000
+            words = f"A table may have {limit} MB here, unpacked; name a larger one on the command line: "
+            return _json({"error": f"{words}ciplearn workbench TABLE."}, 413)
         answer = await run_in_threadpool(desk.answer, {"do": "table", "name": shown, "content": body})
         return _json(answer)
 
