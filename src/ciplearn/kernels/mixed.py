@@ -23,8 +23,8 @@ def mixed_kernel(kernel: Kernel, categories: Sequence[bool]) -> Kernel:
     ``kernel``: Gaussian or Laplace; any other is left as it is. ``categories``: whether each column holds codes of
     labels.
     """
-    labels = tuple(place for place, is_category in enumerate(categories) if is_category)
-    numbers = tuple(place for place, is_category in enumerate(categories) if not is_category)
+    labels = tuple(column for column, is_category in enumerate(categories) if is_category)
+    numbers = tuple(column for column, is_category in enumerate(categories) if not is_category)
     if not labels or not isinstance(kernel, Gaussian | Laplace) or kernel.columns is not None:
         return kernel
     equal = Categorical(mismatch=_SEVERAL_CATEGORIES_MISMATCH if len(labels) > 1 else 0.0, columns=labels)

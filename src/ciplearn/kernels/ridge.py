@@ -66,11 +66,11 @@ class GramRidge:
 
     def residual_gram(self, target: Tensor) -> Tensor:  # (n, n) -> (n, n)
         """(I − H) T (I − H)ᵀ for a Gram matrix T of targets, using I − H = nλ (K + nλI)⁻¹; T is overwritten."""
-        found = target.double()
+        residual = target.double()
         # One factor at a time: the square of a large ridge is beyond any number.
-        self._solve(found).mul_(self.loading)
-        self._solve(found.T).mul_(self.loading)
-        return (found + found.T).div_(2)
+        self._solve(residual).mul_(self.loading)
+        self._solve(residual.T).mul_(self.loading)
+        return (residual + residual.T).div_(2)
 
     def _solve(self, right: Tensor) -> Tensor:  # (n, m) -> (n, m)
         """Put (K + nλI)⁻¹ B in the place of B, some columns at a time: all at once would need as much memory again."""

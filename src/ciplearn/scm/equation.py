@@ -82,16 +82,14 @@ class Equation(Mechanism):
     def evaluate(self, parents: Parents, noise: Array) -> Array:
         """f(pa, u), checked."""
         value = self._shaped(parents, noise)
-        if value.dtype != object and not np.isfinite(value).all():
-            bad = int((~np.isfinite(value.reshape(len(value), -1))).any(axis=1).sum())
+        if lost := _not_finite(value):
             raise InputError(
-                f"The equation of {self.node} returned NaN or infinity in {bad} of {len(value)} rows; make it finite "
+                f"The equation of {self.node} returned NaN or infinity in {lost} of {len(value)} rows; make it finite "
                 "for every value of its parents and its noise."
             )
         return value
 
     def _shaped(self, parents: Parents, noise: Array) -> Array:
-        n = noise.shape[0]
         try:
             value = self.function(parents, noise)
         except KeyError as error:
@@ -99,7 +97,7 @@ class Equation(Mechanism):
                 f"The equation of {self.node} asks for {error.args[0]!r}, which is not among its parents "
                 f"({', '.join(parents) or 'none'}); draw the edge in the graph, or correct the name."
             ) from error
-        return self._checked(value, n)
+        return self._checked(value, noise.shape[0])
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
         """The inverse, or the solution of a linear equation; None for anything else."""
@@ -110,11 +108,10 @@ class Equation(Mechanism):
                     f"The inverse of {self.node} must give {value.shape[0]} rows, but an array of shape {noise.shape} "
                     "was received; return one noise per row."
                 )
-            lost = noise.reshape(len(noise), -1)
-            if np.issubdtype(lost.dtype, np.number) and not np.isfinite(lost).all():
+            if lost := _not_finite(noise):
                 raise InputError(
-                    f"The inverse of {self.node} is not finite in {int((~np.isfinite(lost)).any(axis=1).sum())} of "
-                    f"{len(noise)} rows; drop those rows, or sample with sample_units, which keeps the noise."
+                    f"The inverse of {self.node} is not finite in {lost} of {len(noise)} rows; drop those rows, or "
+                    "sample with sample_units, which keeps the noise."
                 )
             if not self._gives_back(parents, noise, value):
                 raise InputError(
@@ -195,6 +192,13 @@ class Equation(Mechanism):
                 "write it for whole columns, or declare the node's size with Vector(size)."
             )
         return np.asarray(array, dtype=np.float64)
+
+
+def _not_finite(rows: Array) -> int:
+    """How many rows of numbers hold NaN or infinity."""
+    if not np.issubdtype(rows.dtype, np.number):
+        return 0
+    return int((~np.isfinite(rows)).any(axis=tuple(range(1, rows.ndim))).sum())
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def _kinds(table: Any, graph: CausalGraph) -> dict[str, Kind]:
         if node in table.columns:
             kinds[node] = _column_kind(table[node], node)
         else:
-            size = sum(f"{node}[{place}]" in table.columns for place in range(len(table.columns)))
+            size = sum(f"{node}[{i}]" in table.columns for i in range(len(table.columns)))
             kinds[node] = Vector(size) if size else Scalar()
     return kinds
 

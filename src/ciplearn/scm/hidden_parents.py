@@ -156,6 +156,6 @@ def _resample(
     effective = mass[:, -1] ** 2 / np.square(weight).sum(axis=1)
     # Stratified over the draws of a row: the kept draws follow the weights more closely than independent ones.
     spot = (np.arange(draws) + generator.uniform(size=(n, draws))) / draws * mass[:, -1:]
-    place = np.stack([np.searchsorted(mass[row], spot[row]) for row in range(n)])
+    candidate = np.stack([np.searchsorted(mass[row], spot[row]) for row in range(n)])
     # Strata stand in order of candidates, which are exchangeable, so draw j of a row says nothing about its size.
-    return (np.arange(n)[:, None] * m + place.clip(max=m - 1)).ravel(), effective
+    return (np.arange(n)[:, None] * m + candidate.clip(max=m - 1)).ravel(), effective

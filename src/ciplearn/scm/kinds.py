@@ -121,7 +121,7 @@ class Vector(Kind):
 
     def columns(self, node: str) -> tuple[str, ...]:
         """The node's name with a number in brackets."""
-        return tuple(f"{node}[{place}]" for place in range(self.size))
+        return tuple(f"{node}[{i}]" for i in range(self.size))
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:
         """Return the columns side by side."""
@@ -129,7 +129,7 @@ class Vector(Kind):
 
     def write(self, values: Array, node: str) -> dict[str, Any]:
         """One column for each number."""
-        return {column: values[:, place] for place, column in enumerate(self.columns(node))}
+        return {column: values[:, i] for i, column in enumerate(self.columns(node))}
 
     def rows_of(self, value: Any, n: int, node: str) -> Array:
         """Repeat one number or one vector, or take n vectors."""

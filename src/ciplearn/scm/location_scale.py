@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from sklearn.base import clone
 
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import InputError
 from ciplearn.scm.design import Design
 from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.links import Identity, Link
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import NodeSample, Recipe
+from ciplearn.scm.recipe import NodeSample, Recipe, cloned
 from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFeatures, SmoothFunction
 
 # Bumps of a mean and of a scale, and the widths to choose from.
@@ -77,7 +76,7 @@ class AdditiveNoise(Recipe):
         if self.regressor is None:
             features = sample.smoother.features(target.reshape(sample.n, -1), WIDTHS, CENTRES)
             return self._smooth(features, sample, target)
-        regressor = self._cloned()
+        regressor = cloned(self.regressor, "regressor", "predict", "LinearRegression")
         regressor.fit(sample.matrix, target)
         around = RegressorMoments(sample.design, regressor, target.ndim == 2)
         return FittedLocationScale.centred(self.link, around, target - around(sample.values)[0], sample.node)
@@ -94,14 +93,6 @@ class AdditiveNoise(Recipe):
         mean = features.function(coefficients, level)
         moments = SmoothMoments(sample.design, mean, None, -np.inf, np.inf, target.ndim == 2)
         return FittedLocationScale.centred(self.link, moments, residuals.reshape(target.shape), sample.node)
-
-    def _cloned(self) -> Any:
-        if not (hasattr(self.regressor, "fit") and hasattr(self.regressor, "predict")):
-            raise InputTypeError(
-                f"regressor must have fit and predict, got {type(self.regressor).__name__}; pass a scikit-learn "
-                "regressor such as LinearRegression()."
-            )
-        return clone(self.regressor)
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from scipy.special import softmax
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import InputError
 from ciplearn.scm.design import Design
 from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Parents
-from ciplearn.scm.recipe import NodeSample, Recipe
+from ciplearn.scm.recipe import NodeSample, Recipe, cloned
 from ciplearn.scm.scoring import label_frequencies
 from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction
 
@@ -83,7 +82,7 @@ class Multinomial(Recipe):
     def _probabilities(self, sample: NodeSample, codes: Array, levels: int, generator: Generator) -> Any:
         matrix = sample.matrix
         if self.classifier is not None:
-            classifier = self._cloned()
+            classifier = cloned(self.classifier, "classifier", "predict_proba", "LogisticRegression")
             classifier.fit(matrix, codes)
             return ClassifierProbabilities(sample.design, classifier, levels)
         if self.smooth:
@@ -104,14 +103,6 @@ class Multinomial(Recipe):
             slope, level = np.hstack([np.zeros_like(slope), slope]), np.append(0.0, level)
         function = features.function(slope / spread[:, None], level)
         return SmoothProbabilities(sample.design, function, fitted.classes_.astype(np.int64), levels)
-
-    def _cloned(self) -> Any:
-        if not (hasattr(self.classifier, "fit") and hasattr(self.classifier, "predict_proba")):
-            raise InputTypeError(
-                f"classifier must have fit and predict_proba, got {type(self.classifier).__name__}; pass for example "
-                "LogisticRegression()."
-            )
-        return clone(self.classifier)
 
 
 @kept

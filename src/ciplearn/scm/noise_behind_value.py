@@ -32,8 +32,8 @@ def by_atoms(
     levels, weights = atoms
     # One uniform number per row walks down the weights of the matching atoms, so memory stays at a few columns.
     matches = np.zeros((len(levels), n), dtype=bool)
-    for place, level in enumerate(levels):
-        matches[place] = same(mechanism.evaluate(parents, np.full(n, level)), value)
+    for i, level in enumerate(levels):
+        matches[i] = same(mechanism.evaluate(parents, np.full(n, level)), value)
     mass = np.cumsum(matches * weights[:, None], axis=0)
     refuse_impossible(node, mass[-1] > 0)
     chosen = (mass <= generator.uniform(size=n) * mass[-1]).sum(axis=0)

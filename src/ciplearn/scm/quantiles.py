@@ -136,29 +136,22 @@ class ObservedLaw:
 
     def interval(self, values: Array) -> tuple[Array, Array]:  # (n,) -> (n,), (n,)
         """Return the ranks below and up to some values; the nearest ones for values that were never seen."""
-        place = np.searchsorted(self.values, values, side="right") - 1
-        left = place.clip(min=0)
-        right = (place + 1).clip(max=len(self.values) - 1)
-        gap = self.values[right] - self.values[left]
-        share = np.divide(values - self.values[left], gap, out=np.zeros(len(values)), where=gap > 0).clip(0, 1)
-        between = self.upto[left] + share * (self.below[right] - self.upto[left])
-        seen = self.values[left] == values
-        below = np.where(seen, self.below[left], between)
-        upto = np.where(seen, self.upto[left], between)
-        before = place < 0
-        return np.where(before, self.below[0], below), np.where(before, self.below[0], upto)
+        at = np.searchsorted(self.values, values).clip(max=len(self.values) - 1)
+        seen = self.values[at] == values
+        between = np.interp(values, np.repeat(self.values, 2), np.stack([self.below, self.upto], axis=1).ravel())
+        return np.where(seen, self.below[at], between), np.where(seen, self.upto[at], between)
 
     def quantile(self, ranks: Array) -> Array:  # (n,) -> (n,)
         """Return the values at some ranks."""
-        place = np.searchsorted(self.upto, ranks).clip(max=len(self.values) - 1)
-        earlier = (place - 1).clip(min=0)
-        gap = self.below[place] - self.upto[earlier]
+        at = np.searchsorted(self.upto, ranks).clip(max=len(self.values) - 1)
+        earlier = (at - 1).clip(min=0)
+        gap = self.below[at] - self.upto[earlier]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(gap > 0, (ranks - self.upto[earlier]) / gap, 1.0).clip(0, 1)
         return np.where(
-            ranks >= self.below[place],
-            self.values[place],
-            self.values[earlier] + share * (self.values[place] - self.values[earlier]),
+            ranks >= self.below[at],
+            self.values[at],
+            self.values[earlier] + share * (self.values[at] - self.values[earlier]),
         )
 
     def knots(self) -> Array:  # (k,)
@@ -167,8 +160,8 @@ class ObservedLaw:
         edges = np.concatenate([self.upto[heavy], self.below[heavy]])
         grid = np.arange(1, _KNOTS + 1) / (_KNOTS + 1)
         # A rank inside the interval of a value is the rank of no threshold: the value's own takes its place.
-        place = np.searchsorted(self.upto, grid).clip(max=len(self.upto) - 1)
-        grid = np.where(grid > self.below[place], self.upto[place], grid)
+        at = np.searchsorted(self.upto, grid).clip(max=len(self.upto) - 1)
+        grid = np.where(grid > self.below[at], self.upto[at], grid)
         kept: list[float] = []
         for rank in (*np.unique(edges), *grid):
             inside = _LEAST_STEP / 2 <= rank <= 1 - _LEAST_STEP / 2
@@ -196,15 +189,15 @@ class RankMovement:
     def forward(self, at_knots: Array, ranks: Array) -> Array:  # (n, k), (n,) -> (n,)
         """G(r | x)."""
         start, line = logit(self.knots), _finite_logit(ranks)
-        place = np.searchsorted(start, line, side="right") - 1
-        moved = _on_lines(np.broadcast_to(start, at_knots.shape), at_knots, place, line)
+        knot = np.searchsorted(start, line, side="right") - 1
+        moved = _on_lines(np.broadcast_to(start, at_knots.shape), at_knots, knot, line)
         return np.where((ranks > 0) & (ranks < 1), expit(moved), ranks)
 
     def back(self, at_knots: Array, moved: Array) -> Array:  # (n, k), (n,) -> (n,)
         """Return r with G(r | x) = u."""
         start, line = logit(self.knots), _finite_logit(moved)
-        place = (at_knots <= line[:, None]).sum(axis=1) - 1
-        ranks = _on_lines(at_knots, np.broadcast_to(start, at_knots.shape), place, line)
+        knot = (at_knots <= line[:, None]).sum(axis=1) - 1
+        ranks = _on_lines(at_knots, np.broadcast_to(start, at_knots.shape), knot, line)
         return np.where((moved > 0) & (moved < 1), expit(ranks), moved)
 
 
@@ -212,13 +205,13 @@ def _finite_logit(ranks: Array) -> Array:
     return np.asarray(logit(ranks.clip(1e-15, 1 - 1e-15)))
 
 
-def _on_lines(start: Array, end: Array, place: Array, line: Array) -> Array:  # (n, k), (n, k), (n,), (n,) -> (n,)
+def _on_lines(start: Array, end: Array, knot: Array, line: Array) -> Array:  # (n, k), (n, k), (n,), (n,) -> (n,)
     """Map each row's number along the lines that join (start_k, end_k); beyond the first and the last, by a shift."""
     rows, last = np.arange(len(line)), start.shape[1] - 1
-    left, right = place.clip(0, last), (place + 1).clip(0, last)
+    left, right = knot.clip(0, last), (knot + 1).clip(0, last)
     low, gap = start[rows, left], start[rows, right] - start[rows, left]
     rise = end[rows, right] - end[rows, left]
-    inside = (place >= 0) & (place < last)
+    inside = (knot >= 0) & (knot < last)
     slope = np.divide(rise, gap, out=np.ones_like(rise), where=inside & (gap > 0))
     return np.asarray(end[rows, left] + slope * (line - low))
 
@@ -326,9 +319,9 @@ class FittedQuantiles(Mechanism):
         left = np.empty((len(matrix), len(levels)))
         for part in row_blocks(len(matrix), _BLOCK):
             at_knots = self.movement.at_knots(matrix[part])
-            for place, level in enumerate(levels):
+            for i, level in enumerate(levels):
                 ranks = self.movement.back(at_knots, np.full(len(at_knots), level))
-                left[part, place] = self.law.quantile(ranks)
+                left[part, i] = self.law.quantile(ranks)
         return left if self.base is None else self.base.at(parents, left)
 
     def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,)

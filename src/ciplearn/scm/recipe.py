@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from sklearn.base import clone
 
+from ciplearn._core.errors import InputTypeError
 from ciplearn.scm.design import Design
 from ciplearn.scm.kinds import Array, Kind
 from ciplearn.scm.mechanism import Mechanism
@@ -73,3 +75,13 @@ class Recipe(ABC):
     def refit(self, fitted: Any, sample: NodeSample, generator: Generator) -> Mechanism:
         """Fit the mechanism to more rows; what took long to choose may be kept from ``fitted``, its fit to some."""
         return self.fit(sample, generator)
+
+
+def cloned(estimator: Any, role: str, method: str, example: str) -> Any:
+    """Return a fresh copy of a user's scikit-learn estimator."""
+    if not (hasattr(estimator, "fit") and hasattr(estimator, method)):
+        raise InputTypeError(
+            f"{role} must have fit and {method}, got {type(estimator).__name__}; pass a scikit-learn {role} such as "
+            f"{example}()."
+        )
+    return clone(estimator)

@@ -115,7 +115,7 @@ class FitReport:
         cells += [
             (fit.node, fit.mechanism, _score(fit), f"{fit.distance:.3f}", _p_value(fit.p_value)) for fit in self.nodes
         ]
-        widths = [max(len(row[place]) for row in cells) for place in range(5)]
+        widths = [max(len(row[column]) for row in cells) for column in range(5)]
         return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
     def _tried(self) -> list[str]:

@@ -42,5 +42,5 @@ class JointNoise:
 
     def draw(self, n: int, generator: Generator) -> dict[str, Array]:
         """Rows, with replacement."""
-        place = generator.integers(len(next(iter(self.rows.values()))), size=n)
-        return {node: values[place] for node, values in self.rows.items()}
+        rows = generator.integers(len(next(iter(self.rows.values()))), size=n)
+        return {node: values[rows] for node, values in self.rows.items()}

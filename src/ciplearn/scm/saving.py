@@ -91,8 +91,8 @@ def _written(value: Any, arrays: dict[str, Array], node: str) -> Any:
 def _written_array(values: Array, arrays: dict[str, Array], node: str) -> dict[str, Any]:
     if values.dtype == object:
         levels = list(dict.fromkeys(values.tolist()))
-        place = {level: code for code, level in enumerate(levels)}
-        codes = np.array([place[value] for value in values], dtype=np.int64)
+        code_of = {level: code for code, level in enumerate(levels)}
+        codes = np.array([code_of[value] for value in values], dtype=np.int64)
         labels = [_written(level, arrays, node) for level in levels]
         return {"labels": labels, "codes": _written_array(codes, arrays, node)}
     name = str(len(arrays))

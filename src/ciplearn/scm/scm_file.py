@@ -83,13 +83,13 @@ def _inverse(path: Path, graph: CausalGraph, node: str, text: Any) -> Any:
     return lambda p, value: formula({**p, "value": value})
 
 
-def _formula(graph: CausalGraph, node: str, text: Any, own: str, where: str) -> Formula:
-    """Read a formula of the parents and of something of the node's own."""
+def _formula(graph: CausalGraph, node: str, text: Any, argument: str, where: str) -> Formula:
+    """Read a formula of the parents and of something of the node's argument."""
     parents = graph.parents(node)
-    if own in parents:
-        what = "the noise" if own == "u" else "the value of the node"
-        raise InputError(f"{where} calls {what} {own!r}, got a parent of that name; rename the parent.")
-    return Formula.read(text, (*parents, own), where)
+    if argument in parents:
+        what = "the noise" if argument == "u" else "the value of the node"
+        raise InputError(f"{where} calls {what} {argument!r}, got a parent of that name; rename the parent.")
+    return Formula.read(text, (*parents, argument), where)
 
 
 def _from_python(path: Path, graph: CausalGraph) -> StructuralCausalModel:

@@ -164,7 +164,7 @@ class RidgeSystem:
         coefficients = self._vectors @ along
         return coefficients, middle - self._centre @ coefficients
 
-    def best_ridge(self, target: Array) -> tuple[int, Array]:  # (n, k) -> place, (n, k)
+    def best_ridge(self, target: Array) -> tuple[int, Array]:  # (n, k) -> number of the ridge, (n, k)
         """Return the ridge with the smallest leave-one-out error, and the leave-one-out residuals that it leaves."""
         rows = torch.from_numpy(self._centred(target)[0])
         cross = self._regressions.scores.T @ rows

@@ -95,8 +95,8 @@ class VariationalLatent:
         encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
         draws = encoder.infer(_values(children), generator)
         mechanisms = {
-            child: self._child(latent, sample, problem, networks[f"decoder {place}"], draws)
-            for place, (child, sample) in enumerate(children.items())
+            child: self._child(latent, sample, problem, networks[f"decoder {number}"], draws)
+            for number, (child, sample) in enumerate(children.items())
         }
         return encoder, mechanisms, replace(self, epochs=epochs)
 
@@ -161,8 +161,8 @@ class _AutoencoderTraining:
         # Mean and log variance of each number of H.
         encoder = tanh_network(self.evidence_design.width, recipe.hidden, 2 * recipe.size)
         modules: dict[str, nn.Module] = {"encoder": encoder}
-        for place, sample in enumerate(self.children.values()):
-            modules[f"decoder {place}"] = tanh_network(
+        for number, sample in enumerate(self.children.values()):
+            modules[f"decoder {number}"] = tanh_network(
                 sample.design.width + recipe.size, recipe.hidden, _outputs(sample.kind)
             )
         return nn.ModuleDict(modules)
@@ -183,9 +183,9 @@ class _AutoencoderTraining:
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype)
         h = mean + (log_variance / 2).exp() * noise
         total = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(1).mean()
-        for place, sample in enumerate(self.children.values()):
-            inputs, target = batch[1 + 2 * place], batch[2 + 2 * place]
-            output = networks[f"decoder {place}"](torch.cat([inputs, h], dim=1))
+        for number, sample in enumerate(self.children.values()):
+            inputs, target = batch[1 + 2 * number], batch[2 + 2 * number]
+            output = networks[f"decoder {number}"](torch.cat([inputs, h], dim=1))
             if isinstance(sample.kind, Categories):
                 total = total + nn.functional.cross_entropy(output, target)
             else:
