@@ -148,6 +148,8 @@ def read_weights(weights: Any, table: pd.DataFrame) -> np.ndarray:  # (n,)
     """Check one weight per row; the largest becomes 1."""
     with in_one_sentence("sample_weight cannot be used", "pass one number per row, none negative, not all zero"):
         checked = _check_sample_weight(weights, table, ensure_non_negative=True)
+        if not checked.any():
+            raise ValueError("all weights are zero")
         # Only ratios count; what single precision cannot hold would not be one.
         return checked / checked.max()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,17 +41,12 @@ class Foreign:
 
     def answer(self, frame: pd.DataFrame) -> Array:  # (n,) or (n, q)
         """Ask about rows; whatever goes wrong in there is said in one sentence."""
-        try:
-            answer = self.ask(frame if self.inputs is None else frame[list(self.inputs)])
+        rows = f"{len(frame)} rows with the columns {', '.join(map(str, frame.columns))}"
+        advice = "correct it, or name the columns that it reads with --inputs"
+        with _in_a_sentence(f"{self.name} failed on {rows}", advice):
+            # A copy: it may write into what it is shown.
+            answer = self.ask(frame.copy() if self.inputs is None else frame[list(self.inputs)])
             found = np.asarray(answer.to_numpy() if isinstance(answer, pd.DataFrame | pd.Series) else answer)
-        except InputError:
-            raise
-        except Exception as error:
-            said = " ".join(str(error).split())[:300]
-            raise InputError(
-                f"{self.name} failed on {len(frame)} rows with the columns {', '.join(map(str, frame.columns))}: "
-                f"{type(error).__name__}: {said}; correct it, or name the columns that it reads with --inputs."
-            ) from error
         if found.ndim not in (1, 2) or len(found) != len(frame):
             raise InputError(
                 f"{self.name} returned shape {found.shape} for {len(frame)} rows; return one number per row, or one "
@@ -68,10 +64,12 @@ class Numbers:
     def predict(self, frame: pd.DataFrame) -> Array:  # (n,)
         """Return one number per row."""
         found = self._foreign.answer(frame)
-        if found.ndim != 1 or not np.issubdtype(found.dtype, np.number):
+        if found.ndim != 1 or found.dtype.kind not in "iuf":
             raise InputError(
                 f"{self.name} returned {_described(found)}; the outcome is a number, so return one per row."
             )
+        if not np.isfinite(found).all():
+            raise InputError(f"{self.name} returned NaN or infinity; return one finite number per row.")
         return found.astype(np.float64)
 
 
@@ -82,6 +80,11 @@ class Probabilities:
         self.name, self.is_ours, self._foreign = foreign.name, foreign.is_ours, foreign
         known = {_bare(label): label for label in labels}
         given = list(labels) if foreign.classes is None else list(foreign.classes)
+        if len({_bare(label) for label in given}) < len(given):
+            raise InputError(
+                f"{self.name} knows the classes {as_list([str(label) for label in given])}, one of them twice; name "
+                "each once."
+            )
         if not {_bare(label) for label in given} & set(known):
             raise InputError(
                 f"{self.name} knows the classes {as_list([str(label) for label in given])}, and the outcome holds "
@@ -98,7 +101,7 @@ class Probabilities:
     def predict_proba(self, frame: pd.DataFrame) -> Array:  # (n, classes)
         """Return one probability per class."""
         found = self._foreign.answer(frame)
-        if not np.issubdtype(found.dtype, np.number):
+        if found.dtype.kind not in "iuf":
             raise InputError(
                 f"{self.name} returned {_described(found)}; return probabilities, which a label does not tell."
             )
@@ -142,27 +145,38 @@ def from_module(spec: str) -> Foreign:
         raise InputError(f"--predictor must be package.module:name, got {spec!r}; pass for example trees:model.")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    try:
+    with _in_a_sentence(f"--predictor {spec} could not be imported", "correct the name or the module"):
         found: Any = importlib.import_module(module_name)
         for part in name.split("."):
             found = getattr(found, part)
         if not _asks(found) and callable(found) and not _needs_arguments(found):
             found = found()
-    except Exception as error:
-        said = " ".join(str(error).split())[:300]
-        raise InputError(
-            f"--predictor {spec} could not be imported: {type(error).__name__}: {said}; correct the name or the module."
-        ) from error
-    if isinstance(found, type) or (not _asks(found) and not callable(found)):
-        raise InputError(
-            f"--predictor {spec} is {'a class' if isinstance(found, type) else type(found).__name__}; name a fitted "
-            "model, a function of a table, or a function without arguments that returns one."
-        )
-    names = getattr(found, "feature_names_in_", None)
-    inputs = None if names is None else tuple(str(each) for each in names)
-    if callable(getattr(found, "predict_proba", None)):
-        return Foreign(spec, found.predict_proba, getattr(found, "classes_", None), inputs)
-    return Foreign(spec, found.predict if callable(getattr(found, "predict", None)) else found, None, inputs)
+        if isinstance(found, type) or (not _asks(found) and not callable(found)):
+            raise InputError(
+                f"--predictor {spec} is {'a class' if isinstance(found, type) else type(found).__name__}; name a "
+                "fitted model, a function of a table, or a function without arguments that returns one."
+            )
+        names = getattr(found, "feature_names_in_", None)
+        inputs = None if names is None else tuple(str(each) for each in names)
+        if callable(getattr(found, "predict_proba", None)):
+            classes = getattr(found, "classes_", None)
+            return Foreign(spec, found.predict_proba, None if classes is None else list(classes), inputs)
+        return Foreign(spec, found.predict if callable(getattr(found, "predict", None)) else found, None, inputs)
+
+
+@contextmanager
+def _in_a_sentence(what: str, advice: str) -> Iterator[None]:
+    """Run the code of others: what it prints is kept from our answer, and whatever goes wrong is one sentence."""
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        said = "it does not say why"
+        with suppress(Exception):
+            said = " ".join(str(error).split())[:300]
+        raise InputError(f"{what}: {type(error).__name__}: {said}; {advice}.") from error
 
 
 def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]) -> Foreign:
