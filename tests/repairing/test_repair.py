@@ -244,3 +244,56 @@ def test_gradient_of_the_correction_is_that_of_its_objective():
             moved[1][place] -= step
             slope = (objective(moved[0]) - objective(moved[1])) / (2 * step)
             assert gradient[place] == pytest.approx(slope, rel=1e-4, abs=1e-7)
+
+
+def test_outcome_that_acts_on_what_is_read_is_not_needed_to_predict():
+    draw = np.random.default_rng(0)
+    a, y = draw.integers(2, size=800), draw.normal(size=800)
+    table = pd.DataFrame({"A": a, "Y": y, "L": y + a + 0.5 * draw.normal(size=800)})
+    model = LinearRegression().fit(table[["L"]], table["Y"])
+    graph = CausalGraph.from_edges("Y -> L, A -> L")
+    repaired = repair(model, table, graph=graph, outcome="Y", protected="A")
+    assert repaired.rests_on == "correction"
+    assert repaired.inputs_ == ("L", "A")
+    assert repaired.curve["left"].iloc[-1] < 0.05
+    strict = repaired.predict(table[["A", "L"]])
+    # The best invariant prediction knows that A added one to L; the model's error is that it does not.
+    assert np.square(strict - y).mean() < np.square(model.predict(table[["L"]]) - y).mean()
+    assert 0 < repaired.at(vcf=0.2, rows=table).strength < 100
+    assert repaired.distil(LinearRegression()).left < 0.05
+
+
+def test_hidden_cause_between_two_columns_is_drawn():
+    draw = np.random.default_rng(0)
+    a, h, e, f = draw.integers(2, size=600), *draw.normal(size=(3, 600))
+    table = pd.DataFrame({"A": a, "L": h + a + 0.3 * e, "M": h + 0.5 * a + 0.3 * f, "Y": h + a})
+    graph = CausalGraph.from_edges("A -> L, A -> M, H -> L, H -> M, L -> Y, M -> Y", latent="H")
+    repaired = repair(lambda rows: rows["L"] + rows["M"], table, graph=graph, outcome="Y", protected="A")
+    assert not repaired.worlds.determined_by(table.head(20))
+    assert repaired.curve["left"].iloc[-1] < 0.1
+    assert repaired.predict(table.iloc[[5]])[0] == pytest.approx(repaired.predict(table.head(9))[5], abs=1e-9)
+
+
+def test_cause_that_is_not_drawn_counts_for_the_ratio():
+    draw = np.random.default_rng(0)
+    z = draw.normal(size=800)
+    a = (draw.random(800) < 1 / (1 + np.exp(-2 * z))).astype(int)
+    table = pd.DataFrame({"A": a, "Z": z, "L": a + draw.normal(size=800), "Y": z + a})
+    graph = CausalGraph.from_edges("A -> L, L -> Y, Z -> Y", bidirected=[("A", "Z")])
+    worlds = repair(lambda rows: rows["L"], table, graph=graph, outcome="Y", protected="A").worlds
+    found = worlds.ratio(pd.DataFrame({"A": [1, 1, 0], "Z": [1.0, -1.0, 1.0]}))
+    share = a.mean()
+    often, rarely = 1 / (1 + np.exp(-2)), 1 / (1 + np.exp(2))
+    truth = [often / share, rarely / share, rarely / (1 - share)]
+    assert found == pytest.approx(truth, rel=0.25)
+    assert found[0] > 1 > found[1]
+
+
+def test_ratio_of_a_number_is_that_of_its_densities():
+    scm = confounded()
+    table = scm.sample(3000, random_state=0)
+    rows = table.head(300)
+    truth = norm.pdf(rows["A"], 0.7 * rows["Z"]) / norm.pdf(rows["A"], 0, np.sqrt(1.49))
+    for how in ({"scm": scm}, {"graph": CONFOUNDED}):
+        repaired = repair(lambda frame: frame["L"], table, outcome="Y", protected="A", **how)
+        assert np.median(np.abs(repaired.worlds.ratio(rows) / truth - 1)) < 0.12

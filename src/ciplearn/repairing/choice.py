@@ -53,7 +53,7 @@ class Floor:
     def __str__(self) -> str:
         return (
             f"Two causal models of {self.n_rows} rows each disagree by {self.typical:.2g} about a strictly invariant "
-            f"prediction ({100 * self.left:.2g} % of the model's VCF): on so few rows nobody can tell less."
+            f"prediction ({100 * self.left:.0f} % of the model's VCF): on so few rows nobody can tell less."
         )
 
 
@@ -68,7 +68,7 @@ class Chosen:
 
 def chosen(asked: Asked, worlds: Worlds, table: pd.DataFrame, generator: np.random.Generator) -> Chosen:
     """Train on one half of the rows and judge on the other."""
-    exact = worlds.units(table.head(50)).exact
+    exact = worlds.determined_by(table.head(50))
     if exact and not worlds.scm.model_based:
         return Chosen(FORMULA, None, _note(FORMULA, {}, exact))
     halves = _halves(table, generator)
@@ -102,7 +102,7 @@ def _note(best: str, curves: dict[str, Curve], exact: bool) -> str:
     if exact:
         return "The rows determine the noise behind them, so the closed form serves."
     ends = ", ".join(
-        f"{name} {100 * curve.table['left'].iloc[-1]:.2g} % at a squared change of {curve.table['change'].iloc[-1]:.2g}"
+        f"{name} {100 * curve.table['left'].iloc[-1]:.0f} % at a squared change of {curve.table['change'].iloc[-1]:.2g}"
         for name, curve in curves.items()
     )
     return (

@@ -60,7 +60,7 @@ class Distilled:
         imagined = [
             worlds.under(units, worlds.setting(law.values.iloc[[k]]))[list(worlds.columns)] for k in range(len(law))
         ]
-        shown = repaired.asked.as_trained(pd.concat([teaching, *imagined], ignore_index=True))
+        shown = repaired.asked.as_trained(pd.concat([teaching[list(worlds.columns)], *imagined], ignore_index=True))
         said = repaired.numbers(shown)
         model = clone(learner)
         if repaired.classes_ is None:

@@ -142,7 +142,8 @@ class Repaired:
         return self._measured_on(rows).table
 
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
-        return Curve.of(self.engine, self.worlds, self.worlds.checked(rows))
+        self.worlds.checked(rows)
+        return Curve.of(self.engine, self.worlds, rows)
 
     def numbers(self, X: Any) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""
@@ -206,7 +207,8 @@ class Repaired:
         shown = self.table if rows is None else rows
         if shown is None:
             raise InputError("A repaired model that was loaded keeps no rows; pass rows=.")
-        return Distilled.of(self, learner, self.worlds.checked(shown))
+        self.worlds.checked(shown)
+        return Distilled.of(self, learner, shown)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write it to a folder, as data that is never run; see `load_repaired`."""

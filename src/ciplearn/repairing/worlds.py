@@ -87,6 +87,14 @@ class Worlds:
             return units
         return self.scm.abduct(rows, nodes=moved, n_draws=draws, random_state=RowNoise(rows, self.seed))
 
+    def determined_by(self, rows: pd.DataFrame) -> bool:
+        """Whether what is known when a prediction is made tells the noise behind a row."""
+        try:
+            return self.units(rows[list(self.columns)], draws=1).exact
+        except InputError:
+            # The outcome acts on what is read, and nobody knows it yet.
+            return False
+
     def under(self, units: Units, setting: Mapping[str, Any]) -> pd.DataFrame:
         """Return the units' rows under a setting of A, or of some of it."""
         return self.scm.do(setting).predict(units, self.seed)
