@@ -17,7 +17,7 @@ from ciplearn._core.digest import digest_of
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import CiplearnError, InputTypeError
 from ciplearn._core.kept_answers import KeptAnswers
-from ciplearn._core.numbers import processes, whole
+from ciplearn._core.numbers import first, processes
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_set
@@ -241,8 +241,6 @@ def sensitivity(
     if not isinstance(graph, CausalGraph):
         raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; pass the drawing.")
     jobs = processes(n_jobs)
-    if limit is not None:
-        limit = whole(limit, "limit", minimum=0)
     roles = {"outcome": outcome, "protected": protected, "context": context}
     verdict = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
     variants = variants_of(graph, graphs, verdict.protected)
@@ -251,18 +249,20 @@ def sensitivity(
         model=model,
         table=table[[column for held in columns.values() for column in held]],
         roles={"outcome": verdict.outcome, "protected": verdict.protected, "context": verdict.context},
-        inputs=inputs,
-        method=method,
-        n_points=n_points,
-        n_interventions=n_interventions,
-        n_draws=n_draws,
+        measured={
+            "inputs": inputs,
+            "method": method,
+            "n_points": n_points,
+            "n_interventions": n_interventions,
+            "n_draws": n_draws,
+        },
         seed=as_seed(random_state),
     )
     base = like if variants[0].hidden else question.estimated(variants[0], like)
     kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
     refuted = Refutation(question.table.dropna(), columns, question.seed)
     wanted = sorted(variants, key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
-    wanted = wanted if limit is None else wanted[: limit + 1]
+    wanted = [wanted[0], *first(wanted[1:], limit)]
     missing = [variant for variant in wanted if variant.key not in kept.known]
     rows = dict(kept.known)
     for variant, row in zip(missing, _asked(question, missing, base, jobs, engine), strict=True):
@@ -286,18 +286,14 @@ class _Question:
     model: Any
     table: pd.DataFrame
     roles: dict[str, Any]
-    inputs: Sequence[str] | None
-    method: str | None
-    n_points: int
-    n_interventions: int
-    n_draws: int | None
+    measured: dict[str, Any]
     seed: int
 
     def digest(self, drawn: Variant) -> str:
         """What tells it apart from other questions."""
-        asked = (self.roles, self.inputs, self.method, self.n_points, self.n_interventions, self.n_draws, self.seed)
+        asked = (self.roles, *self.measured.values(), self.seed)
         # A model is what it says: about the rows, and about others in which every column is taken from another row.
-        predictor = Predictor.of(self.model, list(self.table.columns), self.inputs, self.method)
+        predictor = Predictor.of(self.model, list(self.table.columns), self.measured["inputs"], self.measured["method"])
         rows = self.table.dropna()
         order = np.arange(len(rows))
         moved = {name: rows[name].take(np.roll(order, place + 1)).array for place, name in enumerate(rows.columns)}
@@ -329,19 +325,8 @@ class _Question:
             scm, points = self.estimated(variant, like), self.table.dropna()
             # As in an audit a row is known by its context; but a hidden cause is inferred from all that is seen.
             context = None if variant.hidden else context_that_can_be_drawn_from(scm, points, self.roles["context"])
-            found = variance_of_counterfactuals(
-                self.model,
-                scm,
-                points,
-                self.roles["protected"],
-                self.n_points,
-                self.n_interventions,
-                self.seed,
-                context=context,
-                inputs=self.inputs,
-                method=self.method,
-                n_draws=self.n_draws,
-            )
+            measured = {"context": context, "random_state": self.seed, **self.measured}
+            found = variance_of_counterfactuals(self.model, scm, points, self.roles["protected"], **measured)
         except CiplearnError as error:
             return {**row, "note": str(error)}
         low, high = found.interval

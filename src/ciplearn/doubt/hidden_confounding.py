@@ -224,22 +224,12 @@ def hidden_confounding(
     own = _left_of(_as_numbers(table[protected], protected), above, generator)
     rows: list[dict[str, Any]] = []
     asked = chosen if limit is None else chosen[:limit]
+    measured: dict[str, Any] = {"context": context, "inputs": inputs, "method": method, "n_draws": n_draws}
+    measured |= {"n_points": n_points, "n_interventions": n_interventions, "random_state": seed}
     for node in asked:
         for value in rho:
             scm = _with_correlation(base, table, own, node, float(value))
-            found = variance_of_counterfactuals(
-                model,
-                scm,
-                table,
-                [protected],
-                n_points,
-                n_interventions,
-                seed,
-                context=context,
-                inputs=inputs,
-                method=method,
-                n_draws=n_draws,
-            )
+            found = variance_of_counterfactuals(model, scm, table, [protected], **measured)
             rows.append({"node": node, "rho": float(value), "vcf": found.value, "relative": found.relative})
     benchmarks = [
         {"node": node, "covariate": covariate, "rho": _if_hidden(base, table, protected, node, covariate, generator)}

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
+from ciplearn._core.numbers import first
 from ciplearn._core.random import RandomState, as_seed
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
@@ -116,8 +116,6 @@ def mechanism_sensitivity(
             f"scm must be a model of fit_scm, got {type(scm).__name__}; nothing is open in a known one."
         )
     seed = as_seed(random_state)
-    if limit is not None:
-        limit = whole(limit, "limit", minimum=0)
     variants = [("", "as chosen", scm)]
     tried = {fit.node for fit in scm.report.nodes if len(fit.alternatives) > 1}
     for node in scm.graph.topological_order():
@@ -129,20 +127,10 @@ def mechanism_sensitivity(
                 )
             variants += [(node, name, other) for name, other in scm.variants(node).items()]
     rows: list[dict[str, Any]] = []
-    for node, name, variant in variants if limit is None else variants[: limit + 1]:
-        found = variance_of_counterfactuals(
-            model,
-            variant,
-            table,
-            protected,
-            n_points,
-            n_interventions,
-            seed,
-            context=context,
-            inputs=inputs,
-            method=method,
-            n_draws=n_draws,
-        )
+    asked = {"context": context, "inputs": inputs, "method": method, "n_draws": n_draws, "random_state": seed}
+    asked |= {"n_points": n_points, "n_interventions": n_interventions}
+    for node, name, variant in [variants[0], *first(variants[1:], limit)]:
+        found = variance_of_counterfactuals(model, variant, table, protected, **asked)
         rows.append({"node": node, "mechanism": name, "vcf": found.value, "relative": found.relative})
     ambiguities = tuple(finding.sentence for finding in scm.ambiguities)
     return MechanismSensitivity(pd.DataFrame(rows), ambiguities, late=len(variants) - len(rows))

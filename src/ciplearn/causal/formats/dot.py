@@ -30,9 +30,8 @@ def write_dot(parts: GraphParts) -> str:
     lines = ["digraph {"]
     for name in parts.nodes:
         marks = ["latent=true", "style=dashed"] if name in parts.latent else []
-        roles = [role for role in ("exposure", "outcome", "adjusted") if name in parts.list_for(role)]
-        if roles:
-            marks.append(f'roles="{",".join(roles)}"')
+        if roles := ",".join(parts.roles_of(name)):
+            marks.append(f'roles="{roles}"')
         if name in parts.positions:
             x, y = parts.positions[name]
             marks.append(f'pos="{x!r},{y!r}"')

@@ -89,9 +89,8 @@ def _marks(parts: GraphParts, name: str) -> dict[str, Any]:
     marks: dict[str, Any] = {}
     if name in parts.latent:
         marks["latent"] = True
-    roles = [role for role in _ROLES if name in parts.list_for(role)]
-    if roles:
-        marks["roles"] = ",".join(roles)
+    if roles := ",".join(parts.roles_of(name)):
+        marks["roles"] = roles
     if name in parts.positions:
         marks["pos"] = parts.positions[name]
     return marks

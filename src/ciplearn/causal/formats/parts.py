@@ -39,6 +39,10 @@ class GraphParts:
             "adjusted": self.adjusted,
         }[role]
 
+    def roles_of(self, name: str) -> list[str]:
+        """Return the roles of a node, other than latent."""
+        return [role for role in ("exposure", "outcome", "adjusted") if name in self.list_for(role)]
+
     def extend(self, other: GraphParts) -> None:
         """Add all pieces of another graph."""
         for name, pieces in vars(other).items():

@@ -280,7 +280,7 @@ def _statements(parts: GraphParts, written: Collection[str] = ()) -> list[str]:
     drawn = {name for a, _, b in edges for name in (a, b)}.union(written)
     lines = []
     for name in parts.nodes:
-        marks = [role for role in ("latent", "exposure", "outcome", "adjusted") if name in parts.list_for(role)]
+        marks = [*(["latent"] if name in parts.latent else []), *parts.roles_of(name)]
         if name in parts.positions:
             x, y = parts.positions[name]
             marks.append(f'pos="{x!r},{y!r}"')
