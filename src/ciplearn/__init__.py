@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ciplearn.estimators import CIPRegressor as CIPRegressor
     from ciplearn.estimators import GammaSearch as GammaSearch
     from ciplearn.estimators.frontier import frontier as frontier
+    from ciplearn.estimators.problem import Problem as Problem
     from ciplearn.evaluation import audit as audit
     from ciplearn.evaluation import counterfactual_effect as counterfactual_effect
     from ciplearn.evaluation import flip_rate as flip_rate
@@ -50,10 +51,11 @@ if TYPE_CHECKING:
     from ciplearn.repairing import Repaired as Repaired
     from ciplearn.repairing import load_repaired as load_repaired
     from ciplearn.repairing.flow import repair as repair
+    from ciplearn.repairing.models import load_model as load_model
+    from ciplearn.repairing.models import save_model as save_model
     from ciplearn.report import Report as Report
+    from ciplearn.routes import compare_routes as compare_routes
     from ciplearn.saving import export_onnx as export_onnx
-    from ciplearn.saving import load_model as load_model
-    from ciplearn.saving import save_model as save_model
     from ciplearn.scm import StructuralCausalModel as StructuralCausalModel
     from ciplearn.scm import fit_scm as fit_scm
 
@@ -64,7 +66,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "causal": ("CausalGraph", "Independence", "Verdict"),
     "display": ("FrontierDisplay",),
     "doubt": ("counterfactual_bounds", "sensitivity"),
-    "estimators": ("CIPClassifier", "CIPRegressor", "GammaSearch", "frontier"),
+    "estimators": ("CIPClassifier", "CIPRegressor", "GammaSearch", "Problem", "frontier"),
     "evaluation": (
         "audit",
         "counterfactual_effect",
@@ -78,9 +80,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "kernels": ("Categorical", "Gaussian", "Laplace", "Linear", "Nystroem", "Product", "RandomFourier", "Sum"),
     "learning": ("Frontier",),
     "penalties": ("CIRCE", "HSCIC", "HSIC", "MMD", "ResidualHSCIC"),
-    "repairing": ("Repaired", "load_repaired", "repair"),
+    "repairing": ("Repaired", "load_model", "load_repaired", "repair", "save_model"),
     "report": ("Report",),
-    "saving": ("export_onnx", "load_model", "save_model"),
+    "routes": ("compare_routes",),
+    "saving": ("export_onnx",),
     "scm": ("StructuralCausalModel", "fit_scm"),
 }
 

@@ -74,13 +74,13 @@ def test_graph_is_judged_once_per_context_by_fit_and_never_by_predict_and_audit(
     roles = ["--graph", first_synthetic().graph.to_dagitty(), "--outcome=Y", "--protected=A"]
     call = ["fit", str(known / "t.csv"), *roles, "--preset=quick", "--epochs=1", "--out", str(tmp_path / "m")]
     assert run(call) == 0
-    # Once per context that is compared, and once without the protected columns as inputs.
-    assert len(judged) == len({str(given) for given in judged}) == 3
+    # Once as it is asked, and once without the protected columns as inputs.
+    assert len(judged) == len({str(given) for given in judged}) == 2
     judge.cache_clear()
     assert run(["predict", str(known / "m"), str(known / "t.csv"), "--out", str(tmp_path / "p.csv")]) == 0
     assert audited(known, capsys, "--scm", str(known / "scm.yaml"))[0] == 0
     assert audited(known, capsys)[0] == 0
-    assert len(judged) == 3
+    assert len(judged) == 2
 
 
 def test_gamma_lowers_vcf_in_the_trials(known, capsys):
@@ -92,8 +92,15 @@ def test_gamma_lowers_vcf_in_the_trials(known, capsys):
 
 def test_bound_on_vcf_decides_the_exit_code(known, capsys):
     scm = ["--scm", str(known / "scm.yaml")]
-    assert audited(known, capsys, *scm, "--max-vcf=0")[0] == 1
-    assert audited(known, capsys, *scm, "--max-vcf=1e9", "--max-effect=1e9")[0] == 0
+    code, strict = audited(known, capsys, *scm, "--max-vcf=0")
+    assert code == 1
+    code, loose = audited(known, capsys, *scm, "--max-vcf=1e9", "--max-effect=1e9")
+    assert code == (loose["conclusion"]["state"] != "passes")
+    holds = [
+        next(check["holds"] for check in one["conclusion"]["checks"] if check["asks"] == "vcf")
+        for one in (strict, loose)
+    ]
+    assert holds == [False, True]
 
 
 def test_bound_on_effects_decides_the_exit_code(known, capsys):

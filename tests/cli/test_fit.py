@@ -90,7 +90,19 @@ def test_settings_of_a_folder_name_every_option_that_changes_a_model(model):
         "scratch",
         "meet",
     }
-    not_given = {"gamma", "measure", "penalty", "categories", "separator", "columns", "na", "engine", "workers"}
+    not_given = {
+        "gamma",
+        "max_effect",
+        "vcf",
+        "measure",
+        "penalty",
+        "categories",
+        "separator",
+        "columns",
+        "na",
+        "engine",
+        "workers",
+    }
     named = trained(model)["settings"]
     assert set(named) == set(inspect.signature(fit).parameters) - shown_or_placed - not_given
     assert list(named)[:6] == ["graph", "protected", "context", "inputs", "adjustment", "outcome"]

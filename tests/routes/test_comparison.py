@@ -182,7 +182,7 @@ def test_what_cannot_be_compared_is_refused(table):
             compare_routes(CIPRegressor(**QUICK), X, y, **twice)
     with pytest.raises(InputError, match="with a graph"):
         compare_routes(CIPRegressor(protected=["A"]), X, y)
-    with pytest.raises(InputError, match="one of independence, counterfactual, line, left-out, got"):
+    with pytest.raises(InputError, match="one of independence, counterfactual, line, left-out, repair, got"):
         compare_routes(CIPRegressor(**QUICK), X, y, routes=["shortcut"])
 
 
@@ -197,7 +197,7 @@ def test_folds_that_no_model_can_judge_do_not_silence_the_others():
     graph = CausalGraph.from_edges("A -> L, L -> Y, A -> R, R -> Y")
     model = CIPRegressor(**(QUICK | {"graph": graph, "epochs": 5, "random_state": 0}))
     quick = {"gammas": (1.0,), "shares": (0.2,), "baselines": False, "routes": ("line",)}
-    found = compare_routes(model, table, y, tolerance=0.9, folds=3, **quick)
+    found = compare_routes(model, table, y, tolerance=0.9, cv=3, **quick)
     assert found.table["vcf"].notna().all()
     assert any(re.match("In [12] of 3 folds: No causal model could be estimated", note) for note in found.notes)
 
@@ -210,7 +210,7 @@ def test_without_a_judge_the_strictest_of_what_rests_on_the_graph_is_taken():
     # A latent node with a parent: no causal model of it is estimated.
     graph = CausalGraph.from_edges("S -> A, S -> Y, A -> Y, S -> H, H -> Y", latent=["H"])
     model = CIPRegressor(**(QUICK | {"graph": graph, "epochs": 5, "random_state": 0}))
-    settings = {"gammas": (0.1, 1.0, 10.0), "routes": ("independence",), "baselines": False, "folds": 1}
+    settings = {"gammas": (0.1, 1.0, 10.0), "routes": ("independence",), "baselines": False, "cv": 1}
     found = compare_routes(model, table, y, tolerance=0.99, **settings)
     allowed = found.table[found.table["allowed"] & (found.table["kind"] == "independence")]
     assert found.table["vcf"].isna().all()

@@ -154,3 +154,42 @@ def in_one_sentence(what: str, advice: str) -> Iterator[None]:
         # Some quote the array in lines of their own.
         lines = (line for line in str(error).splitlines() if not line.startswith(("array=", "[", " ")))
         raise kind(f"{what}: {' '.join(lines).strip().rstrip('.')}; {advice}.") from error
+
+
+class CiplearnWarning(UserWarning):
+    """Base of every warning that ciplearn gives, so that one kind can be filtered without reading its text.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ciplearn.errors import CiplearnWarning
+    >>> warnings.simplefilter("ignore", CiplearnWarning)
+    """
+
+
+class NotCertifiedWarning(CiplearnWarning):
+    """The graph does not certify the statement that is enforced."""
+
+
+class NothingProtectedWarning(CiplearnWarning):
+    """The protected columns never vary in the rows."""
+
+
+class NamesWarning(CiplearnWarning):
+    """A column holds names, which nothing can be learnt from."""
+
+
+class UnseenLevelsWarning(CiplearnWarning):
+    """Rows to predict hold labels that training never saw."""
+
+
+class FarOutsideWarning(CiplearnWarning):
+    """Rows to predict hold numbers of another unit than those of training."""
+
+
+class CopiesWarning(CiplearnWarning):
+    """Some rows are copies of others."""
+
+
+class NothingGainedWarning(CiplearnWarning):
+    """A search for gamma cannot choose, since even an unconstrained predictor gains nothing, or all lose too much."""

@@ -20,7 +20,7 @@ from torch import nn
 
 from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, check_cells, task_of
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn._core.flags import check_flags
 from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
@@ -247,7 +247,8 @@ validation_fraction, patience, device, verbose, random_state
         warn_of_unseen(self.encoding_, table, stacklevel=4)
         with warnings.catch_warnings():
             # Of rows that are asked once, and in blocks, the network would count too few.
-            warnings.filterwarnings("ignore", "Column .* (holds levels that training never saw|lies far outside)")
+            warnings.simplefilter("ignore", UnseenLevelsWarning)
+            warnings.simplefilter("ignore", FarOutsideWarning)
             return asked_once(table, self.inputs_, lambda rows: np.mean([ask(view) for view in self._views(rows)], 0))
 
     def __sklearn_tags__(self) -> Any:

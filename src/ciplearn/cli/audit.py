@@ -350,11 +350,14 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
         return {"passes": f"ciplearn check {graph} --data {table}", "fails": fit, "useless": fit}
     name, training = printable(Path(folder.path.name)), folder.training
     again = f"ciplearn fit {table} --config {shlex.quote(f'{name}/{OPTIONS}')}"
-    tolerance = training["tolerance"]
-    stricter = (
-        f"--gamma {10 * training['gamma'] or 1:g}" if tolerance is None else f"--tolerance {2 * tolerance or 0.1:g}"
-    )
+    tolerance, gamma = training["tolerance"], training["gamma"]
+    stricter = "--strict"
+    if tolerance is not None:
+        stricter = f"--tolerance {2 * tolerance or 0.1:g}"
+    elif gamma is not None:
+        stricter = f"--gamma {10 * gamma or 1:g}"
     return {
+        "cannot be told": f"ciplearn audit {name} MORE_ROWS.csv",
         "passes": f"ciplearn check {shlex.quote(f'{name}/{GRAPH}')} --data {table}",
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(roles.protected))} --out smaller-context",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,20 +17,19 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_generator
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.audit import Effort
-from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder
+from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.streamed_fit import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
-from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.preparation import COUNTERFACTUAL, LEFT_OUT, LINE
-from ciplearn.evaluation import Audit, Limits, audit
+from ciplearn.evaluation import Audit, Floor, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.evaluation.wording import FREE, MODEL
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.report import Report
+from ciplearn.routes.comparison import how_made
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
@@ -140,7 +140,7 @@ class Audited:
             return model
         ask = getattr(model, "predict_proba", model.predict)
         return self.asked(
-            Foreign(type(model).__name__, ask, getattr(model, "classes_", None), model.roles_.inputs, is_ours=True)
+            Foreign(type(model).__name__, ask, getattr(model, "classes_", None), columns_of(model), is_ours=True)
         )
 
     def report(
@@ -179,6 +179,7 @@ class Audited:
                 inputs=self.inputs,
                 beside=beside,
                 limits=limits,
+                floor=self._floor,
             )
             bar.update()
             bar.set_description_str("how wrong it may be")
@@ -196,6 +197,11 @@ class Audited:
             **how,
             **self._frontier(found),
         )
+
+    @property
+    def _floor(self) -> Floor | None:
+        """How far causal models of such rows disagree, as the fit has found; unknown of a model from elsewhere."""
+        return None if self.folder is None or self.folder.comparison is None else self.folder.comparison.floor
 
     def _doubts(self, found: Audit, effort: Effort, seed: int) -> dict[str, Any]:
         """Ask how wrong graph and causal model may be, on all rows: a graph has no training rows."""
@@ -232,10 +238,9 @@ class Audited:
             # Routes were judged by fit; trainings at other gammas are measured here.
             others = {gamma: model for gamma, model in trials.items() if gamma not in (0.0, folder.training["gamma"])}
             compared |= {_at(gamma): self.reordered(model) for gamma, model in others.items()}
-        chosen = None if folder.model.route_ in (LINE, LEFT_OUT) else folder.training["gamma"]
         return compared, {
             "comparison": folder.comparison,
-            "chosen": chosen,
+            "chosen": folder.training["gamma"] if folder.comparison is None else None,
             "rule": _how_trained(folder),
             "penalty": _penalty_name(folder.model),
         }
@@ -304,22 +309,17 @@ def _labelled(rows: pd.DataFrame, verdict: Verdict, task: str) -> pd.DataFrame:
 
 def _how_trained(folder: ModelFolder) -> str:
     training, model = folder.training, folder.model
-    gamma, route = f"here gamma = {training['gamma']:.3g}.", model.route_
-    if route == LINE:
-        how = (
-            "The model lies on the straight line from a predictor on inputs that nothing protected acts on to one "
-            "without a constraint."
-        )
-    elif route == LEFT_OUT:
-        how = "The model does not look at the protected columns, and was trained without a penalty."
-    elif route == COUNTERFACTUAL:
-        how = f"Training adds gamma times the variance of predictions over imagined rows to the loss; {gamma}"
-    else:
-        how = f"Training adds gamma times a measure of the contrary ({_penalty_name(model)}) to the loss; {gamma}"
-    if training["tolerance"] is None:
-        return f"{how} Gamma was fixed by hand."
+    gamma, strength = training["gamma"], getattr(model, "strength", None)
+    how = how_made(
+        model.route_,
+        gamma="none" if gamma is None else f"{gamma:.3g}",
+        penalty=_penalty_name(model),
+        strength="full" if strength == math.inf else f"{strength or 0:.3g}",
+    )
     if "comparison" in training:
         return f"{how} {training['remark']}"
+    if training["tolerance"] is None:
+        return f"{how} Gamma was fixed by hand."
     return (
         f"{how} It is the largest gamma tried that loses at most {training['tolerance']:.3g} of what a predictor "
         f"without a penalty explains, measured by its {training['measure']} on rows that training does not see. "
@@ -327,7 +327,7 @@ def _how_trained(folder: ModelFolder) -> str:
     )
 
 
-def _penalty_name(model: CIPEstimator) -> str:
-    if model.penalty is not None:
+def _penalty_name(model: Any) -> str:
+    if getattr(model, "penalty", None) is not None:
         return type(model.penalty).__name__
-    return "ResidualHSCIC" if model.independence_ is not None and model.independence_.given else "HSIC"
+    return "ResidualHSCIC" if getattr(model, "independence_", None) and model.independence_.given else "HSIC"

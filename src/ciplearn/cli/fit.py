@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,19 +11,22 @@ import typer
 
 from ciplearn._core.errors import InputError
 from ciplearn.cli import options
+from ciplearn.cli.fit_shown import conclude, describe, result
 from ciplearn.cli.options import join_names, split_names
-from ciplearn.cli.output import note, printable, say, say_json, say_table
+from ciplearn.cli.output import note, say_json
 
 if TYPE_CHECKING:
-    from ciplearn.cli.training import Plan, Trained
+    from ciplearn.cli.model_folder import AnyTable
     from ciplearn.cli.training_table import TrainingTable
-    from ciplearn.routes import Comparison
+    from ciplearn.report import Report
+    from ciplearn.routes import Goal
 
 # Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
 _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6000, 12)}
 
 # Panels of ``--help``.
-_choice = partial(typer.Option, rich_help_panel="Penalty and gamma")
+_goal = partial(typer.Option, rich_help_panel="Goal")
+_choice = partial(typer.Option, rich_help_panel="Route, penalty and gamma")
 _network = partial(typer.Option, rich_help_panel="Network")
 
 # Options that say where to read, where to write and what to show: they do not change the model.
@@ -48,23 +50,38 @@ def fit(
     inputs: options.Inputs = None,
     adjustment: options.Adjustment = None,
     task: options.Task = None,
-    gamma: Annotated[float | None, _choice(help="Weight of the penalty.", min=0, max=1e9)] = None,
-    tolerance: Annotated[
+    max_effect: Annotated[
         float | None,
-        _choice(
-            help="Search the largest gamma that loses at most this share of what a predictor without a penalty "
-            "explains. Default: 0.1.",
+        _goal(
+            help="The most that a change of the protected columns may move a prediction, in the outcome's unit; of a "
+            "probability, 5 points are 0.05. Default: 0.05 for probabilities, else a tenth of the outcome's deviation.",
             min=0,
         ),
     ] = None,
+    vcf: Annotated[
+        str | None, _goal(help="Keep at most this share of the variance over worlds, such as 5%.", metavar="SHARE")
+    ] = None,
+    strict: Annotated[bool, _goal("--strict", help="The same in every world, whatever it costs.")] = False,
+    tolerance: Annotated[
+        float | None,
+        _goal(
+            help="The paper's way to ask: vary as little as possible, and lose at most this share of what a predictor "
+            "without a penalty explains.",
+            min=0,
+        ),
+    ] = None,
+    learner: Annotated[
+        str, _goal(help="network, boosted or linear; auto compares all three and takes the best for the goal.")
+    ] = "auto",
     route: Annotated[
         str,
         _choice(
-            help="auto trains every route to invariance, judges all on other rows and keeps the best within the "
-            "tolerance; independence, counterfactual, line or left-out (the protected columns are not looked at) takes "
-            "that one. With --gamma or --penalty: independence."
+            help="repair changes a model as little as possible, in seconds; independence, counterfactual, line or "
+            "left-out (the protected columns are not looked at) trains along that route, within the tolerance. auto is "
+            "repair, or all trained routes with --tolerance. With --gamma or --penalty: independence."
         ),
     ] = "auto",
+    gamma: Annotated[float | None, _choice(help="Weight of the penalty.", min=0, max=1e9)] = None,
     measure: Annotated[
         str | None,
         _choice(
@@ -118,7 +135,9 @@ def fit(
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Train a predictor that would have said the same had the protected columns been different.
+    """Find the most accurate predictor that would have said the same had the protected columns been different.
+
+    Without options it meets the limits of ciplearn audit, and says what that costs.
 
     NAMES are separated by commas; a name with a comma stands in double quotes.
 
@@ -126,7 +145,7 @@ def fit(
 
       ciplearn fit people.csv --graph graph.txt --outcome income --protected sex,age --out model
 
-      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex --tolerance 0.05 --out model
+      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex --vcf 5% --out model
 
       ciplearn fit --config fit.yaml --gamma 3
 
@@ -147,11 +166,15 @@ def fit(
     if gamma is not None and tolerance is not None:
         raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
     options.choice("--preset", preset, _PRESETS)
-    options.choice("--route", route, ("auto", "independence", "counterfactual", "line", "left-out"))
+    options.choice("--route", route, ("auto", "repair", "independence", "counterfactual", "line", "left-out"))
+    options.choice("--learner", learner, ("auto", "network", "boosted", "linear"))
     if gamma is not None or penalty is not None or refit:
         if route not in ("auto", "independence"):
             raise InputError(f"--gamma, --penalty and --refit are for the independence route, got --route {route}.")
         route = "independence"
+    asked = _asked_for(max_effect=max_effect, vcf=vcf, strict=strict, tolerance=tolerance)
+    if asked and asked != "tolerance" and route not in ("auto", "repair"):
+        raise InputError(f"--{asked} is met by repair, got --route {route}; leave one of them out.")
     options.keep_inputs(out, table, options.graph_file(graph), config)
     check_folder(out, overwrite=overwrite)
     drawn = options.read_graph(graph)
@@ -176,7 +199,13 @@ def fit(
     elif isinstance(source, TableFile):
         with source.kept_from_pipe() as kept:
             rows = TrainingTable.read(kept, request)
+    # A table beyond memory is trained with a penalty, batch by batch.
+    by_goal = stream is None and route in ("auto", "repair") and tolerance is None
+    if asked and asked != "tolerance" and not by_goal:
+        raise InputError(f"--{asked} needs a table in memory, got one that streams; pass --tolerance, or fewer rows.")
     plan = Plan(
+        goal=_goal_of(max_effect, vcf, strict) if by_goal else None,
+        learner=learner,
         gamma=gamma,
         tolerance=tolerance,
         measure=measure or "loss",
@@ -196,7 +225,7 @@ def fit(
         },
     )
     if not as_json:
-        _describe(rows)
+        describe(rows)
     model = estimator(rows, plan)
     refuse_before_training(rows, plan)
     if dry_run:
@@ -215,14 +244,14 @@ def fit(
             "columns": rows.kinds,
             "table": {**rows.identity, "rows": rows.n_rows},
             "understood": rows.description(),
-            "gamma": trained.model.gamma_,
+            "gamma": getattr(trained.model, "gamma_", None),
             "tolerance": plan.allowed,
             "measure": plan.measure,
             "remark": trained.remark,
             "settings": settings,
         }
         if trained.comparison is not None:
-            training["comparison"] = _said(trained.comparison)
+            training["comparison"] = trained.comparison.to_dict()
         write_folder(
             fresh,
             trained.model,
@@ -235,17 +264,50 @@ def fit(
         )
     if trained.remark and trained.comparison is None:
         note(trained.remark)
+    report = _held_out_audit(out, source, seed, max_effect) if by_goal and table.is_file() else None
     if as_json:
-        say_json(_result(rows, plan, trained, out))
+        audited = None if report is None else report.audit.to_dict()
+        say_json({**result(rows, plan, trained, out), "audit": audited})
     else:
-        _conclude(rows, trained, table, out)
+        conclude(rows, trained, report, table, out)
 
 
-def _said(comparison: Comparison) -> dict[str, Any]:
-    """The comparison of routes as JSON-ready data."""
-    from ciplearn._core.plain_data import fields_as_data
+def _held_out_audit(out: Path, source: AnyTable, seed: int, max_effect: float | None) -> Report | None:
+    """Audit the model on the rows kept for it, as ciplearn audit does; None where they are too few."""
+    from ciplearn.cli.audit import Effort
+    from ciplearn.cli.audited import Audited
+    from ciplearn.cli.model_folder import LEAST_ROWS, ModelFolder
+    from ciplearn.evaluation import Limits
 
-    return fields_as_data(comparison, "table", "models", "scm", "judge", candidates=comparison.table)
+    folder = ModelFolder.read(out)
+    if len(folder.held_out) < LEAST_ROWS:
+        return None
+    subject = Audited.of_folder(folder, folder.as_in_training(source))
+    return subject.report(Effort.of("standard", doubt=0), seed, limits=Limits(max_effect))
+
+
+def _asked_for(**goals: Any) -> str:
+    """Return the one goal that was named, as an option is; more than one contradict each other."""
+    named = [name.replace("_", "-") for name, value in goals.items() if value]
+    if len(named) > 1:
+        raise InputError(f"Both --{named[0]} and --{named[1]} were given; ask for one of them.")
+    return named[0] if named else ""
+
+
+def _goal_of(max_effect: float | None, vcf: str | None, strict: bool) -> Goal:
+    from ciplearn.evaluation import Limits
+    from ciplearn.routes import ShareOfVCF, Strict, WithinLimits
+
+    if strict:
+        return Strict()
+    return WithinLimits(Limits(max_effect)) if vcf is None else ShareOfVCF(_share(vcf))
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError as error:
+        raise InputError(f"--vcf must be a share, got {text!r}; pass for example 5%.") from error
 
 
 def _settings(call: typer.Context, rows: TrainingTable) -> dict[str, Any]:
@@ -277,85 +339,3 @@ def _widths(hidden: str) -> tuple[int, ...]:
     if any(width < 1 for width in widths):
         raise InputError(f"--hidden must be whole numbers above zero, got {hidden!r}; pass for example 64,64.")
     return widths
-
-
-def _describe(rows: TrainingTable) -> None:
-    from ciplearn.sources.table_file import shortened
-
-    said = rows.description()
-    say(
-        f"{said['rows']} rows; {said['dropped']} left out because a value is missing; {said['training']} to train on, "
-        f"{said['held_out']} kept for the audit."
-    )
-    if said["copies"]:
-        looked_at = said["training"] + said["held_out"] + said["dropped"]
-        say(f"{said['copies']} of {looked_at} rows are copies of others; copies train together, or judge together.")
-    titles = ("column", "kind", "values", "roles")
-    cells = [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in said["columns"]]
-    say_table([titles, *cells])
-    if said["ignored"]:
-        say(f"Not in the graph, so not used: {shortened(said['ignored'])}.")
-    if said["constant"]:
-        say(f"The same in all rows, so nothing can be learnt from it: {shortened(said['constant'])}.")
-    say(f"{said['task'].capitalize()}. {rows.verdict.headline()}")
-
-
-def _result(rows: TrainingTable, plan: Plan, trained: Trained, out: Path) -> dict[str, Any]:
-    return {
-        "folder": str(out),
-        "gamma": trained.model.gamma_,
-        "tolerance": plan.allowed,
-        "measure": plan.measure,
-        "scores": trained.scores,
-        "trials": trained.trace.table.drop(columns="seed").to_dict(orient="records") if trained.trace.points else [],
-        "remark": trained.remark,
-        "understood": rows.description(),
-        "comparison": None if trained.comparison is None else _said(trained.comparison),
-    }
-
-
-def _show_routes(comparison: Comparison) -> None:
-    """Each route where it does best within the tolerance, or nearest to it, beside the baselines."""
-    from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
-    from ciplearn.routes.candidates import FREE
-
-    titles = ("route", "loss", "score", "VCF left", "within tolerance", "rests on")
-    table = comparison.table
-    free = table.loc[table["kind"] == FREE, "vcf"].iloc[0]
-    shown = table[(table["name"] == comparison.chosen) | ~table["kind"].isin((INDEPENDENCE, COUNTERFACTUAL, LINE))]
-    best = table[table["allowed"]].sort_values("vcf").groupby("kind", sort=False).head(1)
-    nearest = table[~table["kind"].isin(best["kind"])].sort_values("loss").groupby("kind", sort=False).head(1)
-    rows = table[table["name"].isin([*shown["name"], *best["name"], *nearest["name"]])]
-    cells = [
-        (
-            f"{'> ' if row['name'] == comparison.chosen else '  '}{row['name']}",
-            f"{row['loss']:.4g}",
-            f"{row['score']:.3f}",
-            "unknown" if row["vcf"] != row["vcf"] or not free else f"{100 * row['vcf'] / free:.1f} %",
-            "yes" if row["allowed"] else "no",
-            str(row["rests_on"]),
-        )
-        for _, row in rows.iterrows()
-    ]
-    say_table([titles, *cells])
-    for remark in comparison.notes:
-        note(remark)
-    say(comparison.reason)
-
-
-def _conclude(rows: TrainingTable, trained: Trained, table: Path, out: Path) -> None:
-    score = "accuracy" if rows.task == "classification" else "R²"
-    if trained.comparison is not None:
-        _show_routes(trained.comparison)
-    elif trained.trace.points:
-        known = trained.trace.table.set_index("gamma")
-        free = known.loc[0.0]
-        say(f"Without a penalty: {score} {free['score']:.3f}, penalty {free['penalty']:.2e} (on rows that judge).")
-        if trained.model.gamma_ in known.index and trained.model.gamma_ > 0:
-            used = known.loc[trained.model.gamma_]
-            say(f"At gamma = {trained.model.gamma_:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
-    if trained.scores:
-        say(f"On rows kept for the audit: {score} {trained.scores['score']:.3f}.")
-    again = shlex.quote(printable(table)) if table.is_file() else "TABLE"
-    folder = shlex.quote(printable(out))
-    say(f"Written: {printable(out)}. Next: ciplearn audit {folder} {again} --out report.html")

@@ -22,10 +22,11 @@ from ciplearn.cli.output import note
 from ciplearn.cli.trained_rows import RowsSought, TrainedRows
 from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.preparation import LEFT_OUT, LINE
+from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
-from ciplearn.saving import load_model, save_model
+from ciplearn.repairing import Repaired, load_model, save_model
+from ciplearn.repairing.kept import DESCRIPTION as REPAIRED
 from ciplearn.sources import TableFiles
 from ciplearn.sources.rows_drawn import RowsDrawn
 from ciplearn.sources.table_file import MISSING, READING, TableFile, in_kinds
@@ -64,7 +65,7 @@ class ModelFolder:
     Attributes
     ----------
     path : Path
-    model : CIPEstimator
+    model : CIPEstimator or Repaired
     training : mapping
         Everything that ``training.json`` says.
     held_out : array of int
@@ -74,7 +75,7 @@ class ModelFolder:
     """
 
     path: Path
-    model: CIPEstimator
+    model: Any
     training: Mapping[str, Any]
     held_out: np.ndarray[Any, Any]
     trained_rows: TrainedRows | None = None
@@ -83,7 +84,7 @@ class ModelFolder:
     def read(cls, path: Path) -> ModelFolder:
         """Read a folder that ``ciplearn fit`` has written; nothing in it is run."""
         check_finished(path)
-        if not os.path.exists(path / _MODEL):
+        if not any(os.path.exists(path / name) for name in (_MODEL, REPAIRED)):
             raise InputError(f"{path} is no model folder; pass the folder that ciplearn fit has written with --out.")
         model = load_model(path)
         try:
@@ -116,13 +117,13 @@ class ModelFolder:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that a prediction needs."""
-        return self.model.roles_.inputs
+        return columns_of(self.model)
 
     @cached_property
     def shown(self) -> tuple[str, ...]:
         """The columns that the model or one of its trials looks at: a route may leave columns out."""
         models = (self.model, *self.trials().values())
-        return tuple(dict.fromkeys(name for model in models for name in model.roles_.inputs))
+        return tuple(dict.fromkeys(name for model in models for name in columns_of(model)))
 
     @property
     def labels(self) -> list[str]:
@@ -137,17 +138,17 @@ class ModelFolder:
     @property
     def is_unconstrained(self) -> bool:
         """Whether the model was trained for accuracy alone."""
-        return not self.training["gamma"] and self.model.route_ not in (LINE, LEFT_OUT)
+        return not self.training["gamma"] and self.model.route_ in (INDEPENDENCE, NO_ROUTE)
 
     @property
     def comparison(self) -> Comparison | None:
-        """The routes and baselines that were compared, without their models; None where none were."""
+        """The candidates that were compared, without their models; None where none were."""
         said = self.training.get("comparison")
         if said is None:
             return None
         from ciplearn.routes import Comparison
 
-        return Comparison(pd.DataFrame(said["candidates"]), {}, said["chosen"], said["reason"], tuple(said["notes"]))
+        return Comparison.from_dict(said)
 
     def trials(self) -> dict[float, CIPEstimator]:
         """Load the models of the trials."""
@@ -249,7 +250,7 @@ class ModelFolder:
 
 def write_folder(
     folder: Path,
-    model: CIPEstimator,
+    model: Any,
     scores: Mapping[str, float],
     trials: Mapping[float, CIPEstimator],
     trace: Frontier,
@@ -278,11 +279,16 @@ def write_folder(
     (folder / _HELD_OUT).write_text("row\n" + "".join(f"{row}\n" for row in held_out), encoding="utf-8")
 
 
+def columns_of(model: Any) -> tuple[str, ...]:
+    """The columns that a model reads: a repaired one also needs what the protected ones act on."""
+    return tuple(model.inputs_ if isinstance(model, Repaired) else model.roles_.inputs)
+
+
 def _missing(table: pd.DataFrame) -> dict[str, int]:
     return {str(name): int(count) for name, count in table.isna().sum().items() if count}
 
 
-def _check(training: Mapping[str, Any], model: CIPEstimator) -> None:
+def _check(training: Mapping[str, Any], model: Any) -> None:
     """Raise a ValueError where an entry is not what `write_folder` writes."""
     table, trials = training["table"], training["trials"]
     reading = table["reading"]
@@ -290,9 +296,9 @@ def _check(training: Mapping[str, Any], model: CIPEstimator) -> None:
     right = [
         training["task"] in TASKS,
         training["outcome"] in training["columns"],
-        set(model.roles_.inputs) <= set(training["columns"]),
+        set(columns_of(model)) <= set(training["columns"]),
         all(kind in (NUMBER, CATEGORY) for kind in training["columns"].values()),
-        _is_number(training["gamma"]),
+        training["gamma"] is None or _is_number(training["gamma"]),
         training["tolerance"] is None or _is_number(training["tolerance"]),
         isinstance(training["measure"], str),
         isinstance(training["remark"], str),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.cli import options
 from ciplearn.cli.output import is_terminal, note, progress, say, say_json
 from ciplearn.cli.table_writer import check_ending, written_table
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ciplearn._core.engine import Engine
     from ciplearn.cli.model_folder import AnyTable, ModelFolder
-    from ciplearn.estimators.base import CIPEstimator
     from ciplearn.sources.table_file import TableFile
     from ciplearn.sources.table_files import FilePart
 
@@ -176,12 +175,12 @@ def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chun
             )
         for chunk in opened.chunks(chunk_rows, folder.inputs):
             inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
-            known = inputs if folder.model.missing == "impute" else inputs.dropna()
-            unseen, far = _unseen(folder.model, known), folder.model.encoding_.far(known)
+            known = inputs if _imputes(folder.model) else inputs.dropna()
+            unseen, far = _unseen(folder.model, known), _trained(folder.model).encoding_.far(known)
             with warnings.catch_warnings():
                 # Counted over all chunks, and said once.
-                ours = "Column .* (holds levels that training never saw|lies far outside)"
-                warnings.filterwarnings("ignore", message=ours)
+                warnings.simplefilter("ignore", UnseenLevelsWarning)
+                warnings.simplefilter("ignore", FarOutsideWarning)
                 answers = _answers(folder.model, inputs)
             if identity is not None:
                 answers.insert(0, identity, chunk[COPIED].array)
@@ -189,11 +188,11 @@ def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chun
             yield answers, unseen, far
 
 
-def _answers(model: CIPEstimator, inputs: pd.DataFrame) -> pd.DataFrame:
+def _answers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    complete = np.ones(len(inputs), dtype=bool) if model.missing == "impute" else inputs.notna().all(axis=1).to_numpy()
+    complete = np.ones(len(inputs), dtype=bool) if _imputes(model) else inputs.notna().all(axis=1).to_numpy()
     known = inputs[complete]
     if hasattr(model, "predict_proba"):
         table = model.predict_proba(known) if len(known) else np.zeros((0, len(model.classes_)))
@@ -208,10 +207,20 @@ def _answers(model: CIPEstimator, inputs: pd.DataFrame) -> pd.DataFrame:
     return answers
 
 
-def _unseen(model: CIPEstimator, known: pd.DataFrame) -> dict[tuple[str, str], int]:
+def _unseen(model: Any, known: pd.DataFrame) -> dict[tuple[str, str], int]:
     """Count the rows of each label that training never saw."""
-    found = model.encoding_.unseen(known)
+    found = _trained(model).encoding_.unseen(known)
     return {(column, label): rows for column, labels in found.items() for label, rows in labels.items()}
+
+
+def _trained(model: Any) -> Any:
+    """The model that was trained: of a repaired one, what it repairs."""
+    return model.asked.model if hasattr(model, "asked") else model
+
+
+def _imputes(model: Any) -> bool:
+    """Whether rows that miss a value are predicted; the worlds of such a row are unknown."""
+    return getattr(model, "missing", "error") == "impute"
 
 
 def _about_unseen(unseen: Counter[tuple[str, str]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.gamma_search import GammaSearch
 from ciplearn.estimators.networks import check_size
-from ciplearn.estimators.preparation import INDEPENDENCE, Prepared
+from ciplearn.estimators.preparation import INDEPENDENCE, LEFT_OUT, Prepared
 from ciplearn.estimators.splits import split_rows
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
@@ -29,7 +30,7 @@ from ciplearn.learning.settings import TrainingSettings, chosen_device
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, MMD, Penalty, ResidualHSCIC
 
 if TYPE_CHECKING:
-    from ciplearn.routes import Comparison
+    from ciplearn.routes import Comparison, Goal
 
 # Ends of the search for gamma, and the share of the training rows that judge it.
 _LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
@@ -37,7 +38,7 @@ _LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
 # What may be lost where nothing was said: a tenth of what an unconstrained predictor explains.
 _TOLERANCE = 0.10
 
-AUTO = "auto"
+AUTO, REPAIR = "auto", "repair"
 
 _PENALTIES: dict[str, Callable[..., Penalty]] = {
     "residual-hscic": ResidualHSCIC,
@@ -51,6 +52,9 @@ _PENALTIES: dict[str, Callable[..., Penalty]] = {
 # Squares of wider or narrower ranges are no numbers.
 _NARROWEST, _WIDEST = 1e-150, 1e150
 
+# Two halves judge each other: each is trained on once, and has one causal model.
+_HALVES = 2
+
 # Fewer held-out rows say little.
 _LEAST_SCORED = 20
 
@@ -61,6 +65,10 @@ class Plan:
 
     Attributes
     ----------
+    goal : Goal, optional
+        What is asked of the predictor; None where a gamma is fixed or a tolerance searches for one.
+    learner : str
+        Which one learns without a constraint; "auto" compares all.
     gamma : float, optional
         A weight that is fixed; None searches for the largest within the tolerance.
     tolerance : float, optional
@@ -83,6 +91,8 @@ class Plan:
         Arguments of the estimator: epochs, batch_size, hidden, ...
     """
 
+    goal: Goal | None
+    learner: str
     gamma: float | None
     tolerance: float | None
     measure: str
@@ -96,8 +106,8 @@ class Plan:
 
     @property
     def allowed(self) -> float | None:
-        """What a search may lose; None where gamma is fixed."""
-        if self.gamma is not None:
+        """What a search may lose; None where gamma is fixed, or another goal is set."""
+        if self.gamma is not None or self.goal is not None:
             return None
         return _TOLERANCE if self.tolerance is None else self.tolerance
 
@@ -222,18 +232,11 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
         # Said before training, or after it, in one line each.
         warnings.filterwarnings("ignore", message="The graph does not certify|Even |.* rows are copies")
         comparison = None
-        if plan.route != INDEPENDENCE and plan.allowed is not None:
-            # Where routes are not compared, nothing asks a causal model.
-            from ciplearn.routes import ROUTES, compare_routes
-            from ciplearn.routes.candidates import FREE
-
-            routes = ROUTES if plan.route == AUTO else (plan.route,)
-            comparison = compare_routes(
-                base, X, y, plan.allowed, plan.measure, routes=routes, random_state=rows.request.seed, verbose=bar
-            )
+        if plan.goal is not None or (plan.route != INDEPENDENCE and plan.allowed is not None):
+            comparison = _routes_compared(base, X, y, rows, plan, bar)
             model, remark = comparison.model, comparison.reason
             # A line has no gamma, and the predictor without a penalty keeps its place.
-            models = {model.gamma_: model, 0.0: comparison.models[FREE]}
+            models = {getattr(model, "gamma_", math.inf): model, 0.0: comparison.models[comparison.free]}
             trace = _trace(comparison, models)
         elif plan.allowed is not None:
             search = GammaSearch(
@@ -255,7 +258,26 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     return Trained(model, models, trace, remark, scored(model, rows), comparison)
 
 
-def scored(model: CIPEstimator, rows: TrainingTable) -> dict[str, float]:
+def _routes_compared(base: CIPEstimator, X: Any, y: Any, rows: TrainingTable, plan: Plan, bar: Any) -> Comparison:
+    """Compare the routes that a goal or a tolerance chooses among."""
+    # Where routes are not compared, nothing asks a causal model.
+    from ciplearn.learners import LEARNERS
+    from ciplearn.routes import TRAINED_ROUTES, compare_routes
+
+    seed = rows.request.seed
+    if plan.goal is None:
+        routes = TRAINED_ROUTES if plan.route == AUTO else (plan.route,)
+        return compare_routes(
+            base, X, y, plan.allowed or 0.0, plan.measure, routes=routes, random_state=seed, verbose=bar
+        )
+    names = list(LEARNERS) if plan.learner == AUTO else [plan.learner]
+    # The network is that of the options.
+    learners = {name: None if name == "network" else LEARNERS[name]() for name in names}
+    few = {"learners": learners, "baselines": False, "cv": _HALVES, "random_state": seed, "verbose": bar}
+    return compare_routes(base, X, y, plan.goal, routes=(REPAIR, LEFT_OUT), **few)
+
+
+def scored(model: Any, rows: TrainingTable) -> dict[str, float]:
     """Score a model on the rows held out; nothing where they are too few."""
     held_X, held_y = rows.judging()
     if rows.task == "classification":
@@ -271,6 +293,8 @@ def _trace(comparison: Comparison, models: Mapping[float, CIPEstimator]) -> Fron
     names = {id(model): name for name, model in comparison.models.items()}
     points = []
     for gamma, model in models.items():
+        if not math.isfinite(gamma):
+            continue
         row = known.loc[names[id(model)]]
         points.append(Point(gamma, 0, {name: float(row[name]) for name in ("loss", "score")}))
     return Frontier(tuple(points))
@@ -278,7 +302,7 @@ def _trace(comparison: Comparison, models: Mapping[float, CIPEstimator]) -> Fron
 
 def _planned(plan: Plan) -> tuple[str, str, int | None]:
     """What is done, in which unit, and how often; a comparison of routes says itself how many trainings it takes."""
-    if plan.route != INDEPENDENCE and plan.allowed is not None:
+    if plan.goal is not None or (plan.route != INDEPENDENCE and plan.allowed is not None):
         return "comparing routes", "training", None
     if plan.gamma is None:
         return "choosing gamma", "training", plan.trials + 1
@@ -317,7 +341,7 @@ def _at_a_fixed_gamma(
     return model, models, trace
 
 
-def _measures(model: CIPEstimator, X: Any, y: Any) -> dict[str, float]:
+def _measures(model: Any, X: Any, y: Any) -> dict[str, float]:
     judged = Judged.of(model, X, y)
     found = {name: CRITERIA[name](judged) for name in ("loss", "score")}
     return found | ({"penalty": model.penalty_value(X)} if model.route_ == INDEPENDENCE else {})

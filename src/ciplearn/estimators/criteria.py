@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from pandas.api.extensions import ExtensionArray
-from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing as take
 
 from ciplearn._core.choices import one_of
@@ -64,17 +63,24 @@ class Judged:
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, weights: Array | None = None) -> Judged:
         """Ask a fitted model about rows."""
-        if not is_classifier(model):
-            truth = np.asarray(y, dtype=float)
-            answers = np.asarray(model.predict(X), dtype=float).reshape(truth.shape)
-            return cls(truth, answers, np.average(truth, axis=0, weights=weights), weights=weights)
-        labels, known = np.asarray(y), model.classes_
-        places = np.searchsorted(known, labels).clip(max=len(known) - 1)
+        if getattr(model, "classes_", None) is not None:
+            return cls.of_labels(np.asarray(y), model.predict_proba(X), model.classes_, weights)
+        return cls.of_numbers(np.asarray(y, dtype=float), np.asarray(model.predict(X), dtype=float), weights)
+
+    @classmethod
+    def of_numbers(cls, truth: Array, answers: Array, weights: Array | None = None) -> Judged:
+        """Take what a model says about numbers."""
+        return cls(truth, answers.reshape(truth.shape), np.average(truth, axis=0, weights=weights), weights=weights)
+
+    @classmethod
+    def of_labels(cls, labels: Array, answers: Array, classes: Array, weights: Array | None = None) -> Judged:
+        """Take the probabilities of classes, beside the labels."""
+        places = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
         # A class that training has not seen has no probability.
-        places = np.where(known[places] == labels, places, -1)
+        places = np.where(classes[places] == labels, places, -1)
         seen = places >= 0
-        counts = np.bincount(places[seen], None if weights is None else weights[seen], minlength=len(known))
-        return cls(places, model.predict_proba(X), counts / (counts.sum() or 1.0), len(known), weights=weights)
+        counts = np.bincount(places[seen], None if weights is None else weights[seen], minlength=len(classes))
+        return cls(places, answers, counts / (counts.sum() or 1.0), len(classes), weights=weights)
 
     def joined(self, other: Judged) -> Judged:
         """Put the rows of another fold below."""

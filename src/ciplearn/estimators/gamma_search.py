@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import InputError, InputTypeError, NothingGainedWarning
 from ciplearn._core.flags import check_flags
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn._core.random import as_seed
@@ -138,7 +138,7 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
             if not own:
                 bar.close()
         if choice.remark:
-            warnings.warn(choice.remark, UserWarning, stacklevel=2)
+            warnings.warn(choice.remark, NothingGainedWarning, stacklevel=2)
         self.best_gamma_, self.remark_ = choice.gamma, choice.remark
         self.frontier_, self.models_ = Frontier(tuple(trials.points)), trials.models
         self.base_score_ = trials.points[0].measures[measure]

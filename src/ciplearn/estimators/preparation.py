@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from ciplearn._core.choices import one_of
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.engine import Engine, OneProcess
-from ciplearn._core.errors import GraphError, InputError, NumericalError
+from ciplearn._core.errors import GraphError, InputError, NotCertifiedWarning, NothingProtectedWarning, NumericalError
 from ciplearn._core.random import as_seed
 from ciplearn.estimators.gamma_scale import gamma_units, is_relative
 from ciplearn.estimators.imagining import imagined_rows
@@ -283,7 +283,9 @@ def prepare(
     table, kept = without_missing(table, roles.used, estimator.missing)
     if roles.protects_nothing(table):
         # A fold may lack what the whole table has, so this is no error.
-        warnings.warn(f"{roles.nothing_protected(table)}, or pass rows that differ.", UserWarning, stacklevel=4)
+        warnings.warn(
+            f"{roles.nothing_protected(table)}, or pass rows that differ.", NothingProtectedWarning, stacklevel=4
+        )
     target, weights = target[kept], None if weights is None else weights[kept]
     extra = FurtherInputs.of(tensors, len(kept)).take(kept)
     estimator._learn_target(target)
@@ -356,7 +358,7 @@ def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any)
         message = f"The graph does not certify {roles.independence}: {' '.join(against)}"
         if estimator.on_violation == "raise":
             raise GraphError(f'{message} Change the roles, or pass on_violation="warn" to enforce it all the same.')
-        warnings.warn(message, UserWarning, stacklevel=4)
+        warnings.warn(message, NotCertifiedWarning, stacklevel=4)
     return roles
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from sklearn.utils.validation import _num_samples
 
-from ciplearn._core.errors import InputError, in_one_sentence
+from ciplearn._core.errors import CopiesWarning, InputError, in_one_sentence
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.row_digests import copy_groups
 from ciplearn._core.tables import as_frame, refuse_lazy
@@ -59,7 +59,7 @@ def _copies(X: Any, y: Any) -> np.ndarray:  # (n,)
     if copied:
         warnings.warn(
             f"{copied} of {len(groups)} rows are copies of others; copies stay on one side of every split.",
-            UserWarning,
+            CopiesWarning,
             stacklevel=4,
         )
     return groups

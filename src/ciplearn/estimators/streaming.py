@@ -22,7 +22,7 @@ from ciplearn._core.choices import one_of
 from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.engine import Engine
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, NothingProtectedWarning
 from ciplearn._core.memory import give_back_what_is_free
 from ciplearn._core.sampled_numbers import sampled_numbers
 from ciplearn.causal.vector_columns import node_of
@@ -151,7 +151,7 @@ def prepare_stream(
         warnings.warn(
             f"The protected {', '.join(roles.protected)} has the same value in all {total.rows} rows, so there is "
             f"nothing to be invariant in; name another column, or pass rows that differ.",
-            UserWarning,
+            NothingProtectedWarning,
             stacklevel=4,
         )
     estimator._learn_summed_target(columns[outcome])

@@ -19,7 +19,14 @@ from torch.utils.data import Dataset, StackDataset, Subset
 
 from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CATEGORY, NumberColumn, TableEncoding, as_numbers, mixes_kinds
-from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
+from ciplearn._core.errors import (
+    FarOutsideWarning,
+    InputError,
+    InputTypeError,
+    NamesWarning,
+    UnseenLevelsWarning,
+    in_one_sentence,
+)
 from ciplearn._core.tables import as_frame, refuse_lazy
 from ciplearn._core.wording import as_list
 from ciplearn.learning.dataset_rows import checked_length, read_batches
@@ -194,7 +201,7 @@ def warn_of_names(statements: Iterable[tuple[TableEncoding, TableEncoding]], n: 
         warnings.warn(
             f"Most values of {as_list(names)} occur once, so that no penalty can tell what follows them; group the "
             f"values, or leave out a column of names.",
-            UserWarning,
+            NamesWarning,
             stacklevel=5,
         )
 
@@ -202,7 +209,7 @@ def warn_of_names(statements: Iterable[tuple[TableEncoding, TableEncoding]], n: 
 def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: int) -> None:
     """Name the labels in rows to predict that training never saw, and numbers far outside, each with its rows."""
     for name, (rows, value) in encoding.far(table).items():
-        warnings.warn(f"{far_outside(encoding, name, rows, value)}.", UserWarning, stacklevel=stacklevel)
+        warnings.warn(f"{far_outside(encoding, name, rows, value)}.", FarOutsideWarning, stacklevel=stacklevel)
     for name, counts in encoding.unseen(table).items():
         most = sorted(counts, key=counts.__getitem__, reverse=True)
         shown = as_list([f"{level!r} in {counts[level]} rows" for level in most[:_MOST_LEVELS_NAMED]])
@@ -210,7 +217,7 @@ def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: 
         warnings.warn(
             f"Column {name!r} holds levels that training never saw: {shown}{more}; they are predicted as no level "
             f"in particular.",
-            UserWarning,
+            UnseenLevelsWarning,
             stacklevel=stacklevel,
         )
 

@@ -3,7 +3,7 @@
 from ciplearn.evaluation.audit_result import Audit, Beside
 from ciplearn.evaluation.auditing import audit
 from ciplearn.evaluation.bounds import VCFBounds, vcf_bounds
-from ciplearn.evaluation.conclusion import Check, Conclusion, Limits
+from ciplearn.evaluation.conclusion import Check, Conclusion, Floor, Limits
 from ciplearn.evaluation.decisions import Flips
 from ciplearn.evaluation.effects import CounterfactualEffect, FlipRate, counterfactual_effect, flip_rate
 from ciplearn.evaluation.group_scores import GroupScores, group_scores
@@ -21,6 +21,7 @@ __all__ = [
     "CounterfactualEffect",
     "FlipRate",
     "Flips",
+    "Floor",
     "GroupScores",
     "IndependenceTest",
     "Limits",

@@ -15,7 +15,7 @@ from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.causal import Independence, Verdict
 from ciplearn.evaluation.bounds import VCFBounds
-from ciplearn.evaluation.conclusion import Conclusion, Limits, conclude
+from ciplearn.evaluation.conclusion import Conclusion, Floor, Limits, conclude
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
 from ciplearn.evaluation.independence import IndependenceTest
 from ciplearn.evaluation.paired_effects import PairedEffects, paired_effects
@@ -80,6 +80,8 @@ class Audit:
         Other predictors, measured on the same rows and imagined rows; the first is what it is compared with.
     limits : Limits
         What is allowed; `conclusion` says whether it is kept.
+    floor : Floor, optional
+        How far two causal models of such rows disagree, where it is known: a limit below it is not called failed.
 
     Examples
     --------
@@ -108,10 +110,11 @@ class Audit:
     beside: dict[str, Beside]
     limits: Limits
     bounds: VCFBounds | None = None
+    floor: Floor | None = None
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        """Passes, fails, or useless."""
+        """Passes, fails, useless, or cannot be told."""
         return conclude(self)
 
     @property

@@ -19,7 +19,7 @@ from ciplearn.causal.names import Names
 from ciplearn.evaluation.audit_result import Audit, Beside
 from ciplearn.evaluation.bounds import FEWEST_ROWS, VCFBounds, vcf_bounds
 from ciplearn.evaluation.carried_verdict import enforced_statement, verdict_on
-from ciplearn.evaluation.conclusion import Limits
+from ciplearn.evaluation.conclusion import Floor, Limits
 from ciplearn.evaluation.counterfactual_rows import known_columns, sample_with_every_label
 from ciplearn.evaluation.encoding import Sides
 from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
@@ -58,6 +58,7 @@ def audit(
     threshold: float | None = None,
     beside: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    floor: Floor | None = None,
 ) -> Audit:
     """Measure a finished predictor: variance of counterfactuals, test, HSCIC and predictive score.
 
@@ -84,6 +85,8 @@ def audit(
         Other predictors to measure on the same rows; the first is what results are compared with.
     limits : Limits, optional
         What is allowed.
+    floor : Floor, optional
+        How far two causal models of such rows disagree; what cannot be told for that is not called failed.
 
     Examples
     --------
@@ -163,6 +166,7 @@ def audit(
             for name, one in others.items()
         },
         limits=limits or Limits(),
+        floor=floor,
         bounds=_bounds(predictor, known, table, verdict, generator),
     )
 

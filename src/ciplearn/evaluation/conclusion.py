@@ -1,4 +1,4 @@
-"""`Limits`, and the `Conclusion` that an audit comes to by them: passes, fails, or useless.
+"""`Limits`, and the `Conclusion` that an audit comes to by them: passes, fails, useless, or cannot be told.
 
 No other place decides what passes: the report, the command line, the workbench and the goals of a fit ask here.
 """
@@ -21,10 +21,10 @@ from ciplearn.evaluation.wording import MODEL, decimal, percent, short
 if TYPE_CHECKING:
     from ciplearn.evaluation.auditing import Audit
 
-PASSES, FAILS, USELESS = "passes", "fails", "useless"
+PASSES, FAILS, USELESS, UNTOLD = "passes", "fails", "useless", "cannot be told"
 
 # A predictor that explains less than this of what a constant leaves open is of no use.
-_OF_USE = 0.01
+OF_USE = 0.01
 
 # By default a probability may move by so much, and another prediction by this part of the outcome's deviation.
 _PROBABILITY = 0.05
@@ -68,6 +68,28 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Floor:
+    """How far two causal models of such rows disagree.
+
+    A predictor that is the same in every world of one causal model still moves under another one of the same rows, by
+    chance. Less than that nobody can tell.
+
+    Attributes
+    ----------
+    effect : float
+        Its largest average effect under the other model, up to the end of the interval.
+    moved : float
+        The share of rows that it moves by more than the limit.
+    rows : int
+        How many rows the models were estimated from.
+    """
+
+    effect: float
+    moved: float
+    rows: int
+
+
+@dataclass(frozen=True)
 class Check:
     """One thing that was asked of the predictor.
 
@@ -102,7 +124,8 @@ class Conclusion:
     ----------
     state : str
         ``"useless"`` where the predictor is hardly better than a constant; else ``"passes"`` where the ends of all
-        intervals keep to the limits, and ``"fails"`` where one does not.
+        intervals keep to the limits; ``"cannot be told"`` where one does not, and the rows could not show that of any
+        predictor; else ``"fails"``.
     headline : str
     checks : tuple of Check
     """
@@ -128,6 +151,8 @@ def conclude(audit: Audit) -> Conclusion:
     if not any(fails):
         said = f"Changing {who} moves the prediction for the same row by no more than is allowed{most}"
         return Conclusion(PASSES, f"{said}{_if_right(audit)}.", checks)
+    if _below_the_floor(audit, effect, rows) and not fails[2]:
+        return Conclusion(UNTOLD, _untold(audit, who), checks)
     if fails[0] or audit.effects is None:
         said = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
     elif fails[1]:
@@ -137,6 +162,28 @@ def conclude(audit: Audit) -> Conclusion:
     else:
         said = f"Changing {who} makes the predictions for the same row vary more than is allowed{most}."
     return Conclusion(FAILS, said, checks)
+
+
+def _below_the_floor(audit: Audit, effect: Check | None, rows: Check | None) -> bool:
+    """Whether every limit that is not kept is one that these rows could not show to be kept."""
+    if audit.floor is None or effect is None or rows is None:
+        return False
+    told = effect.holds or audit.floor.effect > effect.limit
+    return told and (rows.holds or audit.floor.moved > rows.limit)
+
+
+def _untold(audit: Audit, who: str) -> str:
+    floor, limit = audit.floor, audit.limit
+    if floor is None:
+        return ""
+    # Disagreement falls with the root of the rows; where it is below the limit on average, single rows still differ.
+    times = max(2.0, (floor.effect / limit) ** 2 if limit > 0 else 2.0)
+    return (
+        f"These rows cannot show whether changing {who} moves predictions by no more than is allowed: two causal "
+        f"models of {floor.rows} rows disagree by {audit.unit.amount(floor.effect)} on average and move "
+        f"{percent(floor.moved)} of rows for a predictor that depends on neither; about "
+        f"{math.ceil(floor.rows * times):,} rows would do."
+    )
 
 
 def _most(audit: Audit) -> str:
@@ -178,11 +225,11 @@ def _use(audit: Audit) -> Check | None:
     before = None if audit.before is None else explained(audit.before.scores, outcome)
     return Check(
         "Is it of use?",
-        f"{said} At least {percent(_OF_USE)} is required.",
-        share >= _OF_USE,
+        f"{said} At least {percent(OF_USE)} is required.",
+        share >= OF_USE,
         "use",
         share,
-        _OF_USE,
+        OF_USE,
         before,
     )
 

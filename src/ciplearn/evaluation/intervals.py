@@ -74,7 +74,11 @@ def share_interval(values: Array) -> tuple[float, float]:  # (n,), each between 
     """
     n, share = values.size, float(values.mean())
     spread = float(values.var())
-    trials = n * share * (1 - share) / spread if spread > 0 else float(n)
+    return wilson(share, n * share * (1 - share) / spread if spread > 0 else float(n))
+
+
+def wilson(share: float, trials: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval for a share of so many trials."""
     z2 = NORMAL_ERRORS**2
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = NORMAL_ERRORS * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)

@@ -177,7 +177,7 @@ def paired_effects(
             moved = _amount(moved_by, next(iter(predictors.values())), next(iter(factual.values())))
         settings = settings_of(family, levels)
         pairs = [pair for pair in combinations(range(len(settings)), 2) if all_differ(settings, pair)]
-        compared = _compared(points, predictors, settings, pairs, thresholds, moved)
+        compared = compare_settings(points, predictors, settings, pairs, thresholds, moved)
         # Of a row with several draws the first speaks: they share what was seen.
         counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
         words = told_apart(settings, said)
@@ -199,7 +199,7 @@ def paired_effects(
     return PairedEffects(pd.DataFrame(found), moved, thresholds, points.n, scm.model_based)
 
 
-def _compared(
+def compare_settings(
     points: Points,
     predictors: Mapping[str, Predictor],
     settings: Sequence[Mapping[str, Any]],

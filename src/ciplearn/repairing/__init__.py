@@ -2,6 +2,7 @@
 
 from ciplearn.repairing.flow import repair
 from ciplearn.repairing.kept import load_repaired
+from ciplearn.repairing.models import load_model, save_model
 from ciplearn.repairing.repaired import Repaired
 
-__all__ = ["Repaired", "load_repaired", "repair"]
+__all__ = ["Repaired", "load_model", "load_repaired", "repair", "save_model"]

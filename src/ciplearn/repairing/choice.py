@@ -81,7 +81,9 @@ def chosen(asked: Asked, worlds: Worlds, table: pd.DataFrame, generator: np.rand
     curves = {}
     for name, engine in engines.items():
         try:
-            curves[name] = Curve.of(engine, second, halves[1])
+            curve = Curve.of(engine, second, halves[1])
+            if len(curve.table):
+                curves[name] = curve
         except InputError:
             # Without the outcome, which acts on what is read, the noise behind a row cannot be inferred.
             if name == FORMULA and not exact:

@@ -63,19 +63,19 @@ class Distilled:
         shown = repaired.asked.as_trained(pd.concat([teaching[list(worlds.columns)], *imagined], ignore_index=True))
         said = repaired.numbers(shown)
         model = clone(learner)
-        if repaired.classes_ is None:
+        if repaired.asked.classes is None:
             model.fit(shown, said[:, 0] if said.shape[1] == 1 else said)
         else:
             chances = np.column_stack([1 - said, said]) if said.shape[1] == 1 else said
-            labels = np.repeat(np.asarray(repaired.classes_), len(shown))
+            labels = np.repeat(np.asarray(repaired.asked.classes), len(shown))
             many = pd.concat([shown] * chances.shape[1], ignore_index=True)
             model.fit(many, labels, sample_weight=chances.T.ravel())
-        found = cls(model, worlds.columns, repaired.classes_)
+        found = cls(model, worlds.columns, repaired.asked.classes)
         measured = Curve.of(_OneEvaluation(found, repaired), worlds, judging).table.iloc[-1]
         own = repaired.measured.table["vcf"].iloc[0]
         change = np.square(found.numbers(judging) - repaired.numbers(judging)).sum(axis=1).mean()
         left = measured["vcf"] / own if own > 0 else 0.0
-        return cls(model, worlds.columns, repaired.classes_, float(measured["vcf"]), float(left), float(change))
+        return cls(model, worlds.columns, repaired.asked.classes, float(measured["vcf"]), float(left), float(change))
 
     def numbers(self, X: pd.DataFrame) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""

@@ -65,20 +65,23 @@ class Formula(Engine):
         return found
 
     def _parts(self, rows: pd.DataFrame | None, units: Units) -> Parts:
-        n = len(units.index)
-        answers, ratios, weights = [], [], []
-        ratio_of = None
-        for frame, weight in self.worlds.weighted(units):
-            answers.append(self.asked(frame).reshape(n, len(frame) // n, -1).mean(axis=1))
-            # Draws of one row share its causes, and so do its worlds.
-            one_each = frame.iloc[:: len(frame) // n]
-            ratio_of = ratio_of or self.worlds.ratio.beside(one_each)
-            ratios.append(ratio_of(one_each))
-            weights.append(weight)
-        w = np.stack(ratios, axis=1)
-        shares = np.stack(weights, axis=1)
-        if self.worlds.mixes_two_laws:
-            shares = shares / (1 + w)
-        own = answers[0] if rows is None else self.asked(rows)
-        ratio = w[:, 0] if rows is None else self.worlds.ratio(rows)
-        return Parts(own, ratio, np.stack(answers, axis=1), w, shares)
+        return parts_of([self.asked], self.worlds, rows, units)[0]
+
+
+def parts_of(models: Sequence[Asked], worlds: Worlds, rows: pd.DataFrame | None, units: Units) -> list[Parts]:
+    """Imagine the worlds of rows once, and ask several models about them; without rows, the first world is theirs."""
+    n = len(units.index)
+    frame, shares = worlds.imagined(units)
+    count = shares.shape[1]
+    draws = len(frame) // (n * count)
+    # Draws of one row share its causes, and so do its worlds.
+    one_each = frame.iloc[::draws]
+    ratio_of = worlds.ratio.beside(one_each.iloc[::count])
+    w = np.stack([ratio_of(one_each.iloc[k::count]) for k in range(count)], axis=1)
+    shares = shares / (1 + w) if worlds.mixes_two_laws else shares
+    ratio = w[:, 0] if rows is None else worlds.ratio(rows)
+    found = []
+    for asked in models:
+        answers = asked(frame).reshape(n, count, draws, -1).mean(axis=2)
+        found.append(Parts(answers[:, 0] if rows is None else asked(rows), ratio, answers, w, shares))
+    return found

@@ -8,28 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.random import RandomState, as_generator
-from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.names import Names, as_names
-from ciplearn.causal.vector_columns import node_of
-from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
-from ciplearn.repairing.asked import Asked
+from ciplearn.causal.names import Names
 from ciplearn.repairing.choice import CORRECTION, chosen
 from ciplearn.repairing.correction import Correction
 from ciplearn.repairing.engine import Engine, Formula
-from ciplearn.repairing.levels import Levels
+from ciplearn.repairing.ground import ground
 from ciplearn.repairing.measured import Curve
-from ciplearn.repairing.needed_part import needed_part
-from ciplearn.repairing.ratio import density_ratio
 from ciplearn.repairing.repaired import Repaired
 from ciplearn.repairing.worlds import Worlds
-from ciplearn.scm import StructuralCausalModel, fit_scm
+from ciplearn.scm import StructuralCausalModel
 
-# Rows that a causal model is estimated from, that strengths are measured on, and that intervals rest on.
-_MODEL_ROWS = 50_000
+# Rows that strengths are measured on, and that intervals rest on.
 _MEASURED_ROWS = 500
 _CALIBRATION_ROWS = 1000
 
@@ -88,33 +80,9 @@ def repair(
     >>> repaired.at(strength=0).predict(people).tolist() == model.predict(people[read]).tolist()
     True
     """
-    checked_table(table, "table")
     generator = as_generator(random_state)
-    if scm is None and not isinstance(graph, CausalGraph):
-        raise InputTypeError(
-            f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_text(...)."
-        )
-    drawn: CausalGraph = graph if graph is not None else scm.graph  # type: ignore[union-attr]
-    names = drawn.known_observed(as_names(protected, "protected"), "protected")
-    if not names:
-        raise InputError("Nothing is protected; name the variables whose change is imagined.")
-    nodes = {column: node_of(column, drawn.nodes) for column in map(str, table.columns)}
-    known = table[[column for column in table.columns if nodes[str(column)] in drawn.observed]]
-    missing = next((name for name in (*names, outcome) if name not in map(nodes.get, known.columns)), None)
-    if missing is not None:
-        raise InputError(f"The table has no column of {missing!r}; add it, or name a node that the table shows.")
-    ignored = [column for column in table.columns if column not in known.columns]
-    asked = Asked.of(model, known, outcome, ignored, inputs)
-    columns = [column for column in known.columns if nodes[column] in names]
-    levels = Levels.of(known[columns], generator)
-    if scm is None:
-        read = {nodes[column] for column in asked.inputs}
-        part = needed_part(drawn, names, read, outcome, own_law=not levels.listed)
-        rows = sample_with_every_label(known, _MODEL_ROWS, generator)
-        scm = fit_scm(part, rows, random_state=int(generator.integers(2**31)))
-    ratio = density_ratio(scm, drawn, names, levels, known, generator)
-    worlds = Worlds(scm, names, asked.inputs, levels, ratio, int(generator.integers(2**31)), unknown=(outcome,))
-    notes = _notes(scm, worlds)
+    asked, worlds, known = ground(model, table, graph, outcome, protected, scm, inputs, generator)
+    notes = _notes(worlds)
     choice = chosen(asked, worlds, known, generator)
     engine: Engine = Formula(asked, worlds)
     if choice.rests_on == CORRECTION:
@@ -137,7 +105,8 @@ def repair(
     return found if several else found.calibrated(known.iloc[generator.permutation(len(known))[:_CALIBRATION_ROWS]])
 
 
-def _notes(scm: StructuralCausalModel, worlds: Worlds) -> tuple[str, ...]:
+def _notes(worlds: Worlds) -> tuple[str, ...]:
+    scm = worlds.scm
     who, graph = as_list(worlds.protected), scm.graph
     moved = scm.between(worlds.protected, worlds.inputs)
     if not moved and not set(scm.columns(worlds.protected)) & set(worlds.inputs):

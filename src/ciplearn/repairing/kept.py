@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ciplearn.repairing.repaired import Repaired
 
 _FORMAT = 1
-_DESCRIPTION, _SCM, _RATIO, _TREES = "repaired.json", "scm.safetensors", "ratio.safetensors", "correction.txt"
+DESCRIPTION, _SCM, _RATIO, _TREES = "repaired.json", "scm.safetensors", "ratio.safetensors", "correction.txt"
 _OURS, _ONNX, _BOOSTED = "model", "model.onnx", "model.txt"
 _LARGEST = 1 << 12
 
@@ -73,7 +73,7 @@ def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwri
                 "spread": trees.scale.spread.tolist(),
             }
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
-        (fresh / _DESCRIPTION).write_text(text, encoding="utf-8")
+        (fresh / DESCRIPTION).write_text(text, encoding="utf-8")
     return target
 
 
@@ -106,15 +106,15 @@ def load_repaired(
     True
     """
     place = Path(folder)
-    if not os.path.exists(place / _DESCRIPTION):
+    if not os.path.exists(place / DESCRIPTION):
         raise InputError(f"{folder} is no repaired model; pass the folder that save has written.")
     check_finished(place)
     try:
-        return _restored(json.loads(read_listed(place, _DESCRIPTION)), place, model, scm)
+        return _restored(json.loads(read_listed(place, DESCRIPTION)), place, model, scm)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
         if isinstance(error, CiplearnError):
             raise
-        raise InputError(f"{place / _DESCRIPTION} fits no repaired model of this version; save it anew.") from error
+        raise InputError(f"{place / DESCRIPTION} fits no repaired model of this version; save it anew.") from error
 
 
 def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCausalModel | None) -> Repaired:
@@ -146,7 +146,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         asked,
         worlds,
         engine,
-        Curve(curve),
+        Curve(lambda: curve),
         str(said["outcome"]),
         strength=_read_number(said["strength"]),
         rests_on=str(said["rests_on"]),

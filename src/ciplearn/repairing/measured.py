@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -38,38 +40,25 @@ class Curve:
 
     Attributes
     ----------
+    measure : callable
+        Returns ``table``.
     table : DataFrame
         Per ``strength``: ``change``, the mean squared distance from the model; ``vcf``; ``left``, the share of the
         model's own VCF; ``effect``, the largest mean effect between two values of a protected variable, or the typical
         difference √(2 VCF) for a vector; and ``loss`` where the rows hold the outcome.
     """
 
-    table: pd.DataFrame
+    measure: Callable[[], pd.DataFrame]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The measures, taken when they are first asked for."""
+        return self.measure()
 
     @classmethod
     def of(cls, engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> Curve:
-        """Measure on rows, as many of them as there is time for, whose other worlds a causal model imagines."""
-        exact = worlds.units(rows.head(_TRIED)).exact
-        law = worlds.levels.some(_VALUES if exact else _FEWER_VALUES)
-        settings = [worlds.setting(law.values.iloc[[k]]) for k in range(len(law))]
-        compared, pairs = _pairs(worlds, rows)
-        shares_worlds = exact and getattr(engine, "worlds", None) is worlds
-        asked = (len(settings) + len(compared)) * (1 if shares_worlds else engine.calls) * (1 if exact else DRAWS)
-        rows = rows.iloc[np.linspace(0, len(rows) - 1, min(len(rows), max(_FEWEST_ROWS, _ASKED // asked))).astype(int)]
-        units = worlds.units(rows)
-        knobs = engine.under(worlds, units, [*settings, *compared])
-        in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
-        own = engine.knob(rows)
-        model = own.at(0.0)
-        found = []
-        for gamma in STRENGTHS:
-            vcf = _variance(in_worlds, law.shares, gamma)
-            effect = _largest(at_pairs, pairs, gamma) if pairs else float(np.sqrt(2 * vcf))
-            change = float(np.square(own.at(gamma) - model).sum(axis=1).mean())
-            found.append({"strength": gamma, "change": change, "vcf": vcf, "effect": effect})
-        table = pd.DataFrame(found)
-        table.insert(3, "left", table["vcf"] / table["vcf"].iloc[0] if table["vcf"].iloc[0] > 0 else 0.0)
-        return cls(table)
+        """Measure on rows, whose other worlds a causal model imagines, when it is first asked for."""
+        return cls(lambda: _measures(engine, worlds, rows))
 
     def strength_for(self, measure: str, limit: float) -> float:
         """Return the smallest strength from which on a measure keeps to a limit."""
@@ -89,6 +78,31 @@ class Curve:
         places = 1 / (1 + self.table["strength"].to_numpy())
         t = places[last] + (places[last + 1] - places[last]) * (height[last] - bar) / (height[last] - height[last + 1])
         return float(1 / t - 1) if t > 0 else np.inf
+
+
+def _measures(engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> pd.DataFrame:
+    """Measure on as many of the rows as there is time for."""
+    exact = worlds.units(rows.head(_TRIED)).exact
+    law = worlds.levels.some(_VALUES if exact else _FEWER_VALUES)
+    settings = [worlds.setting(law.values.iloc[[k]]) for k in range(len(law))]
+    compared, pairs = _pairs(worlds, rows)
+    shares_worlds = exact and getattr(engine, "worlds", None) is worlds
+    asked = (len(settings) + len(compared)) * (1 if shares_worlds else engine.calls) * (1 if exact else DRAWS)
+    rows = rows.iloc[np.linspace(0, len(rows) - 1, min(len(rows), max(_FEWEST_ROWS, _ASKED // asked))).astype(int)]
+    units = worlds.units(rows)
+    knobs = engine.under(worlds, units, [*settings, *compared])
+    in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
+    own = engine.knob(rows)
+    model = own.at(0.0)
+    found = []
+    for gamma in STRENGTHS:
+        vcf = _variance(in_worlds, law.shares, gamma)
+        effect = _largest(at_pairs, pairs, gamma) if pairs else float(np.sqrt(2 * vcf))
+        change = float(np.square(own.at(gamma) - model).sum(axis=1).mean())
+        found.append({"strength": gamma, "change": change, "vcf": vcf, "effect": effect})
+    table = pd.DataFrame(found)
+    table.insert(3, "left", table["vcf"] / table["vcf"].iloc[0] if table["vcf"].iloc[0] > 0 else 0.0)
+    return table
 
 
 def _variance(knobs: list[Knob], shares: Array, gamma: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,7 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, share
+from ciplearn.causal import Verdict
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.choice import Floor
@@ -28,7 +30,7 @@ from ciplearn.scm.kinds import Array
 
 
 def _has_classes(repaired: Repaired) -> bool:
-    return repaired.classes_ is not None
+    return repaired.asked.classes is not None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,13 +84,25 @@ class Repaired:
         if self.outcome not in rows.columns:
             raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
         strict = self.strict()
-        said = strict.numbers(rows) if self.classes_ is None else strict.predict_proba(rows)
-        return replace(self, conformal=Conformal.of(rows[self.outcome].to_numpy(), said, self.classes_))
+        said = strict.numbers(rows) if self.asked.classes is None else strict.predict_proba(rows)
+        return replace(self, conformal=Conformal.of(rows[self.outcome].to_numpy(), said, self.asked.classes))
 
     @property
-    def classes_(self) -> Array | None:
-        """The labels that columns of probabilities stand for; None for numbers."""
+    def classes_(self) -> Array:
+        """The labels that columns of probabilities stand for; a predictor of numbers has none."""
+        if self.asked.classes is None:
+            raise AttributeError("A predictor of numbers has no classes.")
         return self.asked.classes
+
+    @property
+    def verdict_(self) -> Verdict | None:
+        """What the graph says about the roles, where the model was trained here."""
+        return getattr(self.asked.model, "verdict_", None)
+
+    @property
+    def route_(self) -> str:
+        """The name of the route."""
+        return "repair"
 
     @property
     def inputs_(self) -> tuple[str, ...]:
@@ -141,6 +155,15 @@ class Repaired:
         """Measure every strength on rows: ``strength``, ``change``, ``vcf``, ``left``, ``effect``."""
         return self._measured_on(rows).table
 
+    def along(self, rows: pd.DataFrame, strengths: Sequence[float]) -> Array:  # (n, strengths, q)
+        """Return the predictions at several strengths; the model is asked about each world once."""
+        known = self.worlds.checked(rows)
+        parts = []
+        for places in row_chunks(len(known), 1 + len(self.worlds.levels)):
+            knob = self.engine.knob(known.iloc[places])
+            parts.append(np.stack([knob.at(strength) for strength in strengths], axis=1))
+        return np.concatenate(parts)
+
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
         self.worlds.checked(rows)
         return Curve.of(self.engine, self.worlds, rows)
@@ -160,7 +183,7 @@ class Repaired:
 
     def predict(self, X: Any) -> Array:
         """Return one prediction per row: a number, several, or the likeliest label."""
-        if self.classes_ is not None:
+        if self.asked.classes is not None:
             return np.asarray(self.classes_)[self.predict_proba(X).argmax(axis=1)]
         numbers = self.numbers(X)
         return numbers[:, 0] if numbers.shape[1] == 1 else numbers
@@ -177,7 +200,7 @@ class Repaired:
         It lies around the strict predictor, whatever the strength. Coverage is exact on average over rows if the model
         was not trained on the rows that measure it: those of `repair`, or of `calibrated`.
         """
-        if self.classes_ is not None or self.conformal is None:
+        if self.asked.classes is not None or self.conformal is None:
             raise InputError("An interval needs an outcome of one number; for labels use predict_set.")
         radius = self.conformal.radius(coverage)
         strict = self.strict().numbers(X)[:, :1]
@@ -188,7 +211,7 @@ class Repaired:
 
         A set is empty where no label is likely enough.
         """
-        if self.classes_ is None or self.conformal is None:
+        if self.asked.classes is None or self.conformal is None:
             raise InputError("A set needs an outcome of labels; for numbers use predict_interval.")
         radius = self.conformal.radius(coverage)
         inside = 1 - self.strict().predict_proba(X) <= radius

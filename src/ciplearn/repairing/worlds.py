@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -110,19 +110,27 @@ class Worlds:
             found[node] = array[0] if len(values) == 1 else array
         return found
 
-    def weighted(self, units: Units) -> Iterator[tuple[pd.DataFrame, Array]]:
-        """Iterate over worlds with the weight s_k of each row, before the ratio is taken into account.
+    def imagined(self, units: Units) -> tuple[pd.DataFrame, Array]:  # n K draws rows, (n, K)
+        """Return all worlds of the units, those of one row together, with their weights s_k.
 
-        Under a listed value all draws of the noise are shown. Values that are drawn are many: each is shown with one.
+        The ratio is not yet taken into account. Under a listed value all draws of the noise are shown. Values that are
+        drawn are many: each is shown with one.
         """
         # Half of the worlds from either law; listed values and values without causes need no second half.
         levels = self.levels.some(_OF_EITHER_LAW) if self.mixes_two_laws else self.levels
         near = self._near(units, len(levels)) if self.mixes_two_laws else []
-        settings = [self.setting(levels.values.iloc[[k]]) for k in range(len(levels))]
-        shares = [*levels.shares, *(1 / len(near) for _ in near)]
-        for k, setting in enumerate([*settings, *({self.protected[0]: values} for values in near)]):
-            shown = units if self.levels.listed else _one_draw(units, k % units.draws)
-            yield self._rounded(self.under(shown, setting)), np.full(len(units.index), shares[k])
+        n, count = len(units.index), len(levels) + len(near)
+        setting = self.setting(levels.values.iloc[np.tile(np.arange(len(levels)), n)])
+        if near:
+            node = self.protected[0]
+            drawn = setting[node].reshape(n, len(levels), *setting[node].shape[1:])
+            both = np.concatenate([drawn, np.stack(near, axis=1)], axis=1)
+            setting = {node: both.reshape(n * count, *both.shape[2:])}
+        shown = units.take(np.repeat(np.arange(n), count))
+        if not self.levels.listed:
+            shown = _one_draw(shown, np.tile(np.arange(count) % units.draws, n))
+        shares = np.array([*levels.shares, *(1 / len(near) for _ in near)])
+        return self._rounded(self.under(shown, setting)), np.broadcast_to(shares, (n, count))
 
     def _rounded(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Take imagined numbers in single precision: a world reached from two others must not differ by rounding.
@@ -166,10 +174,10 @@ class Worlds:
         return X[list(self.columns)]
 
 
-def _one_draw(units: Units, place: int) -> Units:
-    """The units with one of the draws of their noise."""
+def _one_draw(units: Units, places: Array) -> Units:
+    """The units with one of the draws of their noise each."""
     if units.draws == 1:
         return units
-    one = slice(place, None, units.draws)
-    values, noise = ({node: array[one] for node, array in each.items()} for each in (units.values, units.noise))
+    picked = np.arange(len(places)) * units.draws + places
+    values, noise = ({node: array[picked] for node, array in each.items()} for each in (units.values, units.noise))
     return replace(units, values=values, noise=noise, draws=1)

@@ -1,86 +1,100 @@
-"""Routes to invariance side by side: what each costs, what it buys, and what it rests on.
+"""Routes to invariance side by side: what each costs, what it buys, and which one a goal takes.
 
-Training sees some of the rows. The others judge: by the loss, and by the variance of counterfactuals under a causal
-model that is estimated on them alone, so that no route is judged by the model it was trained with.
+Training sees some of the rows. The others judge: by the loss, and by what changes under a causal model that is
+estimated on them alone, so that no candidate is judged by the model it was trained with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier
-from tqdm import tqdm
 
 from ciplearn._core.choices import distinct, one_of, several
 from ciplearn._core.errors import InputError
 from ciplearn._core.flags import flag
 from ciplearn._core.numbers import non_negative, share
+from ciplearn._core.plain_data import as_data
 from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE
+from ciplearn.estimators.criteria import checked_criterion
+from ciplearn.estimators.learner import Learner
+from ciplearn.estimators.problem import Problem
 from ciplearn.estimators.splits import judging_splits
-from ciplearn.routes.candidates import BASELINE, FREE, NO_JUDGE, ROUTES, Asked, Candidates, OnOtherRows
+from ciplearn.evaluation.conclusion import Floor
+from ciplearn.routes.beside import Baselines, Unconstrained
+from ciplearn.routes.counterfactual import CounterfactualRoute
+from ciplearn.routes.family import FREE
+from ciplearn.routes.goal import Goal
+from ciplearn.routes.independence import IndependenceRoute
+from ciplearn.routes.judging import Measured
+from ciplearn.routes.left_out import LeftOutRoute
+from ciplearn.routes.line import LineRoute
+from ciplearn.routes.repaired import RepairRoute
+from ciplearn.routes.route import Route
+from ciplearn.routes.run import Run
+from ciplearn.routes.tolerance import Tolerance
 from ciplearn.scm import EstimatedModel
 
 GAMMAS = (0.03, 0.1, 0.17, 0.3, 0.55, 1.0, 1.7, 3.0, 10.0, 30.0, 100.0)
 SHARES = (0.9, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
 
+# Every route: one line adds another.
+_KINDS: dict[str, type[Route]] = {
+    kind.name: kind for kind in (IndependenceRoute, CounterfactualRoute, LineRoute, LeftOutRoute, RepairRoute)
+}
+ROUTES = tuple(_KINDS)
+
+# What the paper's tolerance chooses among: trained penalties, and what they have to be better than.
+TRAINED_ROUTES = ("independence", "counterfactual", "line", "left-out")
+
 # With few rows every row judges in its turn; a causal model of fewer than a third of them says little.
 _FOLDS = 3
 
-# A route that rests on more has to be better by more than this share of VCF.
-_CLEARLY = 0.9
 
-# Below this share of the unconstrained predictor's VCF, less is not worth a loss.
-_NEXT_TO_NOTHING = 0.01
-
-# Which kind is taken where nobody can say how far predictions vary: what rests on the graph alone comes first.
-_WITHOUT_A_JUDGE = (LINE, INDEPENDENCE, LEFT_OUT, COUNTERFACTUAL)
-
-# From this share of the unconstrained predictor's relative VCF on, a route has only made all differences smaller.
-_ONLY_SHRINKS = 0.95
-
-_NOTHING_TO_LOSE = (
-    "Even without any penalty the predictor is no better than a constant, so there is nothing to keep; add inputs that "
-    "tell the outcome, or rows."
-)
+def how_made(route: str, **model: Any) -> str:
+    """Say in a sentence how a model of a route came about."""
+    return _KINDS.get(route, Unconstrained).how.format_map(model)
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare_routes` found.
+    """What was compared, and what was taken.
 
     Attributes
     ----------
     table : DataFrame
-        One row per candidate: ``name``, ``kind``, ``gamma`` or ``share``, ``loss``, ``score``, the criterion, ``vcf``,
-        ``relative``, ``allowed`` (whether the tolerance allows it), ``shrinks`` (whether all differences between rows
-        became smaller alike, so that nothing is gained) and ``rests_on``.
+        One row per candidate: ``name``, ``kind``, ``learner``, ``gamma``, ``share`` or ``strength``, ``loss``,
+        ``score``, the criterion, ``vcf``, ``relative``, ``allowed`` (whether the goal allows it), ``shrinks`` (whether
+        all differences between rows became smaller alike, so that nothing is gained) and ``rests_on``; ``effect`` and
+        ``moved``, the largest effect and the share of rows moved, where limits were the goal.
     models : mapping from name to model
-        As trained on the rows that do not judge, of several folds the last; with folds, the chosen model, the
-        unconstrained one and the line are trained on all rows.
+        As trained on the rows that do not judge, of several folds the last; with folds, the chosen model and the
+        unconstrained one are trained on all rows.
     chosen : str
-        The name of the route to take.
+        The name of the candidate to take.
     reason : str
         Why, in one sentence.
     notes : tuple of str
-        Routes that could not be taken, and why; what the causal model misfits; baselines that do better in both.
+        Routes that could not be taken, and why; what the causal model misfits; what else to know.
     scm : EstimatedModel or None
-        What the counterfactual route was trained with.
+        The causal model of training rows.
     judge : EstimatedModel or None
         What VCF was measured under.
+    met : bool
+        Whether what was taken keeps to the goal.
+    free : str
+        The name of the best predictor without a constraint.
+    rows : int
+        How many rows were compared on.
 
     Examples
     --------
-    >>> from ciplearn import CIPRegressor, datasets
-    >>> from ciplearn.routes import compare_routes
+    >>> from ciplearn import CIPRegressor, compare_routes, datasets
     >>> world = datasets.first_synthetic()
     >>> table = world.sample(200, random_state=0)
     >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=3, random_state=0)
@@ -96,34 +110,66 @@ class Comparison:
     notes: tuple[str, ...] = ()
     scm: EstimatedModel | None = None
     judge: EstimatedModel | None = None
+    met: bool = True
+    free: str = FREE
+    rows: int = 0
 
     @property
     def model(self) -> Any:
         """The chosen model."""
         return self.models[self.chosen]
 
+    @property
+    def floor(self) -> Floor | None:
+        """How far two causal models of halves of the rows disagree, where limits were the goal.
+
+        It is what the strict end of the chosen path moves by under the model of the other half.
+        """
+        if not {"effect_end", "moved_end"} <= set(self.table.columns):
+            return None
+        learner = self.table.set_index("name").loc[self.chosen, "learner"]
+        strict = self.table[self.table["strict"] & (self.table["learner"] == learner)]
+        if strict.empty or pd.isna(strict["moved_end"].iloc[0]):
+            return None
+        return Floor(float(strict["effect_end"].iloc[0]), float(strict["moved_end"].iloc[0]), self.rows)
+
     def __str__(self) -> str:
-        shown = self.table.drop(columns=["kind", "gamma", "share"]).round(4).to_string(index=False)
+        shown = self.table.drop(columns=["kind", "gamma", "share", "strength"]).round(4).to_string(index=False)
         return "\n".join([shown, *self.notes, self.reason])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as JSON-ready data, without the models."""
+        told = {"chosen": self.chosen, "reason": self.reason, "notes": list(self.notes), "met": self.met}
+        # An infinite strength has no place in JSON; ``strict`` says it.
+        candidates = as_data(self.table.replace({np.inf: np.nan}))
+        return {**told, "free": self.free, "rows": self.rows, "candidates": candidates}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote; the models are gone."""
+        table = pd.DataFrame(said["candidates"])
+        more = {name: said[name] for name in ("met", "free", "rows") if name in said}
+        return cls(table, {}, said["chosen"], said["reason"], tuple(said["notes"]), **more)
 
 
 def compare_routes(
     estimator: CIPEstimator,
     X: Any,
     y: Any,
-    tolerance: float = 0.10,
-    measure: str | None = None,
+    tolerance: float | Goal = 0.10,
+    scoring: str | None = None,
     *,
-    routes: Iterable[str] = ROUTES,
+    routes: Iterable[str] = TRAINED_ROUTES,
+    learners: Mapping[str, Learner | None] | None = None,
     gammas: Sequence[float] = GAMMAS,
     shares: Sequence[float] = SHARES,
     baselines: bool = True,
     validation_fraction: float = 0.3,
-    folds: int | None = None,
+    cv: int | None = None,
     random_state: Any = 0,
     verbose: Any = False,
 ) -> Comparison:
-    """Train each route, judge all of them on other rows, and recommend one within a tolerance.
+    """Train each route, judge all of them on other rows, and take the one that a goal asks for.
 
     Parameters
     ----------
@@ -131,19 +177,23 @@ def compare_routes(
         With a graph and its roles; gamma and counterfactuals are replaced.
     X, y
         The rows, as `fit` of the estimator takes them.
-    tolerance : float
-        The share of what the unconstrained predictor explains that may be lost, see `GammaSearch`.
-    measure : "loss", "auc", "score" or "balanced_accuracy", optional
-        What the tolerance is about.
+    tolerance : float or Goal
+        The share of what the unconstrained predictor explains that may be lost, see `GammaSearch`; or another goal,
+        such as ``WithinLimits()``.
+    scoring : "loss", "auc", "score" or "balanced_accuracy", optional
+        What a tolerance is about.
     routes : iterable of str
-        Of "independence", "counterfactual", "line" and "left-out" (the protected columns are not looked at).
+        Of "independence", "counterfactual", "line", "left-out" (the protected columns are not looked at) and "repair"
+        (each learner's model is changed as little as possible, in closed form).
+    learners : mapping from name to Learner or None, optional
+        For "left-out" and "repair"; None is the estimator's own network, which is the default.
     gammas, shares : sequence of float
         Of the penalties, and of the straight line.
     baselines : bool
         Also train CF1 and CF2 on parents.
     validation_fraction : float
         Share of the rows that judge, where they are split once.
-    folds : int, optional
+    cv : int, optional
         Every row judges in its turn, and what is chosen is trained once more on all rows; by default 3 folds below
         4 000 rows, and one split above.
     random_state : int, Generator, RandomState or None
@@ -155,8 +205,7 @@ def compare_routes(
 
     Examples
     --------
-    >>> from ciplearn import CIPRegressor, datasets
-    >>> from ciplearn.routes import compare_routes
+    >>> from ciplearn import CIPRegressor, compare_routes, datasets
     >>> world = datasets.first_synthetic()
     >>> table = world.sample(200, random_state=0)
     >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=3, random_state=0)
@@ -166,165 +215,79 @@ def compare_routes(
     >>> {"unconstrained", "independence, gamma 1", "line, 20% of VCF kept"} <= set(found.table["name"])
     True
     """
-    routes = tuple(one_of(route, "A route", ROUTES) for route in several(routes, "routes"))
-    if not routes:
+    named = tuple(one_of(route, "A route", ROUTES) for route in several(routes, "routes"))
+    if not named:
         raise InputError(f"routes must be of {as_list(ROUTES)}, got none; name some of these.")
     gammas = distinct([non_negative(gamma, "gamma") for gamma in several(gammas, "gammas")], "gammas")
-    flag(baselines, "baselines")
     shares = distinct([share(each, "Each of shares") for each in several(shares, "shares")], "shares")
+    flag(baselines, "baselines")
     if not isinstance(estimator, CIPEstimator) or estimator.graph is None:
         raise InputError("Routes are compared for a CIPRegressor or CIPClassifier with a graph; pass one with graph=.")
-    criterion = checked_criterion(measure, classifier=is_classifier(estimator))
+    problem = Problem.of_estimator(estimator, X, y)
+    goal = tolerance
+    if not isinstance(goal, Goal):
+        criterion = checked_criterion(scoring, classifier=problem.is_classification)
+        goal = Tolerance(non_negative(tolerance, "tolerance"), criterion)
     seed = as_seed(random_state)
-    labels = y if is_classifier(estimator) else None
-    splits = judging_splits(X, y, validation_fraction, seed, labels, folds, _FOLDS)
-    planned = len(splits) * _trainings(routes, gammas, shares, baselines)
-    bar = _bar(verbose, planned)
-    tolerance = non_negative(tolerance, "tolerance")
-    asked = Asked(estimator, routes, gammas, shares, baselines, criterion, tolerance, seed, bar)
-    parts: list[OnOtherRows] = []
-    refused: dict[str, str] = {}
-    for train, judge in splits:
-        candidates = Candidates(asked, rows_of(X, y, train), rows_of(X, y, judge))
-        parts.append(candidates.judged())
-        refused = candidates.refused | refused
-    judged = [part for part in parts if part.judge is not None]
-    if judged and len(judged) < len(parts):
-        refused[NO_JUDGE] = f"In {len(parts) - len(judged)} of {len(parts)} folds: {refused[NO_JUDGE]}"
-    joined = _joined(candidates, parts)
-    routes_left = {candidates.about[name]["kind"] for name in joined} & set(ROUTES)
-    allowance = Allowance(criterion, tolerance, joined[FREE], max(1, len(routes_left)))
-    table = _with_shrinking(_judged_table(candidates, judged or parts, joined, allowance))
-    chosen, reason = _recommendation(table, tolerance) if allowance.explains_something else (FREE, _NOTHING_TO_LOSE)
-    models = {name: candidates.models[name] for name in table["name"]}
-    if len(splits) > 1:
-        models |= candidates.on_all_rows(chosen, X, y)
-    notes = (
-        *refused.values(),
-        *candidates.notes,
-        *_better_baselines(table, chosen),
-        *_just_beyond(table, chosen, allowance, joined),
+    labels = problem.y if problem.is_classification else None
+    splits = judging_splits(problem.X, problem.y, validation_fraction, seed, labels, cv, _FOLDS)
+    made = [_KINDS[name].at(gammas, shares) for name in named]
+    beside = [Baselines()] if baselines else []
+    return compared(
+        problem, estimator, learners or {"network": None}, [*made, *beside], goal, splits, seed=seed, verbose=verbose
     )
-    return Comparison(table, models, chosen, reason, notes, candidates.scm, (judged or parts)[-1].judge)
 
 
-def _trainings(routes: Iterable[str], gammas: Sequence[float], shares: Sequence[float], baselines: bool) -> int:
-    """How many candidates there are at most, on one part of the rows."""
-    at_gammas = 2 * (INDEPENDENCE in routes) + (COUNTERFACTUAL in routes)
-    return 1 + len(gammas) * at_gammas + len(shares) * (LINE in routes) + (LEFT_OUT in routes) + 2 * baselines
+def compared(
+    problem: Problem,
+    network: CIPEstimator,
+    learners: Mapping[str, Learner | None],
+    routes: Sequence[Route],
+    goal: Goal,
+    splits: Sequence[tuple[Any, Any]],
+    *,
+    audited: int | None = None,
+    seed: int = 0,
+    verbose: Any = False,
+) -> Comparison:
+    """Follow routes on each split, measure every candidate alike, and let a goal pick.
 
-
-def _joined(final: Candidates, parts: Sequence[OnOtherRows]) -> dict[str, Judged]:
-    """What each candidate that was trained on every part of the rows said of the others."""
-    names = [name for name in final.models if all(name in part.answers for part in parts)]
-    return {name: reduce(Judged.joined, (part.answers[name] for part in parts)) for name in names}
-
-
-def _judged_table(
-    final: Candidates, parts: Sequence[OnOtherRows], joined: dict[str, Judged], allowance: Allowance
-) -> pd.DataFrame:
-    """One row per candidate."""
-    rows = []
-    for name, answers in joined.items():
-        spread = np.array([part.vcf[name] for part in parts])
-        row = {**final.about[name], "settings": None, "vcf": spread[:, 0].mean(), "relative": spread[:, 1].mean()}
-        measures = dict.fromkeys(("loss", "score", allowance.criterion))
-        row |= {measure: CRITERIA[measure](answers) for measure in measures}
-        row["allowed"] = row["kind"] == FREE or (allowance.explains_something and allowance.allows(answers))
-        rows.append(row)
-    columns = ["name", "kind", "gamma", "share", "loss", "score", "vcf", "relative", "allowed", "rests_on"]
-    table = pd.DataFrame(rows).drop(columns="settings")
-    ordered = [*columns, *(name for name in table.columns if name not in columns)]
-    return table.reindex(columns=ordered)
-
-
-def _with_shrinking(table: pd.DataFrame) -> pd.DataFrame:
-    """Mark candidates whose VCF fell only because all their predictions moved together."""
-    free = table.loc[table["kind"] == FREE, ["vcf", "relative"]].iloc[0]
-    alike = (table["vcf"] < free["vcf"]) & (table["relative"] >= _ONLY_SHRINKS * free["relative"])
-    return table.assign(shrinks=alike & (table["kind"] != FREE))
-
-
-def _recommendation(table: pd.DataFrame, tolerance: float) -> tuple[str, str]:
-    """The allowed route of least VCF, of several with next to none the most accurate.
-
-    A route that rests on an estimated model has to be clearly better than those that rest on the graph alone.
+    Parameters
+    ----------
+    problem : Problem
+    network : CIPEstimator
+        Not yet fitted.
+    learners, routes, goal
+        See `compare_routes`.
+    splits : sequence of (rows to train on, rows that judge)
+        Positions. Two halves that judge each other share their causal models.
+    audited : int, optional
+        How many rows an audit will have; a quarter of the table by default.
+    seed : int
+    verbose : bool or progress bar
     """
-    free = table[table["kind"] == FREE].iloc[0]
-    allowed = table[table["allowed"] & table["kind"].isin(ROUTES)]
-    shrunk = allowed[allowed["shrinks"]]
-    allowed = allowed[~allowed["shrinks"]]
-    if allowed.empty and len(shrunk):
-        return FREE, (
-            f"Within a tolerance of {tolerance:.0%} routes only shrink all predictions alike "
-            f"({shrunk.sort_values('vcf').iloc[0]['name']}): they follow the protected variables as much as before. "
-            "Raise the tolerance."
-        )
-    if allowed.empty:
-        return FREE, (
-            f"No route loses at most {tolerance:.0%} of what is explained; raise the tolerance, or choose a smaller "
-            f"context."
-        )
-    if allowed["vcf"].isna().all():
-        order = allowed.assign(place=allowed["kind"].map(_WITHOUT_A_JUDGE.index))
-        # Of one kind the strictest: what keeps the smallest share, or is penalised most.
-        first = order.sort_values(["place", "share", "gamma"], ascending=[True, True, False]).iloc[0]
-        return first["name"], (
-            f"Taken: {first['name']}, the strictest of its kind within the tolerance; no causal model could judge VCF. "
-            f"It rests on {first['rests_on']}."
-        )
-    known = allowed.assign(left=np.maximum(allowed["vcf"], _NEXT_TO_NOTHING * free["vcf"]))
-    order = known.sort_values(["left", "loss"])
-    best = order.iloc[0]
-    safe = order[order["kind"] != COUNTERFACTUAL]
-    if best["kind"] == COUNTERFACTUAL and len(safe) and best["left"] > _CLEARLY * safe.iloc[0]["left"]:
-        best = safe.iloc[0]
-    left = best["vcf"] / free["vcf"] if free["vcf"] > 0 else 0.0
-    return best["name"], (
-        f"Taken: {best['name']}. Of the routes that lose at most {tolerance:.0%} of what is explained it varies least "
-        f"with the protected variables: {_percent(left)} of the unconstrained predictor's VCF is left (loss "
-        f"{best['loss']:.4g} against {free['loss']:.4g}). It rests on {best['rests_on']}."
+    run = Run(problem, network, learners, [Unconstrained(), *routes], goal, seed, verbose, len(splits))
+    parts = [run.on(train, judge) for train, judge in splits]
+    names = [name for name in parts[-1] if all(name in part for part in parts)]
+    field = run.field({name: Measured.joined([part[name] for part in parts]) for name in names}, audited)
+    choice = goal.pick(field)
+    models = {name: run.candidates[name].model for name in names}
+    if len(splits) > 1:
+        whole = run.part(np.arange(len(problem.table)))
+        # A line costs nothing once its ends are trained.
+        again = {field.free, choice.name} | {name for name in names if run.candidates[name].share is not None}
+        models |= {name: run.candidates[name].make(whole) for name in again}
+    first = ["name", "kind", "learner", "gamma", "share", "strength", "loss", "score", "vcf", "relative"]
+    last = ["strict", "allowed", "shrinks", "rests_on"]
+    middle = [name for name in field.table.columns if name not in (*first, *last)]
+    return Comparison(
+        field.table[[*first, *middle, *last]].reset_index(drop=True),
+        models,
+        choice.name,
+        choice.reason,
+        (*run.refusals(), *run.notes, *choice.notes),
+        *run.causal_models(),
+        choice.met,
+        field.free,
+        len(problem.table),
     )
-
-
-def _better_baselines(table: pd.DataFrame, chosen: str) -> list[str]:
-    """Baselines that vary less than what was taken and are more accurate, or accurate enough: people should know."""
-    taken = table[table["name"] == chosen].iloc[0]
-    rows = table[(table["kind"] == BASELINE) & (table["vcf"] < taken["vcf"])]
-    return [
-        f"{row['name']} {'does better in both' if row['loss'] < taken['loss'] else 'varies less, at a larger loss'}: "
-        f"loss {row['loss']:.4g} and VCF {row['vcf']:.3g}, against {taken['loss']:.4g} and {taken['vcf']:.3g}; a "
-        "baseline is shown, not taken."
-        for _, row in rows.iterrows()
-        if row["allowed"] or row["loss"] < taken["loss"]
-    ]
-
-
-def _just_beyond(table: pd.DataFrame, chosen: str, allowance: Allowance, joined: dict[str, Judged]) -> list[str]:
-    """The candidate next to the tolerance that would clearly vary less, and the tolerance that would allow it."""
-    taken = table[table["name"] == chosen].iloc[0]
-    beyond = table[table["kind"].isin(ROUTES) & ~table["allowed"] & (table["vcf"] < _CLEARLY * taken["vcf"])]
-    if beyond.empty or not allowance.explains_something:
-        return []
-    nearest = min(beyond["name"], key=lambda name: allowance.bound(joined[name]))
-    needed = allowance.needed(joined[nearest])
-    if needed is None:
-        return []
-    row, free = beyond.set_index("name").loc[nearest], table[table["kind"] == FREE].iloc[0]
-    keeps = allowance.excess(joined[nearest]) <= 0
-    said = "keeps to the tolerance on these rows, though not beyond chance" if keeps else "is beyond the tolerance"
-    return [
-        f"{nearest} would leave {_percent(row['vcf'] / free['vcf'])} of VCF, but {said}; a tolerance of {needed:g}"
-        f"{', or more rows,' if keeps else ''} would allow it."
-    ]
-
-
-def _percent(share: float) -> str:
-    return "less than 0.1 %" if share < 0.001 else f"{100 * share:.2g} %"
-
-
-def _bar(verbose: Any, planned: int) -> Any:
-    if hasattr(verbose, "update"):
-        verbose.total = planned
-        return verbose
-    return tqdm(total=planned, disable=not verbose, unit="training")

@@ -81,36 +81,7 @@ def save_model(
     *,
     counterfactuals: bool = True,
 ) -> Path:
-    """Write a fitted model; the folder appears whole or not at all.
-
-    Parameters
-    ----------
-    model : CIPRegressor or CIPClassifier
-    folder : path
-        Of a folder that holds a saved model, only the files of that model are replaced; a folder that holds anything
-        else is refused.
-    scores : mapping of name to number, optional
-        What to say about the model on its card.
-    overwrite : bool
-        Whether a saved model may be replaced.
-    counterfactuals : bool
-        Whether causal models that imagined the training rows are written too, each by its own ``save``. One
-        without ``save`` is only named on the card; a mechanism that cannot be kept as data is refused.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from ciplearn import CIPRegressor, datasets, load_model, save_model
-    >>> world = datasets.first_synthetic()
-    >>> table = world.sample(100, random_state=0)
-    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], gamma=1, epochs=2, random_state=0)
-    >>> model = model.fit(table.drop(columns="Y"), table["Y"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = save_model(model, f"{folder}/model")
-    ...     again = load_model(f"{folder}/model")
-    >>> bool((again.predict(table) == model.predict(table)).all())
-    True
-    """
+    """Write a model that was trained here; see `ciplearn.save_model`."""
     kind = type(model).__name__
     if kind not in _CLASSES or not hasattr(model, "module_"):
         advice = "joblib.dump keeps other models"
@@ -121,7 +92,7 @@ def save_model(
         raise InputError(f"Only a fitted CIPRegressor or CIPClassifier can be saved, got a {kind}; {advice}.")
     flag(overwrite, "overwrite")
     flag(counterfactuals, "counterfactuals")
-    target = _as_path(folder)
+    target = as_path(folder)
     model = _as_trained(model)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     described = _described(model, weights, mapping_of(scores, "scores"))
@@ -141,31 +112,9 @@ def load_model(
     *,
     counterfactuals: Callable[[Path], Any] | None = None,
 ) -> CIPEstimator:
-    """Read a model that `save_model` has written.
-
-    Parameters
-    ----------
-    folder : path
-    module : torch.nn.Module, or a function that returns one, optional
-        A network of the same architecture, for a model that was trained with its own ``module``.
-    device : str
-    counterfactuals : callable, optional
-        Reads the causal model that imagined the training rows from its file, such as ``EstimatedModel.load``. A model
-        predicts without it; it is needed to fit again by the same route.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from ciplearn import CIPRegressor, load_model, save_model
-    >>> rows = np.eye(3)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = save_model(CIPRegressor(epochs=2, random_state=0).fit(rows, [1.0, 2.0, 3.0]), f"{folder}/model")
-    ...     print(load_model(f"{folder}/model").epochs)
-    2
-    """
+    """Read a model that was trained here; see `ciplearn.load_model`."""
     place = chosen_device(device)
-    description, weights = _read(_as_path(folder))
+    description, weights = _read(as_path(folder))
     own = None if module is None else network_of(module)
     try:
         model = _restored(description)
@@ -175,7 +124,7 @@ def load_model(
         check_restored(model, description["columns"])
         _dry_run(model)
         if counterfactuals is not None:
-            model.counterfactuals = read_models(_as_path(folder), description["counterfactuals"], counterfactuals)
+            model.counterfactuals = read_models(as_path(folder), description["counterfactuals"], counterfactuals)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
         if isinstance(error, CiplearnError):
             raise
@@ -377,7 +326,8 @@ def _dry_run(model: CIPEstimator) -> None:
             answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
 
 
-def _as_path(folder: Any) -> Path:
+def as_path(folder: Any) -> Path:
+    """Return a folder as a path."""
     if not isinstance(folder, str | os.PathLike):
         raise InputTypeError(f"folder must be a path, got {folder!r}; pass for example 'model'.")
     return Path(folder)

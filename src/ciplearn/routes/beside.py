@@ -1,0 +1,88 @@
+"""What is measured beside the routes: predictors without a constraint, and baselines that are shown and not taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ciplearn._core.errors import CiplearnError
+from ciplearn.baselines import CF1, CF2
+from ciplearn.baselines.base import TRAINED_ALIKE
+from ciplearn.routes.family import BASELINE, FREE, Candidate, Family
+from ciplearn.routes.part import Part
+from ciplearn.routes.route import Route, Walk
+
+# Baseline, its settings, what it rests on: one line adds another.
+_BASELINES: dict[str, tuple[type[Any], dict[str, Any], str]] = {
+    "CF1": (CF1, {}, "the graph"),
+    "CF2": (CF2, {"regress_on": "parents"}, "the graph and additive noise"),
+}
+
+
+@dataclass(frozen=True)
+class Unconstrained(Route):
+    """Each learner's best predictor, which everything else is compared with."""
+
+    name: ClassVar[str] = FREE
+    rests_on: ClassVar[str] = "nothing"
+    how: ClassVar[str] = "The model was trained for accuracy alone."
+
+    def families(self, walk: Walk) -> Iterator[Family]:
+        """Yield one predictor per learner."""
+        alone = len(walk.part.learners) == 1
+        for learner in walk.part.learners:
+            name = FREE if alone else f"{FREE} {learner}"
+            make = self._maker(learner)
+            yield Family.of([Candidate(name, FREE, self.rests_on, make(walk.part), make, learner)], _columns(walk))
+            walk.step(1)
+
+    def _maker(self, learner: str) -> Callable[[Part], Any]:
+        return lambda part: part.base(learner)
+
+
+@dataclass(frozen=True)
+class Baselines(Route):
+    """Predictors that others have proposed."""
+
+    name: ClassVar[str] = BASELINE
+    rests_on: ClassVar[str] = ""
+    how: ClassVar[str] = "The model was trained for accuracy alone."
+
+    def trainings(self, learners: int) -> int:
+        """Return one step each."""
+        return len(_BASELINES)
+
+    def families(self, walk: Walk) -> Iterator[Family]:
+        """Yield each that this graph allows."""
+        for name, (_, _, rests_on) in _BASELINES.items():
+            make = self._maker(name)
+            try:
+                one = Candidate(name, BASELINE, rests_on, make(walk.part), make)
+                yield Family.of([one], _columns(walk))
+            except CiplearnError as refusal:
+                walk.refused[name] = f"{name} is not offered: {refusal}"
+            walk.step(1)
+
+    def _maker(self, name: str) -> Callable[[Part], Any]:
+        kind, settings, _ = _BASELINES[name]
+
+        def make(part: Part) -> Any:
+            problem = part.problem
+            alike = {setting: getattr(part.network, setting) for setting in TRAINED_ALIKE}
+            return kind(
+                graph=problem.graph,
+                outcome=problem.outcome,
+                protected=list(problem.roles.protected),
+                inputs=list(problem.inputs),
+                task=problem.task,
+                random_state=part.seed,
+                **alike,
+                **settings,
+            ).fit(problem.X, problem.y)
+
+        return make
+
+
+def _columns(walk: Walk) -> list[str]:
+    return list(walk.part.problem.X.columns)

@@ -1,0 +1,64 @@
+"""The route over imagined rows: differences between worlds are penalised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from ciplearn.estimators.preparation import COUNTERFACTUAL
+from ciplearn.routes.family import Family
+from ciplearn.routes.route import Route, Walk, along_gammas
+from ciplearn.scm import EstimatedModel
+
+# Models with another mechanism, where data cannot tell which is right.
+_MOST_TIES = 2
+
+
+@dataclass(frozen=True)
+class CounterfactualRoute(Route):
+    """loss + gamma · variance of the predictions for a row over the worlds that a causal model imagines."""
+
+    name: ClassVar[str] = COUNTERFACTUAL
+    rests_on: ClassVar[str] = "the graph and an estimated causal model"
+    how: ClassVar[str] = (
+        "Training adds gamma times the variance of predictions over imagined rows to the loss; here gamma = {gamma}."
+    )
+    gammas: tuple[float, ...]
+
+    @classmethod
+    def at(cls, gammas: Sequence[float], shares: Sequence[float]) -> Self:
+        """Take the gammas."""
+        return cls(tuple(gammas))
+
+    def trainings(self, learners: int) -> int:
+        """Return the steps."""
+        return len(self.gammas)
+
+    def families(self, walk: Walk) -> Iterator[Family]:
+        """Yield networks trained on imagined rows, unless data leave open what would be imagined."""
+        scm = walk.part.scm
+        if scm is None:
+            walk.refused[self.name] = (
+                f"No causal model could be estimated, so the counterfactual route is not offered: {walk.part.refusal}"
+            )
+            return
+        models = trusted_models(walk, scm, self.name, "The counterfactual route")
+        if models:
+            worlds = models if len(models) > 1 else models[0]
+            yield along_gammas(self, walk, "counterfactual", self.gammas, counterfactuals=worlds)
+
+
+def trusted_models(walk: Walk, scm: EstimatedModel, route: str, called: str) -> list[EstimatedModel]:
+    """Return a causal model with those that data cannot tell from it; none where they cannot even be listed."""
+    matters = walk.part.nodes_that_matter(scm)
+    open_about = [fit for fit in scm.report.nodes if fit.node in matters and fit.ambiguity]
+    beyond = [fit for fit in open_about if fit.tie is None]
+    if beyond:
+        walk.refused[route] = f"{called} is not offered: {beyond[0].ambiguity}"
+        return []
+    ties = scm.ties(matters)[:_MOST_TIES]
+    if ties:
+        walk.notes.append(f"{open_about[0].ambiguity} {called} is trained and judged against the worst of both.")
+    walk.notes.extend(finding.sentence for finding in scm.misfits if finding.node in matters)
+    return [scm, *ties]

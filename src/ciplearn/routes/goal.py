@@ -1,0 +1,302 @@
+"""What is asked of a predictor, and which candidate is taken for it.
+
+A goal is a limit that must be met at the least loss, or a tolerance within which predictions shall vary least. What is
+measured on the rows that judge is known up to chance, so bounds have to keep to a goal, not estimates.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.numbers import share as checked_share
+from ciplearn.estimators.criteria import Judged, loss
+from ciplearn.evaluation.conclusion import OF_USE, Limits
+from ciplearn.evaluation.intervals import NORMAL_ERRORS, wilson
+from ciplearn.evaluation.wording import Unit, percent
+from ciplearn.routes.family import BASELINE, FREE
+from ciplearn.routes.judging import Measured, PairEffect
+
+# At this strength a twentieth of an effect is left where the protected variables have no causes.
+_NEARLY_STRICT = 19.0
+
+# Two halves that judge each other err in opposite directions, so that the variance between them is twice a square.
+_OF_AN_AUDIT = 5 / 8
+
+# One-sided: nine audits in ten of what is taken keep to the limits.
+_SURE = 1.2816
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """All candidates, measured.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per candidate, under its name.
+    measured : mapping from name to Measured
+    free : str
+        The best predictor without a constraint: "left" and "instead of" are relative to it.
+    unit : Unit
+        How amounts of a prediction are written.
+    limit : float
+        How far a prediction may move.
+    audited : int
+        How many rows an audit will have.
+    """
+
+    table: pd.DataFrame
+    measured: Mapping[str, Measured]
+    free: str
+    unit: Unit
+    limit: float
+    audited: int
+
+    def explained(self, name: str) -> float:
+        """Return 1 − loss / loss of a constant."""
+        return explained(self.measured[name].judged)
+
+    def worst(self, name: str) -> PairEffect | None:
+        """Return the pair of values that moves predictions most on average."""
+        return max(self.measured[name].pairs, key=lambda pair: abs(pair.effect), default=None)
+
+    def ends(self, name: str) -> tuple[float, float]:
+        """Return where an audit's intervals will end, nine times in ten: of the largest effect, and of rows moved."""
+        pairs = self.measured[name].pairs
+        if not pairs:
+            typical = math.sqrt(2 * max(self.measured[name].vcf, 0.0))
+            return typical, math.nan
+        floors = [one.deviation for one in self.measured[self.strict(name)].pairs]
+        ends = [self._ends(pair, floor) for pair, floor in zip(pairs, floors, strict=True)]
+        return max(effect for effect, _ in ends), max(moved for _, moved in ends)
+
+    def strict(self, name: str) -> str:
+        """Return the strict end of a candidate's path, or the candidate itself where there is none.
+
+        A strict predictor is the same in every world of its causal model: what it still moves by under another one is
+        how far two causal models of such rows disagree.
+        """
+        own = self.table.loc[name]
+        path = self.table[(self.table["learner"] == own["learner"]) & (self.table["strength"] == np.inf)]
+        return str(path.index[0]) if len(path) else name
+
+    def _ends(self, pair: PairEffect, floor: float) -> tuple[float, float]:
+        """Allow for chance in both sets of rows, and for the causal model of the audit, which is another one again."""
+        own, theirs = (pair.deviation / math.sqrt(rows) for rows in (pair.rows, self.audited))
+        # Models of two halves differ by a variance of 4 σ² / n, that of an audit of n / 4 rows from ours by 5 σ² / n.
+        # One difference says little, so half of what single rows disagree by is taken at least.
+        disagreement = max(_OF_AN_AUDIT * pair.between, (floor / 2) ** 2)
+        effect = abs(pair.effect) + _SURE * math.sqrt(own**2 + theirs**2 + disagreement) + NORMAL_ERRORS * theirs
+        shifted = (np.abs(pair.each) + _SURE * math.sqrt(disagreement) > self.limit).mean()
+        moved = max(pair.moved, float(shifted))
+        chance = math.sqrt(moved * (1 - moved) * (1 / pair.rows + 1 / self.audited))
+        return effect, wilson(min(1.0, moved + _SURE * chance), self.audited)[1]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a goal comes to.
+
+    Attributes
+    ----------
+    name : str
+        The candidate that is taken.
+    met : bool
+        Whether it keeps to the goal.
+    reason : str
+    notes : tuple of str
+    """
+
+    name: str
+    met: bool
+    reason: str
+    notes: tuple[str, ...] = ()
+
+
+class Goal(ABC):
+    """What is asked of a predictor."""
+
+    # Whether paired effects have to be measured.
+    needs_effects: ClassVar[bool] = False
+
+    @abstractmethod
+    def allows(self, field: Field) -> pd.Series:
+        """Return, by name, which candidates keep to the goal."""
+
+    @abstractmethod
+    def pick(self, field: Field) -> Choice:
+        """Take one candidate; ``field.table`` has a column ``allowed``."""
+
+    def goes_on(self, judged: Judged, free: Judged) -> bool:
+        """Whether a stronger candidate than this one could still be taken."""
+        return True
+
+
+@dataclass(frozen=True)
+class WithinLimits(Goal):
+    """The least loss among predictors that an audit will pass.
+
+    Attributes
+    ----------
+    limits : Limits
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    needs_effects: ClassVar[bool] = True
+
+    def allows(self, field: Field) -> pd.Series:
+        """Keep candidates whose bounds are within the limits."""
+        return pd.Series({name: _excess(field, name, self.limits) <= 1 for name in field.table.index})
+
+    def pick(self, field: Field) -> Choice:
+        """Take the least loss within the limits, or what comes nearest to them."""
+        table = _takeable(field)
+        useful = table[[field.explained(name) >= OF_USE for name in table.index]]
+        meeting = useful[useful["allowed"]]
+        if len(meeting):
+            name = str(meeting["loss"].idxmin())
+            return Choice(
+                name, True, f"Meets the limits{_how_far(field, name)}; {_price(field, name)}.", _half(field, name)
+            )
+        if useful.empty:
+            name = str(table["loss"].idxmin())
+            return Choice(name, False, "No predictor of these columns is better than a constant; add inputs, or rows.")
+        excess = pd.Series({name: _excess(field, name, self.limits) for name in useful.index})
+        name = _at_the_floor(field, useful) or str(excess.idxmin())
+        if table["allowed"].any():
+            return Choice(
+                name,
+                False,
+                f"Only predictors that are of no use meet the limits; the nearest useful one is taken"
+                f"{_how_far(field, name)}; {_price(field, name)}.",
+            )
+        effect, _ = field.ends(field.strict(name))
+        return Choice(
+            name,
+            False,
+            f"These rows cannot show that the limits are met: two causal models of half of them each disagree by up to "
+            f"{field.unit.amount(effect)} on average about a predictor that depends on neither. Taken: {name}"
+            f"{_how_far(field, name)}; {_price(field, name)}.",
+            _half(field, name),
+        )
+
+
+@dataclass(frozen=True)
+class ShareOfVCF(Goal):
+    """The least loss among predictors that keep at most a share of the unconstrained predictor's VCF."""
+
+    share: float
+
+    def __post_init__(self) -> None:
+        checked_share(self.share, "vcf")
+
+    def allows(self, field: Field) -> pd.Series:
+        """Keep candidates with little enough VCF."""
+        return field.table["vcf"] <= self.share * field.table.loc[field.free, "vcf"]
+
+    def pick(self, field: Field) -> Choice:
+        """Take the least loss, or the least VCF where none is little enough."""
+        table = _takeable(field)
+        meeting = table[table["allowed"]]
+        name = str(meeting["loss"].idxmin() if len(meeting) else table["vcf"].idxmin())
+        left = table.loc[name, "vcf"] / field.table.loc[field.free, "vcf"]
+        said = "Keeps" if len(meeting) else f"No candidate keeps as little as {percent(self.share)}; the nearest keeps"
+        return Choice(
+            name, bool(len(meeting)), f"{said} {percent(left)} of VCF; {_price(field, name)}.", _half(field, name)
+        )
+
+
+@dataclass(frozen=True)
+class Strict(Goal):
+    """The least loss among predictors that are the same in every world by construction."""
+
+    def allows(self, field: Field) -> pd.Series:
+        """Keep the strict ends."""
+        return (field.table["strength"] == np.inf) | (field.table["share"] == 0)
+
+    def pick(self, field: Field) -> Choice:
+        """Take the strict end of least loss."""
+        table = _takeable(field)
+        strict = table[table["allowed"]]
+        name = str((strict if len(strict) else table)["loss"].idxmin())
+        return Choice(name, bool(len(strict)), f"The same in every world by its construction; {_price(field, name)}.")
+
+
+def explained(judged: Judged) -> float:
+    """Return 1 − loss / loss of a constant on the same rows."""
+    constant = loss(judged.of_constant())
+    return 1 - loss(judged) / constant if constant > 0 else 0.0
+
+
+def _takeable(field: Field) -> pd.DataFrame:
+    """Candidates of a route: baselines are shown, and a predictor without a constraint is no answer."""
+    table = field.table
+    return table[~table["kind"].isin((FREE, BASELINE)) & ~table["shrinks"]]
+
+
+def _excess(field: Field, name: str, limits: Limits) -> float:
+    """How far the bounds of a candidate reach, as a multiple of the limits."""
+    effect, moved = field.ends(name)
+    parts = [_ratio(effect, field.limit)]
+    parts += [] if math.isnan(moved) else [_ratio(moved, limits.moved_rows)]
+    vcf = field.measured[name].vcf
+    parts += [] if limits.max_vcf is None else [_ratio(vcf, limits.max_vcf)]
+    return math.inf if math.isnan(vcf) else max(parts)
+
+
+def _ratio(value: float, limit: float) -> float:
+    return value / limit if limit > 0 else (math.inf if value > 0 else 0.0)
+
+
+def _at_the_floor(field: Field, useful: pd.DataFrame) -> str | None:
+    """The least loss among repaired predictors that are nearly strict: what more strength would buy cannot be seen."""
+    near = useful.index[useful["strength"] >= _NEARLY_STRICT]
+    return str(useful.loc[near, "loss"].idxmin()) if len(near) else None
+
+
+def _how_far(field: Field, name: str) -> str:
+    """The largest effect, with what it was before."""
+    pair, before = field.worst(name), field.worst(field.free)
+    if pair is None or before is None:
+        return ""
+    amount = field.unit.amount
+    return (
+        f" (largest effect {amount(abs(pair.effect))}, {amount(abs(before.effect))} without a constraint, "
+        f"{amount(field.limit)} allowed; {percent(pair.moved)} of rows move by more than that)"
+    )
+
+
+def _price(field: Field, name: str) -> str:
+    now, before = (percent(max(0.0, field.explained(one))) for one in (name, field.free))
+    return f"it explains {now} instead of {before}"
+
+
+def _half(field: Field, name: str) -> tuple[str, ...]:
+    """What half of the price would buy, on the same path."""
+    table, own = field.table, field.table.loc[name]
+    path = table[(table["kind"] == own["kind"]) & (table["learner"] == own["learner"])]
+    middle = (field.explained(name) + field.explained(field.free)) / 2
+    cheaper = [other for other in path.index if field.explained(other) >= middle]
+    if not cheaper or field.explained(field.free) - field.explained(name) < OF_USE:
+        return ()
+    least = min(cheaper, key=lambda other: field.measured[other].vcf)
+    pair = field.worst(least)
+    left = field.measured[least].vcf / max(field.measured[field.free].vcf, 1e-300)
+    moves = "" if pair is None else f", with a largest effect of {field.unit.amount(abs(pair.effect))}"
+    return (f"Half of that price would leave {percent(min(1.0, left))} of VCF{moves}.",)
+
+
+def goal_of(**asked: Any) -> Goal:
+    """Return the goal that was asked for: one of ``limits``, ``vcf`` and ``strict``; the default limits otherwise."""
+    if asked.get("strict"):
+        return Strict()
+    if asked.get("vcf") is not None:
+        return ShareOfVCF(asked["vcf"])
+    return WithinLimits(asked.get("limits") or Limits())

@@ -1,0 +1,52 @@
+"""The paper's route: dependence in the data is penalised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from ciplearn.estimators.preparation import INDEPENDENCE
+from ciplearn.estimators.roles import statement_on_columns
+from ciplearn.routes.family import Family
+from ciplearn.routes.route import Route, Walk, along_gammas
+
+
+@dataclass(frozen=True)
+class IndependenceRoute(Route):
+    """loss + gamma · ⟨K_Ŷ, Q⟩, certified by the graph or not offered.
+
+    Where the context holds more than the protected variables, the weaker statement about these alone is tried too: it
+    leaves more to predict from. The question, and what VCF is given, stay as they are.
+    """
+
+    name: ClassVar[str] = INDEPENDENCE
+    rests_on: ClassVar[str] = "the graph alone"
+    how: ClassVar[str] = (
+        "Training adds gamma times a measure of the contrary ({penalty}) to the loss; here gamma = {gamma}."
+    )
+    gammas: tuple[float, ...]
+
+    @classmethod
+    def at(cls, gammas: Sequence[float], shares: Sequence[float]) -> Self:
+        """Take the gammas."""
+        return cls(tuple(gammas))
+
+    def trainings(self, learners: int) -> int:
+        """Return the steps for both statements."""
+        return 2 * len(self.gammas)
+
+    def families(self, walk: Walk) -> Iterator[Family]:
+        """Yield networks trained with the penalty."""
+        problem = walk.part.problem
+        verdict = problem.verdict
+        if verdict.holds:
+            yield along_gammas(self, walk, "independence", self.gammas)
+        else:
+            walk.refused[self.name] = "The independence route is not offered: the graph does not certify its statement."
+        if not verdict.context:
+            return
+        alone = problem.graph.criterion(verdict.outcome, verdict.protected, [], verdict.inputs)
+        if alone.holds:
+            weaker = statement_on_columns(alone, tuple(problem.X.columns))
+            yield along_gammas(self, walk, "independence of the protected alone", self.gammas, independence=weaker)

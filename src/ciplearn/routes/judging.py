@@ -1,0 +1,222 @@
+"""Rows that judge: what predictors say of them as they are, and as they would have been."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ciplearn.estimators.criteria import Judged
+from ciplearn.estimators.problem import Problem
+from ciplearn.evaluation import variance_of_counterfactuals
+from ciplearn.evaluation.auditing import known_by
+from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
+from ciplearn.evaluation.paired_effects import all_differ, compare_settings, compared_values, settings_of
+from ciplearn.evaluation.predictors import Predictor
+from ciplearn.routes.family import Family
+from ciplearn.routes.part import Part
+from ciplearn.scm import EstimatedModel
+from ciplearn.scm.kinds import Array
+
+# Points, interventions and draws: enough to tell predictors apart, few enough for many of them.
+_DRAWS = 4
+_OF_VCF, _OF_EFFECTS = (400, 24), (250, 8)
+
+# Models with another mechanism, where data cannot tell which is right.
+_MOST_TIES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class PairEffect:
+    """What a change from one protected value to another does to the rows that judge.
+
+    Attributes
+    ----------
+    pair : str
+        Both values.
+    each : array of shape (rows,)
+        The effect on each row, mean over draws of its noise.
+    moved : float
+        The share of rows that move by more than the limit.
+    between : float
+        Variance of the mean effect between causal models of several parts.
+    """
+
+    pair: str
+    each: Array
+    moved: float
+    between: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were asked about."""
+        return len(self.each)
+
+    @property
+    def effect(self) -> float:
+        """The mean over rows."""
+        return float(self.each.mean())
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over rows."""
+        return float(self.each.std(ddof=1))
+
+    @staticmethod
+    def joined(parts: Sequence[PairEffect]) -> PairEffect:
+        """Join what several parts of the rows say of the same pair."""
+        rows = [part.rows for part in parts]
+        between = float(np.var([part.effect for part in parts], ddof=1)) if len(parts) > 1 else 0.0
+        moved = float(np.average([part.moved for part in parts], weights=rows))
+        return PairEffect(parts[0].pair, np.concatenate([part.each for part in parts]), moved, between)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One candidate on rows that judge.
+
+    Attributes
+    ----------
+    judged : Judged
+        Its answers, beside the outcomes.
+    vcf, relative : float
+        NaN where no causal model could judge.
+    pairs : tuple of PairEffect
+        None were asked for, or there are none, where it is empty.
+    """
+
+    judged: Judged
+    vcf: float
+    relative: float
+    pairs: tuple[PairEffect, ...] = ()
+
+    @staticmethod
+    def joined(parts: Sequence[Measured]) -> Measured:
+        """Join what several parts of the rows say; parts without a causal model say nothing of VCF."""
+        known = [part for part in parts if not math.isnan(part.vcf)]
+        vcf, relative = (
+            float(np.mean([getattr(part, name) for part in known])) if known else math.nan
+            for name in ("vcf", "relative")
+        )
+        with_pairs = [part.pairs for part in known if part.pairs]
+        pairs = tuple(PairEffect.joined(same) for same in zip(*with_pairs, strict=True)) if with_pairs else ()
+        return Measured(reduce(Judged.joined, (part.judged for part in parts)), vcf, relative, pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Rows with a causal model of their own, which no candidate was trained with.
+
+    Attributes
+    ----------
+    part : Part
+        The rows.
+    moved_by : float, optional
+        Paired effects are measured, and a row that moves by more counts; None asks about VCF alone.
+    values : mapping from protected node to values
+        Which of them are compared.
+    """
+
+    part: Part
+    moved_by: float | None
+    values: Mapping[str, list[Any]]
+
+    def measured(self, families: Sequence[Family]) -> dict[str, Measured]:
+        """Measure every candidate on the same rows and the same imagined rows."""
+        problem, scm = self.part.problem, self.part.scm
+        answers = {str(place): family.along(problem.X) for place, family in enumerate(families)}
+        judged = {
+            one.name: self._judged(one.model, answers[str(place)][:, number])
+            for place, family in enumerate(families)
+            for number, one in enumerate(family.candidates)
+        }
+        vcf = dict.fromkeys(judged, math.nan)
+        pairs: dict[str, tuple[PairEffect, ...]] = dict.fromkeys(judged, ())
+        relative = dict(vcf)
+        if scm is not None:
+            asked = {str(place): family.flat for place, family in enumerate(families)}
+            reads = list(dict.fromkeys(name for family in families for name in family.reads))
+            spread = self._spread(scm, asked, reads)
+            effects = {} if self.moved_by is None else self._effects(scm, asked, reads)
+            for place, family in enumerate(families):
+                of_each = answers[str(place)]
+                q = of_each.shape[2]
+                for number, one in enumerate(family.candidates):
+                    own = slice(number * q, (number + 1) * q)
+                    vcf[one.name] = max(0.0, float(spread[str(place)][own].sum()))
+                    variance = float(of_each[:, number].var(axis=0, ddof=1).sum())
+                    relative[one.name] = vcf[one.name] / variance if variance > 0 else math.nan
+                    pairs[one.name] = tuple(_worst_output(pair[own]) for pair in effects.get(str(place), ()))
+        return {name: Measured(judged[name], vcf[name], relative[name], pairs[name]) for name in judged}
+
+    def _judged(self, model: Any, answers: Array) -> Judged:  # (n, q)
+        y = self.part.problem.y.to_numpy()
+        if not self.part.problem.is_classification:
+            return Judged.of_numbers(np.asarray(y, dtype=float), answers)
+        both = np.column_stack([1 - answers[:, 0], answers[:, 0]]) if answers.shape[1] == 1 else answers
+        return Judged.of_labels(y, both, model.classes_)
+
+    def _spread(self, scm: EstimatedModel, asked: Mapping[str, Any], reads: list[str]) -> dict[str, Array]:
+        """VCF by output; where data leave open which mechanism is right, the larger counts."""
+        problem, table = self.part.problem, self.part.problem.complete
+        spread: dict[str, Array] = {}
+        # Where effects decide, VCF only tells what is left; repaired predictors imagine worlds of every row they see.
+        points, interventions = _OF_VCF if self.moved_by is None else _OF_EFFECTS
+        for model in (scm, *scm.ties(self.part.nodes_that_matter(scm))[:_MOST_TIES]):
+            measured = variance_of_counterfactuals(
+                dict(asked),
+                model,
+                table,
+                problem.protected,
+                min(points, len(table)),
+                interventions,
+                self.part.seed,
+                context=known_by(problem.verdict, model, table),
+                inputs=reads,
+                n_draws=_DRAWS,
+            )
+            for name, result in measured.items():
+                each = np.array(list(result.per_output.values()))
+                spread[name] = np.maximum(each, spread[name]) if name in spread else each
+        return spread
+
+    def _effects(self, scm: EstimatedModel, asked: Mapping[str, Any], reads: list[str]) -> dict[str, list[Any]]:
+        """Per family and pair of values the effect on each output."""
+        rows = as_known_beforehand(scm, self.part.problem.complete, self.part.problem.outcome)
+        predictors = {name: Predictor(ask, "call", tuple(reads)) for name, ask in asked.items()}
+        effects: dict[str, list[Any]] = {name: [] for name in asked}
+        names = tuple(self.values)
+        for changed in [*((name,) for name in names), *combinations(names, 2)]:
+            # The same seed: every change is about the same rows.
+            generator = np.random.default_rng(self.part.seed)
+            points = Points.of(scm, rows, changed, reads, generator, n_points=_OF_EFFECTS[0], n_draws=_DRAWS)
+            settings = settings_of(changed, self.values)
+            pairs = [pair for pair in combinations(range(len(settings)), 2) if all_differ(settings, pair)]
+            compared = compare_settings(points, predictors, settings, pairs, {}, self.moved_by or 0.0)
+            for name, per_pair in compared.items():
+                effects[name] += [
+                    [_pair_effect(settings[i], settings[j], output) for output in outputs]
+                    for (i, j), outputs in zip(pairs, per_pair, strict=True)
+                ]
+        return effects
+
+
+def compared_levels(problem: Problem, scm: EstimatedModel | None) -> dict[str, list[Any]]:
+    """Return the values of each protected node that an audit would compare; none where one is a vector."""
+    if scm is None or any(len(scm.columns([name])) > 1 for name in problem.protected):
+        return {}
+    return {name: compared_values(problem.table, scm, name, {}) for name in problem.protected}
+
+
+def _pair_effect(first: Mapping[str, Any], second: Mapping[str, Any], measures: Mapping[str, Array]) -> PairEffect:
+    words = [", ".join(f"{name} = {value}" for name, value in setting.items()) for setting in (first, second)]
+    return PairEffect(f"from {words[0]} to {words[1]}", measures["effect"], float(measures["moved"].mean()))
+
+
+def _worst_output(outputs: Sequence[PairEffect]) -> PairEffect:
+    return max(outputs, key=lambda one: (abs(one.effect), one.moved))

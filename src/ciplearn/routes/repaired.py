@@ -1,0 +1,148 @@
+"""The route in closed form: the smallest change of any fitted model that makes it invariant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from ciplearn.evaluation.counterfactual_rows import row_chunks
+from ciplearn.repairing import Repaired
+from ciplearn.repairing.asked import Asked
+from ciplearn.repairing.choice import CORRECTION, FORMULA
+from ciplearn.repairing.correction import Correction
+from ciplearn.repairing.engine import Engine, Formula, parts_of
+from ciplearn.repairing.ground import ground
+from ciplearn.repairing.measured import Curve
+from ciplearn.repairing.worlds import Worlds
+from ciplearn.routes.counterfactual import trusted_models
+from ciplearn.routes.family import Array, Candidate, Family
+from ciplearn.routes.part import Part
+from ciplearn.routes.route import Route, Walk
+
+REPAIR = "repair"
+
+# f is linear in t = 1 / (1 + γ) where A has no causes: even steps of t, finer near the strict end.
+_STEPS = 16
+STRENGTHS = (*((1 - step / _STEPS) ** -2.0 - 1 for step in range(1, _STEPS)), np.inf)
+
+# Rows by which it is found out whether they determine their noise, and rows that strengths are measured on.
+_TRIED, _MEASURED = 50, 500
+
+
+@dataclass(frozen=True)
+class RepairRoute(Route):
+    """f = (w m + γ f̄) / (w + γ) for the model m of each learner, on worlds that are imagined once for all of them.
+
+    Where rows leave open the noise behind them, a boosted correction of the best model is tried beside the formula.
+    """
+
+    name: ClassVar[str] = REPAIR
+    rests_on: ClassVar[str] = "the graph and an estimated causal model"
+    how: ClassVar[str] = (
+        "A model was trained for accuracy alone and then changed as little as possible, in closed form, so that it "
+        "says the same in every world; here at strength {strength}."
+    )
+    strengths: tuple[float, ...] = STRENGTHS
+
+    def families(self, walk: Walk) -> Iterator[Family]:
+        """Yield all learners' models along the strengths."""
+        part = walk.part
+        if part.scm is None:
+            walk.refused[self.name] = f"No causal model could be estimated, so nothing is repaired: {part.refusal}"
+            return
+        if not trusted_models(walk, part.scm, self.name, "Repair"):
+            return
+        worlds = _worlds(part)
+        learners = list(part.learners)
+        yield Family(self._candidates(part, learners, FORMULA), worlds.columns, self._along(part, learners, worlds))
+        walk.step(len(learners))
+        if not worlds.units(part.problem.complete.head(_TRIED)).exact:
+            best = min(learners, key=lambda learner: walk.loss(part.base(learner)))
+            corrected = _repaired(part, best, CORRECTION)
+            yield Family(
+                self._candidates(part, [best], CORRECTION),
+                worlds.columns,
+                lambda frame: corrected.along(frame, self.strengths),
+            )
+
+    def _candidates(self, part: Part, learners: list[str], engine: str) -> tuple[Candidate, ...]:
+        done = "repaired" if engine == FORMULA else "corrected"
+        return tuple(
+            Candidate(
+                f"{learner}, {done} at {'full strength' if np.isinf(gamma) else f'strength {gamma:.3g}'}",
+                self.name,
+                self.rests_on,
+                _repaired(part, learner, engine).at(gamma),
+                self._maker(learner, engine, gamma),
+                learner,
+                strength=gamma,
+            )
+            for learner in learners
+            for gamma in self.strengths
+        )
+
+    def _maker(self, learner: str, engine: str, gamma: float) -> Callable[[Part], Any]:
+        return lambda part: _repaired(part, learner, engine).at(gamma)
+
+    def _along(self, part: Part, learners: list[str], worlds: Worlds) -> Callable[[pd.DataFrame], Array]:
+        models = [_asked(part, learner) for learner in learners]
+
+        def along(frame: pd.DataFrame) -> Array:  # (n, learners strengths, q)
+            rows = worlds.checked(frame)
+            blocks = []
+            for places in row_chunks(len(rows), 1 + worlds.calls):
+                some = rows.iloc[places]
+                each = parts_of(models, worlds, some, worlds.units(some))
+                blocks.append(np.stack([parts.at(gamma) for parts in each for gamma in self.strengths], axis=1))
+            return np.concatenate(blocks)
+
+        return along
+
+
+def _worlds(part: Part) -> Worlds:
+    """The worlds of rows under the causal model of a part, the same for every learner."""
+    problem = part.problem
+
+    def make() -> Worlds:
+        return ground(
+            part.base(next(iter(part.learners))),
+            problem.complete,
+            problem.graph,
+            problem.outcome,
+            list(problem.protected),
+            part.scm,
+            list(problem.inputs),
+            np.random.default_rng(part.seed),
+        )[1]
+
+    worlds: Worlds = part.once("worlds", make)
+    return worlds
+
+
+def _asked(part: Part, learner: str) -> Asked:
+    problem = part.problem
+    asked: Asked = part.once(
+        ("asked", learner),
+        lambda: Asked.of(part.base(learner), problem.complete, problem.outcome, (), list(problem.inputs)),
+    )
+    return asked
+
+
+def _repaired(part: Part, learner: str, engine: str) -> Repaired:
+    table = part.problem.complete
+
+    def make() -> Repaired:
+        asked, worlds = _asked(part, learner), _worlds(part)
+        chosen: Engine = Formula(asked, worlds)
+        generator = np.random.default_rng(part.seed)
+        if engine == CORRECTION:
+            chosen = Correction.of(asked, worlds, table, generator)
+        some = table.iloc[np.sort(generator.permutation(len(table))[:_MEASURED])]
+        return Repaired(asked, worlds, chosen, Curve.of(chosen, worlds, some), part.problem.outcome, rests_on=engine)
+
+    repaired: Repaired = part.once(("repaired", learner, engine), make)
+    return repaired

@@ -1,0 +1,146 @@
+"""`Run`: one comparison, from rows to measured candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as part_of
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.criteria import CRITERIA, Judged
+from ciplearn.estimators.learner import Learner
+from ciplearn.estimators.problem import Problem
+from ciplearn.evaluation.conclusion import Limits
+from ciplearn.evaluation.wording import Unit
+from ciplearn.routes.family import FREE, Candidate, Family
+from ciplearn.routes.goal import Field, Goal
+from ciplearn.routes.judging import Judge, Measured, compared_levels
+from ciplearn.routes.part import Part
+from ciplearn.routes.route import Route, Walk
+from ciplearn.scm import EstimatedModel
+
+# From this share of the unconstrained predictor's relative VCF on, a route has only made all differences smaller.
+_ONLY_SHRINKS = 0.95
+
+# An audit looks at this many rows at most.
+_AUDITED = 500
+
+
+@dataclass(eq=False)
+class Run:
+    """What the splits of one comparison share."""
+
+    problem: Problem
+    network: CIPEstimator
+    learners: Mapping[str, Learner | None]
+    routes: Sequence[Route]
+    goal: Goal
+    seed: int
+    verbose: Any
+    splits: int
+    candidates: dict[str, Candidate] = part_of(default_factory=dict)
+    refused: dict[str, str] = part_of(default_factory=dict)
+    notes: list[str] = part_of(default_factory=list)
+    _parts: dict[bytes, Part] = part_of(default_factory=dict)
+    _judges: list[Part] = part_of(default_factory=list)
+    _trains: list[Part] = part_of(default_factory=list)
+
+    def __post_init__(self) -> None:
+        steps = self.splits * sum(route.trainings(len(self.learners)) for route in self.routes)
+        if hasattr(self.verbose, "update"):
+            self.bar = self.verbose
+            self.bar.total = steps
+        else:
+            self.bar = tqdm(total=steps, disable=not self.verbose, unit="training")
+
+    def part(self, rows: Any) -> Part:
+        """Return some rows with all that was learnt from them already."""
+        key = np.asarray(rows).tobytes()
+        if key not in self._parts:
+            seed = self.seed + len(self._parts)
+            self._parts[key] = Part(self.problem.take(rows), self.network, self.learners, seed)
+        return self._parts[key]
+
+    def on(self, train: Any, judge: Any) -> dict[str, Measured]:
+        """Follow every route on some rows, and measure its candidates on others."""
+        part, judging = self.part(train), self.part(judge)
+        free: list[Judged] = []
+        families: list[Family] = []
+
+        def goes_on(candidate: Candidate) -> bool:
+            answers = Judged.of(candidate.model, judging.problem.X, judging.problem.y)
+            return self.goal.goes_on(answers, free[0])
+
+        def loss(model: Any) -> float:
+            return CRITERIA["loss"](Judged.of(model, judging.problem.X, judging.problem.y))
+
+        walk = Walk(part, goes_on, loss, self.bar.update, self.refused, self.notes)
+        for route in self.routes:
+            families += route.families(walk)
+            if not free:
+                free.append(Judged.of(families[0].candidates[0].model, judging.problem.X, judging.problem.y))
+        self.candidates |= {one.name: one for family in families for one in family.candidates}
+        self._trains.append(part)
+        self._judges.append(judging)
+        if not self.goal.needs_effects:
+            return Judge(judging, None, {}).measured(families)
+        # The same protected values on every part: those of all rows.
+        return Judge(judging, self._limit, compared_levels(self.problem, judging.scm)).measured(families)
+
+    def field(self, measured: Mapping[str, Measured], audited: int | None) -> Field:
+        """Put the candidates side by side; say which only shrink, and which the goal allows."""
+        free = [name for name in measured if self.candidates[name].kind == FREE]
+        best = min(free, key=lambda name: CRITERIA["loss"](measured[name].judged))
+        table = pd.DataFrame([self._row(name, one) for name, one in measured.items()])
+        table = table.set_index("name", drop=False).rename_axis(None)
+        alike = (table["vcf"] < table.loc[best, "vcf"]) & (
+            table["relative"] >= _ONLY_SHRINKS * table.loc[best, "relative"]
+        )
+        table = table.assign(shrinks=alike & (table["kind"] != FREE), strict=table["strength"] == np.inf)
+        rows = audited or min(_AUDITED, max(20, len(self.problem.table) // 4))
+        unit = Unit(self.problem.is_classification, self._deviation)
+        field = Field(table, measured, best, unit, self._limit, rows)
+        if self.goal.needs_effects:
+            ends = [field.ends(name) for name in table.index]
+            table = table.assign(effect_end=[effect for effect, _ in ends], moved_end=[moved for _, moved in ends])
+        return replace(field, table=table.assign(allowed=self.goal.allows(field)))
+
+    def _row(self, name: str, one: Measured) -> dict[str, Any]:
+        criteria = ["loss", "score", getattr(self.goal, "criterion", "loss")]
+        criteria += ["auc"] if self.problem.is_classification else []
+        row = self.candidates[name].about() | {"vcf": one.vcf, "relative": one.relative}
+        row |= {measure: CRITERIA[measure](one.judged) for measure in dict.fromkeys(criteria)}
+        if one.pairs:
+            worst = max(one.pairs, key=lambda pair: abs(pair.effect))
+            row |= {"effect": worst.effect, "moved": max(pair.moved for pair in one.pairs)}
+        return row
+
+    @property
+    def _deviation(self) -> float:
+        return 1.0 if self.problem.is_classification else float(np.asarray(self.problem.y, dtype=float).std())
+
+    @property
+    def _limit(self) -> float:
+        limits = getattr(self.goal, "limits", Limits())
+        return float(limits.effect(probability=self.problem.is_classification, deviation=self._deviation))
+
+    def refusals(self) -> tuple[str, ...]:
+        """Return why routes are not offered, and where nothing could judge."""
+        silent = [part for part in self._judges if part.scm is None]
+        if not silent:
+            return tuple(self.refused.values())
+        some = len(silent) < len(self._judges)
+        where = f"In {len(silent)} of {len(self._judges)} folds: " if some else ""
+        said = f"{where}No causal model could be estimated, so VCF is not judged: {silent[0].refusal}"
+        return (*self.refused.values(), said)
+
+    def causal_models(self) -> tuple[EstimatedModel | None, EstimatedModel | None]:
+        """Return the last causal model of rows that trained, where one was asked for, and of rows that judged."""
+        judged = [part.scm for part in self._judges if part.scm is not None]
+        last = self._trains[-1]
+        return last.scm if "_estimate" in vars(last) else None, judged[-1] if judged else None

@@ -1,0 +1,127 @@
+"""A goal comes before a tolerance: what is asked decides what is taken."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from ciplearn import CausalGraph, CIPRegressor, Problem, StructuralCausalModel
+from ciplearn._core.errors import InputError
+from ciplearn.evaluation import Limits
+from ciplearn.learners import Linear
+from ciplearn.routes import Comparison, ShareOfVCF, Strict, WithinLimits, compare_routes
+from ciplearn.routes.part import Part
+from ciplearn.routes.repaired import RepairRoute
+from ciplearn.routes.route import Walk
+from ciplearn.scm import Additive
+
+GRAPH = CausalGraph.from_edges("A -> L, A -> Y, L -> Y, Z -> Y")
+QUICK = {"learners": {"linear": Linear()}, "routes": ["repair", "left-out"], "baselines": False, "cv": 2}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Two groups at the root, and a descendant whose own noise the outcome needs."""
+    process = StructuralCausalModel(
+        GRAPH,
+        equations={
+            "A": Additive(),
+            "Z": Additive(),
+            "L": Additive(lambda p: 1.5 * p["A"]),
+            "Y": Additive(lambda p: p["L"] + 0.5 * p["A"] + 0.5 * p["Z"]),
+        },
+        noise={"A": stats.bernoulli(0.4), "Z": stats.norm(), "L": stats.norm(), "Y": stats.norm(0, 0.3)},
+    )
+    return process.sample(800, random_state=0)
+
+
+def compared(table, goal, **settings):
+    model = CIPRegressor(graph=GRAPH, outcome="Y", protected=["A"], epochs=2)
+    return compare_routes(model, table[["A", "L", "Z"]], table["Y"], goal, **(QUICK | settings))
+
+
+@pytest.fixture(scope="module")
+def within(table):
+    return compared(table, WithinLimits(Limits(max_effect=1.0)))
+
+
+def test_limits_are_met_at_the_least_loss_and_never_by_a_predictor_without_a_constraint(within):
+    table = within.table.set_index("name")
+    taken = table.loc[within.chosen]
+    assert within.met
+    assert taken["kind"] == "repair"
+    assert taken["effect_end"] <= 1.0
+    assert taken["loss"] == table[table["allowed"]]["loss"].min()
+    assert abs(table.loc["unconstrained", "effect"]) > 1.0
+    weaker = table[(table["kind"] == "repair") & (table["loss"] < taken["loss"])]
+    assert len(weaker), "a weaker strength would have been more accurate"
+    assert not weaker["allowed"].any()
+
+
+def test_price_and_what_half_of_it_would_buy_are_said(within):
+    assert within.reason.startswith("Meets the limits (largest effect")
+    assert "instead of" in within.reason
+    assert any(note.startswith("Half of that price would leave") for note in within.notes)
+
+
+def test_limits_that_rows_cannot_show_are_not_called_met(table):
+    found = compared(table.head(200), WithinLimits(Limits(max_effect=0.01)))
+    assert not found.met
+    assert "cannot show that the limits are met" in found.reason
+    taken = found.table.set_index("name").loc[found.chosen]
+    assert taken["strength"] >= 19
+    assert found.floor.effect > 0.01
+
+
+def test_share_of_vcf_and_strict_are_asked_for(table):
+    share = compared(table, ShareOfVCF(0.05))
+    rows = share.table.set_index("name")
+    assert rows.loc[share.chosen, "vcf"] <= 0.05 * rows.loc[share.free, "vcf"]
+    strict = compared(table, Strict())
+    assert strict.table.set_index("name").loc[strict.chosen, "strength"] == np.inf
+    with pytest.raises(InputError, match="vcf"):
+        ShareOfVCF(5.0)
+
+
+def test_answers_of_a_family_are_those_of_its_candidates(table):
+    problem = Problem.of(table, graph=GRAPH, outcome="Y", protected=["A"])
+    network = CIPRegressor(graph=GRAPH, outcome="Y", protected=["A"], epochs=2)
+    part = Part(problem, network, {"network": None, "linear": Linear()}, 0)
+    (family,) = RepairRoute().families(Walk(part))
+    rows = table.head(40)
+    naive = np.stack([one.model.predict(rows) for one in family.candidates], axis=1)
+    np.testing.assert_allclose(family.along(rows)[..., 0], naive, rtol=1e-9, atol=1e-9)
+
+
+def test_comparison_comes_back_from_its_data(within):
+    again = Comparison.from_dict(within.to_dict())
+    assert (again.chosen, again.reason, again.free, again.met) == (within.chosen, within.reason, within.free, True)
+    assert again.floor == within.floor
+    assert list(again.table["name"]) == list(within.table["name"])
+
+
+def test_half_a_model_is_not_judged_by_the_causal_model_it_was_trained_with(table, monkeypatch):
+    rows = []
+    original = Part._estimate.func
+    monkeypatch.setattr(
+        Part, "scm", property(lambda part: rows.append(set(part.problem.table.index)) or original(part)[0])
+    )
+    compared(table, Strict())
+    halves = {frozenset(part) for part in rows}
+    small = [half for half in halves if len(half) < len(table)]
+    assert len(small) == 2
+    assert not small[0] & small[1]
+
+
+def test_problem_settles_roles_task_and_rows_once(table):
+    gaps = table.assign(L=np.where(np.arange(len(table)) < 5, np.nan, table["L"]))
+    problem = Problem.of(gaps, graph=GRAPH, outcome="Y", protected=["A"])
+    assert len(problem.table) == len(table) - 5
+    assert (problem.task, problem.outcome, problem.protected) == ("regression", "Y", ("A",))
+    assert list(problem.X.columns) == [name for name in table.columns if name != "Y"]
+    labels = Problem.of(
+        table.assign(Y=pd.cut(table["Y"], 3, labels=list("abc"))), graph=GRAPH, outcome="Y", protected="A"
+    )
+    assert labels.is_classification
+    with pytest.raises(InputError, match="lacks the outcome 'Q'"):
+        Problem.of(table, graph=GRAPH, outcome="Q", protected=["A"])
