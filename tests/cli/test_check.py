@@ -163,3 +163,10 @@ def test_what_the_table_contradicts_is_drawn(tmp_path, capsys):
     assert "is what this command reads" in capsys.readouterr().err
     assert run(["check", "A -> B", "--outcome=B", "--protected=A", "--svg", str(picture)]) in (0, 1)
     assert 'class="refuted"' not in picture.read_text()
+
+
+def test_tiers_are_a_graph_on_the_command_line(capsys):
+    assert run(["check", "sex, age | job | income", "--outcome", "income", "--protected", "sex"]) == 0
+    assert "sex" in capsys.readouterr().out
+    assert run(["check", "a, b | c -> d", "--outcome", "c", "--protected", "a"]) == 2
+    assert "stands in a line of tiers" in capsys.readouterr().err

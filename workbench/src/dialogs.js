@@ -88,7 +88,7 @@ function paste(app, close) {
     autofocus: true,
     "aria-label": "Graph as text",
     "data-key": "graph-text",
-    placeholder: "dag { S -> {A L Y}  A -> L -> Y  A -> Y }",
+    placeholder: "dag { S -> {A L Y}  A -> L -> Y  A -> Y }\n\nsex, age | job, hours | income",
   });
   const read = async () => {
     problem.textContent = await readGraph(app, text.value);

@@ -204,7 +204,7 @@ Positive = Annotated[
 _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")
 
 # What graph text holds and the name of a graph file does not.
-_SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "\n")
+_SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "|", "\n")
 
 
 def read_graph(graph: str) -> CausalGraph:
