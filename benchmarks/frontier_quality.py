@@ -5,11 +5,12 @@ route (on rows imagined by a model that was estimated from the training rows), e
 and `auto`, the route that is best under a second model, estimated on rows that training never saw. Where data cannot
 tell mechanisms apart, the counterfactual route is trained and judged against the worst of them, as `ciplearn fit` does.
 
-Run: python benchmarks/frontier_quality.py [--seeds 5] [--epochs 100] [--jobs 2] [--plain] [--only "linear,wavy"]; a
-CUDA device is used where there is one.
+Run: python benchmarks/frontier_quality.py [--seeds 5] [--epochs 100] [--jobs 2] [--plain] [--only "linear,wavy"]
+[--learner boosted]; a CUDA device is used where there is one.
 """
 
 import argparse
+import time
 
 import numpy as np
 import pandas as pd
@@ -23,8 +24,9 @@ from ciplearn.causal.vector_columns import columns_of
 from ciplearn.datasets import MinMaxScaling
 from ciplearn.estimators.criteria import Judged
 from ciplearn.estimators.preparation import Prepared
+from ciplearn.learners import LEARNERS, Network
 
-GAMMAS = (0.0, 0.1, 0.3, 0.6, 1.0, 1.8, 3.0, 6.0, 15.0, 50.0, 200.0)
+GAMMAS = (0.0, 0.1, 0.3, 0.6, 0.8, 1.0, 1.8, 3.0, 6.0, 15.0, 50.0, 200.0)
 SHARES = (0.05, 0.01)
 TWELVE = [*CHOSEN_ON, *SEEN_IN_ROUTES, *NEW]
 
@@ -132,8 +134,12 @@ def study(name, process, options):
     """Return the curves of all routes on one process."""
     torch.set_num_threads(1)
     case = Case(name, process())
-    roles = {"graph": case.graph, "outcome": "Y", "protected": ["A"], "epochs": options.epochs}
-    roles |= {} if options.learning_rate is None else {"learning_rate": options.learning_rate}
+    roles = {"graph": case.graph, "outcome": "Y", "protected": ["A"]}
+    if options.learner == "network":
+        own = {} if options.learning_rate is None else {"learning_rate": options.learning_rate}
+        roles["learner"] = Network(epochs=options.epochs, **own)
+    else:
+        roles["learner"] = LEARNERS[options.learner]()
     kind = CIPClassifier if case.labels else CIPRegressor
     paths = (True, False) if options.plain else (True,)
     models = {}
@@ -142,7 +148,11 @@ def study(name, process, options):
         own = None if path else False
         models[f"independence{mark}"] = kind(**roles, invariant_path=own)
         models[f"counterfactual{mark}"] = kind(**roles, invariant_path=own, counterfactuals=case.estimated)
-    fits = {label: trained(model, case, options.seeds) for label, model in models.items()}
+    fits, seconds = {}, {}
+    for label, model in models.items():
+        start = time.perf_counter()
+        fits[label] = trained(model, case, options.seeds)
+        seconds[f"seconds {label}"] = (time.perf_counter() - start) / len(fits[label])
     curves = {label: measured(case, found) for label, found in fits.items()}
     constant = not any(node in case.X.columns for node in _unchanged(case))
     lines, reference = [], []
@@ -161,7 +171,7 @@ def study(name, process, options):
     line = pd.DataFrame(lines, columns=["gamma", "loss", "vcf", "judged"]).groupby("gamma").mean().reset_index()
     curves["line"] = line.sort_values("gamma", ascending=False, ignore_index=True)
     cf1 = float(np.mean(reference))
-    row = {"process": name, "cf1": cf1, "open": case.is_open, "models": len(case.estimated)}
+    row = {"process": name, "cf1": cf1, "open": case.is_open, "models": len(case.estimated)} | seconds
     for share in SHARES:
         found = {label: at_share(c["loss"], c["vcf"], share) / cf1 for label, c in curves.items()}
         judged = {label: at_share(c["loss"], c["judged"], share) for label, c in curves.items()}
@@ -184,6 +194,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--learning-rate", type=float)
+    parser.add_argument("--learner", default="network", choices=sorted(LEARNERS))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--plain", action="store_true", help="also without the invariant path")
     parser.add_argument("--curves", action="store_true", help="print error and VCF at each gamma")

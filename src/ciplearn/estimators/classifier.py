@@ -89,7 +89,7 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
     ) -> Perceptron:
         """Return the default network, not yet trained, for the classes that were learnt."""
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-        ramps = None if smooth or not np.size(self.setting("hidden")) else Ramps.of(inputs)
+        ramps = None if smooth else Ramps.of(inputs)
         return Perceptron(inputs.shape[1], self.setting("hidden"), n_outputs, generator=generator, ramps=ramps)
 
     def _constant_output(self, target: Tensor) -> Tensor:

@@ -136,11 +136,12 @@ class Perceptron(nn.Module):
     ) -> None:
         super().__init__()
         self.n_inputs = n_inputs
-        self.ramps = ramps if ramps is not None and len(ramps) else None
         widths = entries(hidden)
         if widths is None:
             raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
         self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in widths)
+        # Without a hidden layer the function is linear, and is meant to be.
+        self.ramps = ramps if ramps is not None and len(ramps) and self.hidden else None
         self.n_outputs = n_outputs
         check_size((n_inputs, *self.hidden, n_outputs), f"hidden={self.hidden}")
         self.register_buffer("centre", torch.zeros(n_outputs) if centre is None else torch.tensor(list(centre)).float())

@@ -166,7 +166,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         """Return the default network, not yet trained, for the outcomes that were learnt."""
         sizes = inputs.shape[1], self.setting("hidden"), len(self.target_low_)
         centre = self.target_centre_ if centred else None
-        ramps = None if smooth or not np.size(self.setting("hidden")) else Ramps.of(inputs)
+        ramps = None if smooth else Ramps.of(inputs)
         return Perceptron(*sizes, centre, self.target_spread_, generator, ramps)
 
     def _constant_output(self, target: Tensor) -> Tensor:

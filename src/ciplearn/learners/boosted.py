@@ -63,8 +63,8 @@ class Boosted(Learner):
 
     trees: int = 500
     learning_rate: float = 0.1
-    leaves: int = 12
-    depth: int = 5
+    leaves: int = 8
+    depth: int = 4
     rows_per_leaf: int = 20
     l2: float = 1.0
     patience: int = 30

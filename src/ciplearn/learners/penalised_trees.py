@@ -4,14 +4,15 @@ Each tree is grown by LightGBM for the gradient of loss + gamma · penalty, on t
 them. How far to go along it is measured: the cost, its slope and the cost after a whole step make a parabola. The
 curvature of the loss alone would make steps along a strong penalty too long by orders of magnitude.
 
-Trees on the inputs that the protected columns leave alone take turns with trees on all inputs. The former are grown for
-the loss alone, so that a strong penalty ends near the predictor from non-descendants.
+Trees on the inputs that the protected columns leave alone come first, and then take turns with trees on all inputs.
+They are grown for the loss alone, so that a strong penalty ends near the predictor from non-descendants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ _PART, _TRIES = 0.7, 12
 # Trees end when a round gains less than this part of the cost. Where no imagined rows show what trees say of rows that
 # did not occur, trees that gain little hide dependence there: on the paper's first case twice as many leave the error
 # as it is and raise the variance of counterfactuals by a third.
-_LEAST_GAIN, _LEAST_GAIN_UNSEEN = 1e-3, 4e-3
+_LEAST_GAIN, _LEAST_GAIN_UNSEEN = 1e-3, 6e-3
 
 
 @dataclass
@@ -135,61 +136,57 @@ class Growth:
 def penalised_trees(training: Training, settings: dict[str, Any], rounds: int, patience: int) -> Fit:
     """Grow trees until they no longer help, on the rows that train or on those that say when to stop.
 
-    Parameters
-    ----------
-    training : Training
-        With a penalty.
-    settings : dict
-        What LightGBM is told.
-    rounds : int
-        At most as many trees on all inputs, per output.
-    patience : int
-        Rounds without a better cost on the rows that say when to stop.
+    ``settings`` are LightGBM's; there are at most as many trees of a kind and output as ``rounds``; ``patience`` counts
+    rounds without a better cost on the rows that say when to stop.
     """
     split, estimator = training.split, training.estimator
     if split.invariance is None or isinstance(split.invariance, BatchDependence):
         raise InputError("Trees are penalised on all rows at once, got prepare_once=False; leave it out.")
     base = estimator._constant_output(split.rows.target).cpu()
-    known = estimator._objective(), split.invariance, training.settings.weight, base
-    cost, judge = Cost.of(split.rows, *known), None
+    objective, weight = estimator._objective(), training.settings.weight
+    costs = [Cost.of(split.rows, objective, split.invariance, weight, base)]
     if split.validation is not None and split.validation.invariance is not None:
-        judge = Cost.of(split.validation.rows, known[0], split.validation.invariance, known[2], base)
-    growths = [Growth(cost, range(cost.inputs.shape[1]), settings)]
+        costs.append(Cost.of(split.validation.rows, objective, split.validation.invariance, weight, base))
+    everything = Growth(costs[0], range(costs[0].inputs.shape[1]), settings)
+    least = _LEAST_GAIN if len(costs[0].inputs) > len(split.rows) else _LEAST_GAIN_UNSEEN
+    trees: list[tuple[Tree, int]] = []
+    alone: list[Growth] = []
     if training.path:
-        # What a penalty finds in them is chance. The outputs are the same tensor, to which all trees add.
-        growths.insert(0, Growth(replace(cost, weight=0.0), training.path, settings))
-    trees: list[Tree] = []
-    output: list[int] = []
+        # What a penalty finds in them is chance. Outputs are shared: all trees add to the same ones.
+        plain = [replace(cost, weight=0.0) for cost in costs]
+        alone = [Growth(plain[0], training.path, settings)]
+        trees += _grown(alone, plain, rounds, patience, _LEAST_GAIN)[0]
+    found, history = _grown([*alone, everything], costs, rounds, patience, least)
+    grown, output = zip(*trees, *found, strict=True) if trees or found else ((), ())
+    return Fit(Trees.of(grown, output, base[0].tolist(), costs[0].inputs.shape[1]), tuple(history))
+
+
+def _grown(
+    growths: Sequence[Growth], costs: Sequence[Cost], rounds: int, patience: int, least: float
+) -> tuple[list[tuple[Tree, int]], list[dict[str, float]]]:
+    """Return the trees with their outputs, up to the round that the last of the costs judges best, and a history."""
+    trees: list[tuple[Tree, int]] = []
     history: list[dict[str, float]] = []
-    best, kept, since, last = np.inf, 0, 0, np.inf
-    least = _LEAST_GAIN if len(cost.inputs) > len(split.rows) else _LEAST_GAIN_UNSEEN
+    last, best, kept, since, outputs = np.inf, np.inf, 0, 0, [cost.output.clone() for cost in costs]
     for _ in range(rounds):
-        for growth in growths:
-            for column in range(base.shape[1]):
-                tree = growth.tree(column)
-                if tree is None:
-                    continue
-                trees.append(tree)
-                output.append(column)
-                for side in (cost, judge):
-                    if side is not None:
-                        side.add(tree, column)
-        record, now = _record(cost)
-        if judge is not None:
-            record["validation"] = _record(judge)[1]
-        history.append(record)
-        if record.get("validation", now) < best:
-            best, kept, since = record.get("validation", now), len(trees), 0
-        else:
-            since += 1
-        if since >= patience or last - now <= least * abs(now):
+        for growth, column in product(growths, range(costs[0].output.shape[1])):
+            tree = growth.tree(column)
+            if tree is not None:
+                trees.append((tree, column))
+                for cost in costs:
+                    cost.add(tree, column)
+        with torch.no_grad():
+            parts = [[float(part) for part in cost.parts(cost.output)] for cost in costs]
+        values = [loss + cost.weight * penalty for (loss, penalty), cost in zip(parts, costs, strict=True)]
+        history.append(
+            {"loss": parts[0][0], "penalty": parts[0][1], **({"validation": values[1]} if values[1:] else {})}
+        )
+        since += 1
+        if values[-1] < best:
+            best, kept, since, outputs = values[-1], len(trees), 0, [cost.output.clone() for cost in costs]
+        if since >= patience or last - values[0] <= least * abs(values[0]):
             break
-        last = now
-    module = Trees.of(trees[:kept], output[:kept], base[0].tolist(), cost.inputs.shape[1])
-    return Fit(module, tuple(history))
-
-
-def _record(cost: Cost) -> tuple[dict[str, float], float]:
-    with torch.no_grad():
-        loss, penalty = (float(part) for part in cost.parts(cost.output))
-    return {"loss": loss, "penalty": penalty}, loss + cost.weight * penalty
+        last = values[0]
+    for cost, output in zip(costs, outputs, strict=True):
+        cost.output.copy_(output)
+    return trees[:kept], history
