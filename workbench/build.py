@@ -25,9 +25,9 @@ _STAMP = "sources.sha256"
 def sources_digest() -> str:
     """Return a checksum of everything that the page is built from."""
     found = hashlib.sha256()
-    files = [HERE / name for name in ("package.json", "package-lock.json", "build.mjs")]
+    files = [HERE / name for name in ("package.json", "package-lock.json", "build.mjs", "../docs/glossary.md")]
     for path in [*files, *sorted(path for path in (HERE / "src").rglob("*") if path.is_file())]:
-        found.update(path.relative_to(HERE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        found.update(os.path.relpath(path, HERE).encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()
 
 

@@ -26,8 +26,8 @@ def test_graphs_and_tables_are_dropped_by_mouse(web):
     web.drop(".drawing", "broken.json", "{")
     web.until(lambda: "broken.json" in web.text(".notices"))
     assert web.doc("editor.doc.nodes") == ["A", "B", "C"], "the drawing is as it was"
-    web.click("[data-key=dismiss]")
-    web.until(lambda: not web.find(".notice"))
+    web.click(".notice.warn [data-key=dismiss]")
+    web.until(lambda: not web.find(".notice.warn"))
 
 
 def test_twenty_graphs_go_through_the_page_without_loss(web):
@@ -67,6 +67,13 @@ def test_copy_download_and_share(web):
     web.wait("dialog .said")
     web.click("dialog [data-do=download]")
     assert b"dag" in web.downloaded("graph.txt")
+    assert "graph.txt was downloaded" in web.text("dialog .said")
+    web.click("dialog [data-do=picture]")
+    assert web.downloaded("graph.png").startswith(b"\x89PNG")
+    web.click("dialog [data-format=svg]")
+    web.until(lambda: "<svg" in web.run("return document.querySelector('dialog textarea').value"))
+    web.click("dialog [data-do=download]")
+    assert b"<svg" in web.downloaded("graph.svg")
     web.click("dialog [aria-label=Close]")
     web.click("[data-opens=share]")
     web.until(lambda: "#g=" in web.run("return document.querySelector('dialog textarea').value"))

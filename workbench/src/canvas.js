@@ -11,6 +11,7 @@ cytoscape.use(edgehandles);
 
 const CLASSES = ["latent", "exposures", "outcomes", "adjusted"];
 const NARROW = { left: 14, top: 56, right: 14, bottom: 14 };
+const kindOf = (arrow) => Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) ?? "directed";
 const pen = document.createElement("canvas").getContext("2d");
 
 export class Canvas {
@@ -307,24 +308,36 @@ export class Canvas {
     if (position.y + 30 > seen.y2 || position.x < seen.x1 || position.x > seen.x2) this.fit();
   }
 
-  #lightEdge(from, arrow, to) {
-    const { cy } = this;
+  /** The drawn edge of a path; none where it leads to Ŷ, which is drawn only while a path is lit. */
+  #between(from, arrow, to) {
+    const kind = kindOf(arrow);
     const [a, b] = arrow === "←" ? [to, from] : [from, to];
-    const ends = [a, b].map((name) => this.ids.get(name) ?? `ghost-${name}`);
-    const kind = Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) ?? "directed";
-    let found = cy.edges(`.${kind}`).filter((edge) => {
-      const [source, target] = [edge.data("source"), edge.data("target")];
-      return (
-        (source === ends[0] && target === ends[1]) || (kind !== "directed" && source === ends[1] && target === ends[0])
-      );
-    });
-    if (found.empty()) found = cy.add({ data: { source: ends[0], target: ends[1] }, classes: `ghost ${kind}` });
+    return this.cy.edges(`.${kind}`).filter((edge) => sameEdge(kind, [edge.data("from"), edge.data("to")], a, b));
+  }
+
+  #lightEdge(from, arrow, to) {
+    let found = this.#between(from, arrow, to);
+    if (found.empty()) {
+      const [source, target] = (arrow === "←" ? [to, from] : [from, to]).map((name) => this.ids.get(name) ?? `ghost-${name}`);
+      found = this.cy.add({ data: { source, target }, classes: `ghost ${kindOf(arrow)}` });
+    }
     found.removeClass("dim").addClass("lit");
   }
 
   unlight() {
     this.cy.elements(".ghost").remove();
     this.cy.elements().removeClass("dim lit");
+  }
+
+  /** Colour what a verdict says: the set that is held fixed, causal paths, and open ones that are not. */
+  colour({ adjustment = [], causal = [], biasing = [] }) {
+    const { cy } = this;
+    cy.batch(() => {
+      cy.elements().removeClass("given causal biasing");
+      for (const name of adjustment) cy.getElementById(this.ids.get(name)).addClass("given");
+      for (const edge of causal) this.#between(...edge).addClass("causal");
+      for (const edge of biasing) this.#between(...edge).removeClass("causal").addClass("biasing");
+    });
   }
 
   /** Mark pairs whose implied independence data refutes. */
@@ -338,6 +351,11 @@ export class Canvas {
       cy.add({ data: { source: ends[0], target: ends[1] }, classes: "mark ghost-refuted" });
       for (const id of ends) cy.getElementById(id).addClass("refuted");
     }
+  }
+
+  /** The whole drawing as a picture. */
+  picture() {
+    return this.cy.png({ output: "blob", full: true, scale: 2, bg: palette(this.holder).paper });
   }
 
   /** Take the colours of the theme anew. */

@@ -123,9 +123,15 @@ const FORMATS = [
   ["gml", "GML"],
   ["json", "JSON"],
   ["edges", "Edges"],
+  ["svg", "SVG"],
 ];
 
 function exporting(app) {
+  const said = el("span.said", { role: "status" });
+  const save = (file, content) => {
+    download(file, content);
+    said.textContent = `${file} was downloaded.`;
+  };
   const shown = el("textarea", { rows: 12, readonly: true, "aria-label": "The graph as text" });
   let name = "graph.txt";
   let wanted = "";
@@ -147,22 +153,19 @@ function exporting(app) {
     {},
     el("div.segments", { role: "group", "aria-label": "Notation" }, choices),
     shown,
-    el(
-      "p.buttons",
-      {},
-      copying(shown),
-      el("button", { "data-do": "download", onclick: () => download(name, shown.value) }, "Download"),
-    ),
+    el("p.buttons", {}, copying(shown, [
+      el("button", { "data-do": "download", onclick: () => save(name, shown.value) }, "Download"),
+      el("button", { "data-do": "picture", onclick: () => save("graph.png", app.canvas.picture()) }, "Picture as drawn (PNG)"),
+    ], said)),
   );
 }
 
-/** A button that copies a text, and a word on whether it did. */
-function copying(area) {
-  const said = el("span.said", { role: "status" });
+/** A button that copies a text, others beside it, and a word on what was done. */
+function copying(area, others = [], said = el("span.said", { role: "status" })) {
   const copy = async () => {
     said.textContent = (await copied(area)) ? "Copied." : "Press Ctrl C to copy.";
   };
-  return [el("button.primary", { "data-do": "copy", onclick: copy }, "Copy"), said];
+  return [el("button.primary", { "data-do": "copy", onclick: copy }, "Copy"), ...others, said];
 }
 
 async function copied(area) {

@@ -1,7 +1,9 @@
 // The drawing over time: what it is now, what it was, and who wants to know.
-import { EMPTY } from "./document.js";
+import { EMPTY, fromJson, toJson } from "./document.js";
 
 const LONGEST_PAST = 200;
+// Steps that outlive a reload.
+const LONGEST_MEMORY = 40;
 
 export class Editor {
   constructor() {
@@ -30,6 +32,21 @@ export class Editor {
     this.past = [];
     this.future = [];
     this.#become(doc, "", "begin");
+  }
+
+  /** What `recall` reads: the drawing, and the steps before and after it. */
+  recallable() {
+    const steps = (list) => list.slice(-LONGEST_MEMORY).map(({ doc, said }) => ({ doc: toJson(doc), said }));
+    return JSON.stringify({ now: toJson(this.doc), past: steps(this.past), future: steps(this.future) });
+  }
+
+  /** Take up the steps around the drawing; those around another are not its own. Returns whether they were. */
+  recall(text) {
+    const known = JSON.parse(text);
+    if (JSON.stringify(known?.now) !== JSON.stringify(toJson(this.doc))) return false;
+    const steps = (list) => list.map(({ doc, said }) => ({ doc: fromJson(doc), said }));
+    [this.past, this.future] = [steps(known.past), steps(known.future)];
+    return true;
   }
 
   /** Fill in where nodes stand, without a step in the past: a drawing without places is the same drawing. */

@@ -94,7 +94,7 @@ export function listenToKeys(app, holder) {
   };
 
   const pressed = (event) => {
-    if (event.target.closest?.("input, textarea, select, dialog")) return;
+    if (event.target.closest?.("input, textarea, select, dialog[open]")) return;
     if (act(event, event.key.toLowerCase())) event.preventDefault();
   };
 

@@ -12,7 +12,7 @@ export function palette(root) {
     "paper",
     "ink",
     "soft",
-    "line",
+    "border",
     "node",
     "protected",
     "protected-fill",
@@ -21,6 +21,7 @@ export function palette(root) {
     "adjusted",
     "adjusted-fill",
     "alarm",
+    "good",
     "accent",
   ];
   const found = Object.fromEntries(names.map((name) => [name, colour(name)]));
@@ -36,6 +37,12 @@ export function look(colours) {
     "border-color": colours[name],
     "border-width": 2.5,
   });
+  const line = (name, width) => ({
+    width,
+    "line-color": colours[name],
+    "target-arrow-color": colours[name],
+    "source-arrow-color": colours[name],
+  });
   return [
     {
       selector: "node",
@@ -47,12 +54,13 @@ export function look(colours) {
         "text-valign": "center",
         color: colours.ink,
         "background-color": colours.node,
-        "border-color": colours.line,
+        "border-color": colours.border,
         "border-width": 1.5,
         "overlay-opacity": 0,
       },
     },
     { selector: "node[label]", style: { label: "data(label)", width: "data(width)" } },
+    { selector: "node.given", style: role("adjusted", "rectangle") },
     {
       selector: "node.outcomes",
       style: { ...role("outcome", "ellipse"), "border-style": "double", "border-width": 5 },
@@ -99,6 +107,8 @@ export function look(colours) {
       },
     },
     { selector: "edge.undirected", style: { "target-arrow-shape": "none" } },
+    { selector: "edge.causal", style: line("good", 2.2) },
+    { selector: "edge.biasing", style: line("alarm", 3) },
     {
       selector: ".refuted",
       style: { "line-color": colours.alarm, "target-arrow-color": colours.alarm, "border-color": colours.alarm },
@@ -110,14 +120,7 @@ export function look(colours) {
     { selector: ".dim", style: { opacity: 0.28 } },
     {
       selector: "edge.lit",
-      style: {
-        width: 4,
-        "line-color": colours.alarm,
-        "target-arrow-color": colours.alarm,
-        "source-arrow-color": colours.alarm,
-        opacity: 1,
-        "z-index": 9,
-      },
+      style: { ...line("alarm", 4), opacity: 1, "z-index": 9 },
     },
     { selector: "node.lit", style: { "border-color": colours.alarm, "border-width": 3.5, opacity: 1 } },
     { selector: "edge.ghost", style: { "line-style": "dotted" } },

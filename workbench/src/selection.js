@@ -3,14 +3,14 @@ import { el, fill } from "./dom.js";
 import { ARROWS, changeEdge, isIn, removeEdge, removeNodes, rolesOf, toggleIn, toggleRole } from "./document.js";
 
 export const ROLE_BUTTONS = [
-  ["outcomes", "Outcome", "What is predicted (Y)"],
-  ["exposures", "Protected", "What the prediction should not follow (A)"],
-  ["adjusted", "Adjust for", "Condition on it; the best set is chosen where nothing is (S)"],
-  ["latent", "Latent", "Nobody can measure it (L)"],
+  ["outcomes", "Outcome", "What is predicted (key Y)"],
+  ["exposures", "Protected", "What must not influence the prediction (key A)"],
+  ["adjusted", "Adjust for", "Compare only rows that agree in it; the best set is chosen where nothing is (key S)"],
+  ["latent", "Latent", "Nobody can measure it (key L)"],
 ];
 export const SET_BUTTONS = [
-  ["context", "In context", "A person is known by it (C)"],
-  ["inputs", "Input", "The predictor sees it (I)"],
+  ["context", "In context", "Part of the row that stays fixed when we compare (key C)"],
+  ["inputs", "Input", "The predictor sees it (key I)"],
 ];
 
 export class SelectionBar {

@@ -3,6 +3,9 @@ import { debounced, el, fill } from "./dom.js";
 import { fromJson, toJson } from "./document.js";
 import { fromFragment, toFragment } from "./share.js";
 
+// What undo and redo know, for the page that is loaded again in the same tab.
+const PAST = "ciplearn-past";
+
 export function startSession(app, empty, holder) {
   const { editor } = app;
   const client = Math.random().toString(36).slice(2);
@@ -10,6 +13,7 @@ export function startSession(app, empty, holder) {
   let instance = null;
   let dirty = false;
   let asked = 0;
+  let judgedDoc = null;
 
   const storage = app.page ? browserStorage() : null;
   const status = (text) => app.status.replaceChildren(text);
@@ -71,29 +75,36 @@ export function startSession(app, empty, holder) {
     asked += 1;
     if (judging) return;
     judging = true;
-    let mine, started, answer;
+    let mine, started, answer, doc;
     try {
       do {
         mine = asked;
         started = performance.now();
-        answer = await app.ask({ do: "judge", document: toJson(editor.doc) });
+        ({ doc } = editor);
+        answer = await app.ask({ do: "judge", document: toJson(doc) });
       } while (mine !== asked);
     } finally {
       judging = false;
     }
     app.verdict = answer;
     app.verdictMilliseconds = performance.now() - started;
-    app.panels.verdict.show(answer);
+    // Another table is no other verdict: what its reader has opened stays open.
+    const isNew = doc !== judgedDoc;
+    judgedDoc = doc;
+    if (isNew) {
+      app.canvas.colour(answer);
+      app.panels.verdict.show(answer);
+    }
     app.panels.train.show();
     app.panels.whatif.show();
     app.panels.data.show();
-    if (answer.state === "judged" && !answer.holds) advise(mine);
+    if (isNew && answer.state === "judged" && !answer.holds) advise(doc);
   }
 
-  const advise = debounced(async (mine) => {
-    if (mine !== asked) return;
-    const advice = await app.ask({ do: "advise", document: toJson(editor.doc) });
-    if (mine === asked) app.panels.verdict.showAdvice(advice);
+  const advise = debounced(async (doc) => {
+    if (doc !== judgedDoc) return;
+    const advice = await app.ask({ do: "advise", document: toJson(doc) });
+    if (doc === judgedDoc) app.panels.verdict.showAdvice(advice);
   }, 150);
 
   const saveSoon = debounced(() => save(), 300);
@@ -113,11 +124,28 @@ export function startSession(app, empty, holder) {
     if (origin === "load") app.tabs.rewind();
     if (origin !== "move") judge();
     address();
+    remember();
     if (origin === "begin" || origin === "adopt") return;
     dirty = true;
     status("Saving…");
     saveSoon();
   });
+
+  const remember = debounced(() => {
+    try {
+      if (app.page) sessionStorage.setItem(PAST, editor.recallable());
+    } catch {
+      // A past too large for the browser ends with the page.
+    }
+  }, 300);
+
+  function recall() {
+    try {
+      if (app.page && editor.recall(sessionStorage.getItem(PAST))) app.toolbar.show();
+    } catch {
+      // A browser that keeps nothing has nothing to recall.
+    }
+  }
 
   async function greet() {
     const hello = await app.ask({ do: "hello" });
@@ -161,6 +189,7 @@ export function startSession(app, empty, holder) {
     else if (!differs && hello.found_saved && saved.nodes.length)
       app.notices.show("saved", "Your saved drawing is back.", "info", [], 5000);
     status(differs ? "" : "Saved");
+    if (!differs) recall();
     if (hello.interrupted) app.notices.show("runs", hello.interrupted, "warn");
     if (hello.set_aside) app.notices.show("aside", hello.set_aside, "warn");
   }
@@ -203,6 +232,7 @@ export function startSession(app, empty, holder) {
   app.tookTable = (table) => {
     app.table = table;
     app.panels.data.forget();
+    showEmpty(app, empty);
     judge();
   };
   greet();
@@ -229,12 +259,24 @@ function showEmpty(app, empty) {
     el(
       "p",
       {},
-      "Double-click to add a node, or press N. Then say what is predicted and what the prediction should not follow, and see what makes a predictor invariant.",
+      "Double-click to add a node, or press N. Then say what is predicted and what must not influence the prediction.",
     ),
+    app.table ? el("p", {}, el("strong", {}, app.table.name), " is loaded.") : null,
     el(
       "p.buttons",
       {},
-      el("button.primary", { "data-key": "demo", onclick: () => app.openExample("demo") }, "Start with an example"),
+      app.table
+        ? el(
+            "button.primary",
+            { "data-key": "draw-columns", onclick: () => app.panels.data.drawColumns() },
+            "Draw its columns",
+          )
+        : null,
+      el(
+        `button${app.table ? "" : ".primary"}`,
+        { "data-key": "demo", onclick: () => app.openExample("demo") },
+        "Start with an example",
+      ),
       el("button", { "data-key": "examples", onclick: () => app.open("examples") }, "More examples"),
       el("button", { "data-key": "paste", onclick: () => app.open("paste") }, "Paste a graph"),
     ),

@@ -46,6 +46,10 @@ export class Tabs {
     this.panels[name].opened?.();
   }
 
+  title(name) {
+    return this.buttons.get(name).textContent;
+  }
+
   /** Look at the beginning of every panel: what is shown is new. */
   rewind() {
     for (const body of this.bodies.values()) body.scrollTop = 0;

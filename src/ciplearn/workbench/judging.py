@@ -6,10 +6,19 @@ from itertools import islice
 from typing import Any
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal import Verdict
+from ciplearn.causal import CausalGraph, Verdict
+from ciplearn.causal.assumptions import Assumption
 from ciplearn.causal.findings import Finding
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.routes import routes
+
+# By the beginning of a check: the tab that does it on this page, and what it shows there.
+_BESIDE = {
+    "ciplearn check": ("data", "A table can refute the drawing, and never prove it."),
+    "audit": ("train", "The report of a kept stop counts imagined rows that lie where there are no data."),
+    "true of": ("outline", "True of every model that is trained here; the outline shows its inputs."),
+    "independence_test": ("train", "Every stop shows what is left: the variance of counterfactuals."),
+}
 
 # More sets than a person compares.
 _SHOWN_SETS = 12
@@ -25,10 +34,13 @@ def judged(document: Document) -> dict[str, Any]:
         "state": "judged",
         "holds": verdict.holds,
         "holds_in": getattr(verdict, "holds_in", None),
-        "headline": verdict.headline(),
         "statement": str(verdict.independence),
+        **{side: list(getattr(verdict.independence, side)) for side in ("right", "given")},
+        **{role: list(getattr(verdict, role)) for role in ("protected", "adjustment", "injective")},
+        "causal": _causal(document.graph, verdict),
+        "biasing": [list(edge) for path in verdict.open_paths for edge in path.edges],
         "reasons": [_reason(finding) for finding in verdict.findings],
-        "assumptions": [{"sentence": str(said), "check": said.check} for said in verdict.assumptions],
+        "assumptions": [_assumption(said) for said in verdict.assumptions],
         "notes": list(verdict.warnings),
         "adjustment_sets": _adjustment_sets(document, verdict),
         "routes": [route.to_dict() for route in routes(document, verdict)],
@@ -53,6 +65,21 @@ def advised(document: Document) -> dict[str, Any]:
             {"statement": str(fallback.independence), "implies": fallback.implies} for fallback in verdict.weaker
         ],
     }
+
+
+def _causal(graph: CausalGraph, verdict: Verdict) -> list[list[str]]:
+    """The edges by which what is protected acts on the outcome."""
+    if graph.undirected:
+        return []
+    below = {*verdict.protected, *graph.descendants(verdict.protected)}
+    above = {verdict.outcome, *graph.ancestors(verdict.outcome)}
+    return [[a, "→", b] for a, b in graph.directed if a in below and b in above]
+
+
+def _assumption(said: Assumption) -> dict[str, Any]:
+    """An assumption with the tab of the page that bears on it; without one, with the check of the command line."""
+    tab, check = next((beside for start, beside in _BESIDE.items() if said.check.startswith(start)), (None, said.check))
+    return {"sentence": str(said), "check": check, "tab": tab}
 
 
 def _reason(finding: Finding) -> dict[str, Any]:

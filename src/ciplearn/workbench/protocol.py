@@ -10,7 +10,7 @@ from ciplearn.workbench.recipes import RECIPE
 from ciplearn.workbench.schema import Schema, check
 
 # Notations that a graph can be written in, with the endings of their files.
-NOTATIONS = {"dagitty": "txt", "dot": "dot", "gml": "gml", "json": "json", "edges": "txt"}
+NOTATIONS = {"dagitty": "txt", "dot": "dot", "gml": "gml", "json": "json", "edges": "txt", "svg": "svg"}
 
 # A drawing of a thousand nodes is a tenth of this.
 LARGEST_TEXT = 2_000_000

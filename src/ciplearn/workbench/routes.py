@@ -47,6 +47,7 @@ def routes(document: Document, verdict: Verdict) -> list[Route]:
     safe = [name for name in verdict.inputs if name not in below]
     moved = [name for name in verdict.inputs if name in below and name not in protected]
     changed = as_list(moved) if moved else "no other input"
+    who = as_list(verdict.protected)
     certified = "certifies" if verdict.holds else "does not certify"
     found = [
         Route(
@@ -60,26 +61,26 @@ def routes(document: Document, verdict: Verdict) -> list[Route]:
             "counterfactual",
             "Counterfactual penalty",
             directed,
-            f"imagines {changed}, had {as_list(verdict.protected)} been different",
+            f"imagines {changed}, had {who} been different",
             "the graph and an estimated causal model",
         ),
         Route(
             "line",
-            "Straight line from CF1 to no penalty",
+            "Straight line: CF1 mixed with no penalty",
             directed and bool(safe),
             _seen(safe, verdict),
             "the graph alone",
         ),
         Route(
             "cf1",
-            "CF1: what A does not change",
+            f"CF1: without anything that follows from {who}",
             directed and bool(safe),
             _seen(safe, verdict),
             "the graph alone",
         ),
         Route(
             "cf2",
-            "CF2: residuals of what A changes",
+            f"CF2: CF1, and the unexplained rest of what follows from {who}",
             directed,
             f"adds what the parents do not explain of {as_set(moved)}" if moved else "the same as CF1 here",
             "the graph and additive noise",

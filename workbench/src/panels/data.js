@@ -81,7 +81,20 @@ export class DataPanel {
       app.notices.clear("table");
       app.tookTable(answer.table);
       app.tabs.open("data");
+      app.notices.show("table", `${file.name} is loaded.`, "info", [], 5000);
     }
+  }
+
+  /** Let every column that is not drawn yet be a node: in rows on an empty drawing, else below the others. */
+  async drawColumns() {
+    const { editor, ask, notices } = this.app;
+    const found = await ask({ do: "describe", document: toJson(editor.doc) });
+    if (found.error) return notices.show("table", found.error, "warn");
+    const missing = found.columns.map((column) => column.name).filter((name) => !editor.doc.nodes.includes(name));
+    const bare = !editor.doc.nodes.length;
+    const spot = (place) => (bare ? [(place % 4) * 170, Math.floor(place / 4) * 90] : undefined);
+    const drawn = missing.reduce((doc, name, place) => addNode(doc, name, spot(place)), editor.doc);
+    return editor.apply(drawn, `drew the columns of ${found.name}`, "load");
   }
 
   async #describe() {
@@ -108,6 +121,7 @@ export class DataPanel {
     const left = found.columns_left_out
       ? ` ${found.columns_left_out} columns are not listed; a node that is named like one of them has it.`
       : "";
+    const all = el("button.primary", { "data-key": "draw-columns", onclick: () => this.drawColumns() }, "Draw all columns");
     return el(
       "div.card",
       {},
@@ -117,6 +131,7 @@ export class DataPanel {
         {},
         `${found.rows} rows, ${found.complete === found.rows ? "all" : found.complete} complete in the drawing's columns. ${matched} of ${found.columns.length + found.columns_left_out} columns are nodes.${left}`,
       ),
+      matched < found.columns.length ? el("p.buttons", {}, all) : null,
     );
   }
 
@@ -266,7 +281,7 @@ export class DataPanel {
   #tests(tests) {
     if (!tests.length) return null;
     const shown = [...tests].sort((a, b) => (a.p ?? 2) - (b.p ?? 2));
-    const titles = ["statement", "p", "would have seen"].map((title) => el("th", { scope: "col" }, title));
+    const titles = ["statement", "p", "weakest link that this test would notice"].map((title) => el("th", { scope: "col" }, title));
     const rows = shown.map((test) =>
       el(
         `tr${test.refuted ? ".refuted" : ""}`,

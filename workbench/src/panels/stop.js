@@ -75,7 +75,8 @@ export function keeping(app, run, stop) {
     const content =
       file.text ??
       new Blob([Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0))], { type: file.type });
-    return download(file.name, content);
+    download(file.name, content);
+    return app.notices.show("download", `${file.name} was downloaded.`, "info", [], 5000);
   };
   const ask = async (message, button) => {
     button.disabled = true;

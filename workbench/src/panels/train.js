@@ -3,6 +3,7 @@ import { el, fill } from "../dom.js";
 import { toJson } from "../document.js";
 import { said } from "../figures.js";
 import { frontier, stopName } from "../frontier.js";
+import { prose } from "../prose.js";
 import { isOther, sayOther } from "../other.js";
 import { Sections } from "../section.js";
 import { compared, figuresOf, keeping } from "./stop.js";
@@ -64,7 +65,7 @@ export class TrainPanel {
 
   show() {
     if (this.app.tabs?.current !== "train") return;
-    fill(this.form, this.#form());
+    fill(this.form, this.run ? sayOther(this.app, this.run) : null, this.#form());
     fill(this.walk, this.run ? this.#walk(this.run) : null);
   }
 
@@ -77,7 +78,7 @@ export class TrainPanel {
         "div.card",
         {},
         el("h3", {}, "First a question"),
-        el("p", {}, "Draw a graph and say what is predicted and what the prediction should not follow."),
+        el("p", {}, "Draw a graph and say what is predicted and what must not influence the prediction."),
         el("p.buttons", {}, el("button", { "data-key": "demo", onclick: () => app.openExample("demo") }, "Take the demo")),
       );
     if (!app.table)
@@ -95,7 +96,7 @@ export class TrainPanel {
     const counted = !verdict.holds && choice.routes.has("independence");
     return this.sections.make(
       FORM,
-      !this.run || isOther(app, this.run),
+      !this.run,
       el(
         "fieldset",
         {},
@@ -124,7 +125,7 @@ export class TrainPanel {
         el(
           "label.field",
           {},
-          "May lose, as a share of what is explained",
+          "Accuracy you are willing to give up, as a share",
           el("input", {
             type: "number",
             min: 0,
@@ -183,7 +184,7 @@ export class TrainPanel {
         disabled: !usable,
         onchange: toggle,
       }),
-      el("span", {}, el("strong", {}, route.title), el("small", {}, `Rests on ${route.rests_on}; ${route.why}.`)),
+      el("span", {}, el("strong", {}, route.title), el("small", {}, prose(this.app, `Rests on ${route.rests_on}; ${route.why}.`))),
     );
   }
 
@@ -222,7 +223,6 @@ export class TrainPanel {
       run.stops.at(-1);
     this.current = current ?? null;
     return [
-      sayOther(this.app, run),
       this.#progress(run),
       el(
         "div",
@@ -278,7 +278,9 @@ export class TrainPanel {
       routes.has("independence") ? "● independence route" : null,
       routes.has("counterfactual") ? "◆ counterfactual route" : null,
       run.baselines.length ? "✕ baselines" : null,
-      run.line.length ? "┄ straight line from CF1 to no penalty" : null,
+      run.line.length
+        ? "┄ CF1 mixed with no penalty, which takes no training: what lies below this line is not worth its trouble"
+        : null,
       run.models ? "◎ the folder's model" : "◎ largest gamma within the tolerance",
     ];
     const said = marks.filter(Boolean).map((mark) => el("span", {}, mark));

@@ -1,6 +1,7 @@
 // The verdict: the statement, whether it holds, why, and what would repair it.
 import { el, fill } from "../dom.js";
 import { fromJson } from "../document.js";
+import { names, prose, term } from "../prose.js";
 import { Sections } from "../section.js";
 
 const CONDITIONS = {
@@ -50,7 +51,7 @@ export class VerdictPanel {
 
   #teach(missing) {
     const { nodes } = this.app.editor.doc;
-    const wanted = { outcome: "what is predicted", protected: "what the prediction should not follow" };
+    const wanted = { outcome: "what is predicted", protected: "what must not influence the prediction" };
     if (!nodes.length) {
       return el(
         "div.card",
@@ -59,7 +60,7 @@ export class VerdictPanel {
         el(
           "p",
           {},
-          "The verdict says which conditional independence makes a predictor counterfactually invariant: one that would have said the same had A been different.",
+          "The verdict says what a prediction may tell nothing about, so that it would have been the same had someone been of another sex, age or origin.",
         ),
         el(
           "p.buttons",
@@ -108,8 +109,8 @@ export class VerdictPanel {
         `div.card.headline.${answer.holds ? "good" : "bad"}`,
         {},
         el("p.mark", {}, el("span.sign", { "aria-hidden": "true" }, answer.holds ? "✓" : "✗"), el("strong", {}, word)),
-        el("p.statement", {}, answer.statement),
-        el("p", {}, answer.headline),
+        this.#inWords(answer),
+        el("p.statement", {}, prose(this.app, answer.statement)),
       ),
       this.#section(
         "Reasons",
@@ -119,11 +120,11 @@ export class VerdictPanel {
       this.advice,
       this.#section(
         "Assumptions that data cannot show",
-        answer.assumptions.map(({ sentence, check }) => el("li", {}, sentence, el("p.hint", {}, check))),
+        answer.assumptions.map((assumption) => this.#assumption(assumption)),
       ),
       this.#section(
         "Notes",
-        answer.notes.map((text) => el("li", {}, text)),
+        answer.notes.map((text) => el("li", {}, prose(this.app, text))),
       ),
       this.#section("Adjustment sets", this.#sets(answer.adjustment_sets)),
       this.#section(
@@ -137,8 +138,31 @@ export class VerdictPanel {
     ];
   }
 
+  /** The statement as a demand and what it leads to; or that it does not lead there. */
+  #inWords({ holds, given, right, protected: who, injective }) {
+    const among = given.length ? ["among rows with the same ", names(given), ", "] : [];
+    const changed = ["had ", names(who), " been different"];
+    const invariant = term(this.app, "counterfactually invariant");
+    if (!holds)
+      return [
+        el("p.words", {}, "Even where ", among, "the prediction tells nothing about ", names(right), ", it might have been another, ", changed, "."),
+        el("p", {}, "So it is not ", invariant, "."),
+      ];
+    const proviso = injective.length ? ["if ", names(injective), " is injective in its total noise, "] : [];
+    return [
+      el("p.words", {}, given.length ? ["Among rows with the same ", names(given), ", the"] : "The", " prediction may tell nothing about ", names(right), "."),
+      el("p", {}, "Then, ", proviso, "it would have been the same, ", changed, ": it is ", invariant, "."),
+    ];
+  }
+
   #section(title, items, open = false) {
     return items.length ? this.sections.make(title, open, el("ul.plain", {}, items)) : null;
+  }
+
+  #assumption({ sentence, check, tab }) {
+    const go = () => this.app.tabs.open(tab);
+    const button = tab ? el("button.chip", { "data-key": `to|${tab}`, onclick: go }, `Go to ${this.app.tabs.title(tab)}`) : null;
+    return el("li", {}, el("p", {}, prose(this.app, sentence)), el("p.hint", {}, check, " ", button));
   }
 
   #reason(reason) {
@@ -164,7 +188,7 @@ export class VerdictPanel {
         "div",
         {},
         el("span.kind", {}, CONDITIONS[reason.condition] ?? reason.condition),
-        el("p", {}, reason.sentence),
+        el("p", {}, prose(this.app, reason.sentence)),
         shown,
       ),
     );
@@ -215,7 +239,7 @@ export class VerdictPanel {
         "div",
         {},
         el("strong", {}, route.title),
-        el("p", {}, `${route.why[0].toUpperCase()}${route.why.slice(1)}. Rests on ${route.rests_on}.`),
+        el("p", {}, prose(this.app, `${route.why[0].toUpperCase()}${route.why.slice(1)}. Rests on ${route.rests_on}.`)),
       ),
     );
   }
@@ -226,12 +250,12 @@ export class VerdictPanel {
       el(
         "li.row",
         {},
-        el("p", {}, repair.sentence),
+        el("p", {}, prose(this.app, repair.sentence)),
         el("button.primary", { "data-key": `repair|${repair.sentence}`, onclick: () => this.#apply(repair) }, "Apply"),
       ),
     );
     const weaker = advice.weaker.map((entry) =>
-      el("li", {}, el("strong", {}, entry.statement), el("p", {}, entry.implies)),
+      el("li", {}, el("strong", {}, prose(this.app, entry.statement)), el("p", {}, prose(this.app, entry.implies))),
     );
     fill(
       this.advice,
