@@ -74,8 +74,16 @@ GRAPH = "dag { A [exposure] B [exposure] Y [outcome] Z -> {A L Y} A -> L -> Y A 
 
 def choose(web, selector, text):
     """Pick an entry of a list by keys, as often as the list is drawn anew under the hand."""
-    web.wait(selector)
-    web.find(selector)[0].send_keys(text)
+    from selenium.common.exceptions import WebDriverException
+
+    def chosen():
+        try:
+            web.find(selector)[0].send_keys(text)
+        except (IndexError, WebDriverException):
+            return False
+        return True
+
+    web.until(chosen, what=selector)
 
 
 def undo_all(web):
@@ -110,6 +118,9 @@ def begins(web):
         web.click(f"#cw-tab-{tab}")
         web.click(f"{where} [data-key=demo]")
         web.until(lambda: web.doc("editor.doc.nodes.length") == 4)
+    undo_all(web)
+    web.click(".empty [data-key=draw-columns]")
+    web.until(lambda: web.doc("editor.doc.nodes.length") == 4)
     undo_all(web)
     for opener in (
         ".empty [data-key=paste]",
@@ -302,6 +313,7 @@ def checks(web, path):
 def trains(web, folder):
     """Routes, tolerance and effort; a walk; a stop that is kept, cancelled, kept again and taken along."""
     web.click("#cw-tab-train")
+    web.click("#cw-panel-train [data-key='term|noise']")
     for route in ("independence", "line", "cf1", "cf2", "counterfactual"):
         web.click(f"[data-key='route|{route}']")
         web.click(f"[data-key='route|{route}']")
