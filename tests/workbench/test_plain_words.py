@@ -1,0 +1,70 @@
+"""What the page says in plain words, colours and folds; what a table and a reload leave."""
+
+from tests.workbench.browser import needs_browser
+
+pytestmark = needs_browser
+
+
+def test_verdict_is_in_words_first_explains_its_words_and_says_holds_once(web):
+    web.example()
+    card = web.run("return document.querySelector('.headline').textContent")
+    words = "Among rows with the same Z, the prediction may tell nothing about A and L."
+    assert card.index(words) < card.index("Ŷ ⊥ {A, L} | {Z}")
+    assert card.count("Holds") == 1
+    web.click(".headline [data-key='term|counterfactually invariant']")
+    web.until(lambda: "A predictor whose answer is the same for every row" in web.text(".notices"))
+    web.click("[data-key='section|Assumptions that data cannot show']")
+    web.click("[data-key='to|data']")
+    web.wait("#cw-panel-data")
+
+
+def test_long_sets_are_folded_in_words_and_signs(web):
+    names = [f"a_long_name_{place}" for place in range(9)]
+    web.open_text(f"dag {{ A [exposure] Y [outcome] {' '.join(f'A -> {name} -> Y' for name in names)} }}")
+    web.wait(".words")
+    assert "A, a_long_name_0, a_long_name_1, a_long_name_2, a_long_name_3, a_long_name_4 and 4 more" in web.text(
+        ".words"
+    )
+    assert names[-1] not in web.text(".headline")
+    web.click(".words [data-key=unfold]")
+    web.click(".statement [data-key=unfold]")
+    web.until(lambda: web.text(".headline").count(names[-1]) == 2)
+
+
+def test_causal_paths_open_paths_and_the_set_held_fixed_are_coloured(web):
+    def coloured(kind):
+        return set(web.doc(f"canvas.cy.edges('.{kind}').map((edge) => edge.data('from') + edge.data('to'))"))
+
+    web.example()
+    web.until(lambda: coloured("causal") == {"AL", "LY", "AY"})
+    assert web.doc("canvas.cy.nodes('.given').map((node) => node.data('name'))") == ["Z"]
+    assert coloured("biasing") == set()
+    web.example("loan")
+    web.until(lambda: coloured("biasing") == {"wealthregion", "wealthincome"})
+    assert coloured("causal") == {"regionincome", "incomeloan"}
+
+
+def test_table_says_that_it_is_loaded_and_becomes_a_drawing_in_one_click(web):
+    web.drop(".empty", "people.csv", "sex,age,pay\n1,2,3\n3,4,5\n")
+    web.until(lambda: "people.csv is loaded" in web.text(".notices"))
+    assert "people.csv is loaded" in web.text(".empty")
+    web.click(".empty [data-key=draw-columns]")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["sex", "age", "pay"])
+    web.click("[data-tool=undo]")
+    web.click("#cw-panel-data [data-key=draw-columns]")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["sex", "age", "pay"])
+    web.until(lambda: not web.find("#cw-panel-data [data-key=draw-columns]"))
+
+
+def test_undo_survives_a_reload(web):
+    web.add_node("A")
+    web.add_node("B")
+    web.click("[data-tool=undo]")  # B is V1 again
+    web.until(lambda: web.text(".status") == "Saved")
+    web.driver.refresh()
+    web.wait("[data-tool=undo]:enabled")
+    web.chord("\ue009", "y")
+    web.until(lambda: web.doc("editor.doc.nodes") == ["A", "B"])
+    for left in (["A", "V1"], ["A"]):
+        web.click("[data-tool=undo]")
+        web.until(lambda left=left: web.doc("editor.doc.nodes") == left)
