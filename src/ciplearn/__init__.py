@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ciplearn import baselines as baselines
     from ciplearn import datasets as datasets
     from ciplearn import errors as errors
+    from ciplearn import learners as learners
     from ciplearn import learning as learning
     from ciplearn import scm as scm
     from ciplearn.causal import CausalGraph as CausalGraph
@@ -88,7 +89,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 # Modules that are public themselves.
-_MODULES = ("baselines", "datasets", "errors", "learning", "scm")
+_MODULES = ("baselines", "datasets", "errors", "learners", "learning", "scm")
 
 _ROOM_OF = {name: f"ciplearn.{room}" for room, names in _NAMES.items() for name in names}
 

@@ -97,6 +97,14 @@ class Shown(Learner):
         return training.by_gradients()
 
 
+def test_a_learner_of_ones_own_is_registered_by_one_line(X, y, tmp_path, monkeypatch):
+    monkeypatch.setitem(LEARNERS, "shown", Shown)
+    model = Shown().estimator("regression", random_state=0).fit(X[:50], y[:50])
+    again = load_model(save_model(model, tmp_path / "model"))
+    assert again.learner == Shown()
+    assert np.array_equal(again.predict(X), model.predict(X))
+
+
 def test_what_cannot_be_done_is_said(X, y, tmp_path):
     with pytest.raises(InputTypeError, match="learner must be a learner, got 'boosted'"):
         CIPRegressor(learner="boosted").fit(X, y)
