@@ -297,6 +297,38 @@ def test_onnx_file_of_one_table_takes_columns_in_the_order_that_is_named(files):
         from_onnx(files[0], None, ["sex"])
 
 
+def test_tampered_onnx_file_answers_or_is_refused_in_silence(files, tmp_path, capfd):
+    whole, rows = files[1].read_bytes(), pd.DataFrame({"a": [1.0, 2.0], "b": [10.0, 20.0]})
+    refused = 0
+    for place in range(len(whole)):
+        for value in {0, 255, whole[place] ^ 1, whole[place] ^ 128} - {whole[place]}:
+            (tmp_path / "x.onnx").write_bytes(whole[:place] + bytes([value]) + whole[place + 1 :])
+            try:
+                from_onnx(tmp_path / "x.onnx", ["a", "b"], rows.columns).answer(rows)
+            except InputError:
+                refused += 1
+    assert refused > 100
+    assert capfd.readouterr().out == ""
+
+
+def test_onnx_file_reads_no_weights_from_outside_its_folder(files, tmp_path):
+    folder, outside = tmp_path / "model", tmp_path / "outside.bin"
+    folder.mkdir()
+    outside.write_bytes(np.array([[5.0], [6.0]], dtype=np.float32).tobytes())
+    (folder / "link").symlink_to(outside)
+    model = onnx.load(files[1])
+    (weights,) = model.graph.initializer
+    weights.ClearField("raw_data")
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    for place in ("../outside.bin", str(outside), "link"):
+        del weights.external_data[:]
+        entry = weights.external_data.add()
+        entry.key, entry.value = "location", place
+        (folder / "x.onnx").write_bytes(model.SerializeToString())
+        with pytest.raises(InputError, match="cannot be read as ONNX"):
+            from_onnx(folder / "x.onnx", ["a", "b"], ["a", "b"])
+
+
 def test_onnx_file_is_audited_like_the_function_that_it_computes(files, here, place, monkeypatch, capsys):
     (here / "plain.py").write_text(
         "import numpy as np\n\n\ndef chance(frame):\n    return 1 / (1 + np.exp(11 - frame['education']))\n"

@@ -230,7 +230,10 @@ def _session(path: Path) -> Any:
     # What goes wrong is said by us, in a sentence.
     options.log_severity_level = 4
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        # Without a second try, which would be announced on standard output.
+        return onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"], enable_fallback=False
+        )
     except Exception as error:
         raise InputError(f"{path} cannot be read as ONNX ({type(error).__name__}); export the model anew.") from error
 
