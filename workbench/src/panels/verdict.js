@@ -140,12 +140,12 @@ export class VerdictPanel {
 
   /** The statement as a demand and what it leads to; or that it does not lead there. */
   #inWords({ holds, given, right, protected: who, injective }) {
-    const among = given.length ? ["among rows with the same ", names(given), ", "] : [];
+    const among = given.length ? [", among rows with the same ", names(given), ","] : [];
     const changed = ["had ", names(who), " been different"];
     const invariant = term(this.app, "counterfactually invariant");
     if (!holds)
       return [
-        el("p.words", {}, "Even where ", among, "the prediction tells nothing about ", names(right), ", it might have been another, ", changed, "."),
+        el("p.words", {}, "Even where", among, " the prediction tells nothing about ", names(right), ", it might have been another, ", changed, "."),
         el("p", {}, "So it is not ", invariant, "."),
       ];
     const proviso = injective.length ? ["if ", names(injective), " is injective in its total noise, "] : [];
