@@ -27,6 +27,7 @@ from ciplearn.cli.fit import fit
 from ciplearn.cli.imagine import imagine
 from ciplearn.cli.output import complain, note, prepare_streams, say
 from ciplearn.cli.predict import predict
+from ciplearn.cli.repair import repair
 from ciplearn.cli.workbench import workbench
 
 # Name on the command line -> function. A function returns its exit code, or None for 0.
@@ -34,6 +35,7 @@ _COMMANDS: dict[str, Callable[..., int | None]] = {
     "demo": demo,
     "check": check,
     "fit": fit,
+    "repair": repair,
     "predict": predict,
     "audit": audit,
     "imagine": imagine,

@@ -104,6 +104,8 @@ class AuditCall:
                 "pass --graph, the roles, and one of --predictor, --onnx and --predictions."
             )
         folder = ModelFolder.read(places[0]) if len(places) == 2 else None
+        if folder is not None and params.get("strength") is not None:
+            folder = folder.at(params["strength"])
         typed = [name for name in _ROLES if params[name] is not None and (name != "inputs" or not named)]
         if folder is not None and typed:
             raise InputError(f"{places[0]} has its roles already, got --{typed[0]} too; leave one of them out.")
@@ -228,17 +230,11 @@ def audit(
     groups: Annotated[
         str | None, typer.Option(help="Columns to show scores by. Default: the protected ones.", metavar="NAMES")
     ] = None,
-    max_effect: Annotated[
-        float | None,
-        typer.Option(
-            help="The most that a change of the protected columns may move a prediction, in the outcome's unit; of a "
-            "probability, 5 points are 0.05. Default: 0.05 for probabilities, else a tenth of the outcome's deviation.",
-            min=0,
-        ),
-    ] = None,
+    max_effect: options.MaxEffect = None,
     max_vcf: Annotated[
         float | None, typer.Option(help="The most that VCF may be, up to the end of its interval.", min=0)
     ] = None,
+    strength: options.Strength = None,
     gate: Annotated[bool, typer.Option(help="Exit with code 1 where the model does not pass.")] = True,
     individuals: options.Individuals = None,
     profile: Annotated[

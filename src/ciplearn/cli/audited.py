@@ -28,6 +28,7 @@ from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.evaluation.wording import FREE, MODEL
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
+from ciplearn.repairing import Repaired
 from ciplearn.report import Report
 from ciplearn.routes.comparison import how_made
 from ciplearn.scm import StructuralCausalModel, fit_scm
@@ -78,7 +79,7 @@ class Audited:
         positive: str | None = None,
     ) -> Audited:
         """Take roles and rows from a folder, on its graph or on another, and its model or another."""
-        verdict = folder.model.verdict_
+        verdict = folder.verdict
         if verdict is None:
             raise InputError(f"{folder.path} was trained without a graph; fit it with one to audit it here.")
         drawn = verdict.graph if graph is None else graph
@@ -227,7 +228,7 @@ class Audited:
         if folder is None:
             return {}, {"rule": f"{self.model.name} was trained elsewhere; nothing is known of how."}
         trials = folder.trials()
-        free = None if folder.is_unconstrained else self.reordered(trials.get(0.0))
+        free = None if folder.is_unconstrained else self.reordered(trials.get(0.0) or _before(folder.model))
         compared = {} if free is None else {FREE: free}
         if not self.is_ours:
             ours = {folder.path.name: self.reordered(folder.model)}
@@ -260,6 +261,11 @@ class Audited:
             each = own if point.gamma == gamma else measured[name]
             points.append(Point(point.gamma, point.seed, {**each, **_penalty_of(point)}))
         return {"frontier": Frontier(tuple(points))} if points else {}
+
+
+def _before(model: Any) -> Any:
+    """A repaired model as it was; None of any other."""
+    return model.at(0.0) if isinstance(model, Repaired) else None
 
 
 def _at(gamma: float) -> str:

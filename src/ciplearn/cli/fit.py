@@ -13,7 +13,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.cli import options
 from ciplearn.cli.fit_shown import conclude, describe, result
 from ciplearn.cli.options import join_names, split_names
-from ciplearn.cli.output import note, say_json
+from ciplearn.cli.output import note, printable, say_json
 
 if TYPE_CHECKING:
     from ciplearn.cli.model_folder import AnyTable
@@ -30,7 +30,7 @@ _choice = partial(typer.Option, rich_help_panel="Route, penalty and gamma")
 _network = partial(typer.Option, rich_help_panel="Network")
 
 # Options that say where to read, where to write and what to show: they do not change the model.
-_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch", "meet")
+_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch", "meet", "report")
 
 
 def fit(
@@ -50,18 +50,9 @@ def fit(
     inputs: options.Inputs = None,
     adjustment: options.Adjustment = None,
     task: options.Task = None,
-    max_effect: Annotated[
-        float | None,
-        _goal(
-            help="The most that a change of the protected columns may move a prediction, in the outcome's unit; of a "
-            "probability, 5 points are 0.05. Default: 0.05 for probabilities, else a tenth of the outcome's deviation.",
-            min=0,
-        ),
-    ] = None,
-    vcf: Annotated[
-        str | None, _goal(help="Keep at most this share of the variance over worlds, such as 5%.", metavar="SHARE")
-    ] = None,
-    strict: Annotated[bool, _goal("--strict", help="The same in every world, whatever it costs.")] = False,
+    max_effect: options.MaxEffect = None,
+    vcf: options.ShareLeft = None,
+    strict: options.StrictGoal = False,
     tolerance: Annotated[
         float | None,
         _goal(
@@ -172,7 +163,7 @@ def fit(
         if route not in ("auto", "independence"):
             raise InputError(f"--gamma, --penalty and --refit are for the independence route, got --route {route}.")
         route = "independence"
-    asked = _asked_for(max_effect=max_effect, vcf=vcf, strict=strict, tolerance=tolerance)
+    asked = named_goal(max_effect=max_effect, vcf=vcf, strict=strict, tolerance=tolerance)
     if asked and asked != "tolerance" and route not in ("auto", "repair"):
         raise InputError(f"--{asked} is met by repair, got --route {route}; leave one of them out.")
     options.keep_inputs(out, table, options.graph_file(graph), config)
@@ -204,7 +195,7 @@ def fit(
     if asked and asked != "tolerance" and not by_goal:
         raise InputError(f"--{asked} needs a table in memory, got one that streams; pass --tolerance, or fewer rows.")
     plan = Plan(
-        goal=_goal_of(max_effect, vcf, strict) if by_goal else None,
+        goal=goal_of(max_effect, vcf, strict) if by_goal else None,
         learner=learner,
         gamma=gamma,
         tolerance=tolerance,
@@ -232,7 +223,7 @@ def fit(
         if as_json:
             say_json(rows.description())
         return
-    settings = _settings(call, rows)
+    settings = fit_settings(call, rows)
     with listed_folder(out, overwrite=overwrite) as fresh:
         if stream is None:
             trained = train(model, rows, plan)
@@ -244,6 +235,7 @@ def fit(
             "columns": rows.kinds,
             "table": {**rows.identity, "rows": rows.n_rows},
             "understood": rows.description(),
+            "roles": rows.roles.to_dict(),
             "gamma": getattr(trained.model, "gamma_", None),
             "tolerance": plan.allowed,
             "measure": plan.measure,
@@ -264,7 +256,7 @@ def fit(
         )
     if trained.remark and trained.comparison is None:
         note(trained.remark)
-    report = _held_out_audit(out, source, seed, max_effect) if by_goal and table.is_file() else None
+    report = held_out_audit(out, source, seed, max_effect) if by_goal and table.is_file() else None
     if as_json:
         audited = None if report is None else report.audit.to_dict()
         say_json({**result(rows, plan, trained, out), "audit": audited})
@@ -272,21 +264,26 @@ def fit(
         conclude(rows, trained, report, table, out)
 
 
-def _held_out_audit(out: Path, source: AnyTable, seed: int, max_effect: float | None) -> Report | None:
-    """Audit the model on the rows kept for it, as ciplearn audit does; None where they are too few."""
+def held_out_audit(
+    out: Path, source: AnyTable, seed: int, max_effect: float | None, model: Any = None
+) -> Report | None:
+    """Audit the model on the rows kept for it, as ciplearn audit does; None where they are too few.
+
+    A model from elsewhere, which the folder does not hold, is passed.
+    """
     from ciplearn.cli.audit import Effort
     from ciplearn.cli.audited import Audited
     from ciplearn.cli.model_folder import LEAST_ROWS, ModelFolder
     from ciplearn.evaluation import Limits
 
-    folder = ModelFolder.read(out)
+    folder = ModelFolder.read(out, model)
     if len(folder.held_out) < LEAST_ROWS:
         return None
     subject = Audited.of_folder(folder, folder.as_in_training(source))
     return subject.report(Effort.of("standard", doubt=0), seed, limits=Limits(max_effect))
 
 
-def _asked_for(**goals: Any) -> str:
+def named_goal(**goals: Any) -> str:
     """Return the one goal that was named, as an option is; more than one contradict each other."""
     named = [name.replace("_", "-") for name, value in goals.items() if value]
     if len(named) > 1:
@@ -294,7 +291,8 @@ def _asked_for(**goals: Any) -> str:
     return named[0] if named else ""
 
 
-def _goal_of(max_effect: float | None, vcf: str | None, strict: bool) -> Goal:
+def goal_of(max_effect: float | None, vcf: str | None, strict: bool) -> Goal:
+    """Return the goal that options name; the usual limits where they name none."""
     from ciplearn.evaluation import Limits
     from ciplearn.routes import ShareOfVCF, Strict, WithinLimits
 
@@ -310,7 +308,7 @@ def _share(text: str) -> float:
         raise InputError(f"--vcf must be a share, got {text!r}; pass for example 5%.") from error
 
 
-def _settings(call: typer.Context, rows: TrainingTable) -> dict[str, Any]:
+def fit_settings(call: typer.Context, rows: TrainingTable) -> dict[str, Any]:
     """Return the options that repeat this training: as they were understood, and the others as they were given."""
     given = {str(option.name): call.params.get(str(option.name)) for option in call.command.params}
     roles = ("protected", "context", "inputs", "adjustment")
@@ -322,7 +320,8 @@ def _settings(call: typer.Context, rows: TrainingTable) -> dict[str, Any]:
     understood |= {"task": rows.task, "categories": join_names(rows.request.categories) or None}
     settings = understood | {name: value for name, value in given.items() if name not in understood}
     # A role of no columns is one all the same: left out, it would be that of all.
-    return {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value is not None}
+    kept = {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value is not None}
+    return {name: printable(value) if isinstance(value, Path) else value for name, value in kept.items()}
 
 
 def epochs_of(preset: str, rows: int, batch_size: int) -> int:

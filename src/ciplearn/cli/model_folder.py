@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,13 @@ import pandas as pd
 from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.listed_folders import check_finished, read_listed
+from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
 from ciplearn.cli.trained_rows import RowsSought, TrainedRows
 from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
+from ciplearn.estimators.roles import Roles
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.repairing import Repaired, load_model, save_model
@@ -81,12 +83,15 @@ class ModelFolder:
     trained_rows: TrainedRows | None = None
 
     @classmethod
-    def read(cls, path: Path) -> ModelFolder:
-        """Read a folder that ``ciplearn fit`` has written; nothing in it is run."""
+    def read(cls, path: Path, model: Any = None) -> ModelFolder:
+        """Read a folder that ``ciplearn fit`` has written; nothing in it is run.
+
+        A repaired model from elsewhere, which the folder does not hold, is passed.
+        """
         check_finished(path)
         if not any(os.path.exists(path / name) for name in (_MODEL, REPAIRED)):
             raise InputError(f"{path} is no model folder; pass the folder that ciplearn fit has written with --out.")
-        model = load_model(path)
+        model = load_model(path) if model is None else model
         try:
             training = json.loads(read_listed(path, _TRAINING, _LARGEST))
             version = training["format"]
@@ -103,6 +108,24 @@ class ModelFolder:
             advice = "update ciplearn" if isinstance(version, int) and version > _FORMAT else "fit the model anew"
             raise InputError(f"{path} has format {version!r}, and this ciplearn reads {_FORMAT}; {advice}.")
         return cls(path, model, training, held_out, trained)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the graph says about the roles."""
+        own: Verdict | None = getattr(self.model, "verdict_", None)
+        if own is None and "roles" in self.training:
+            graph = CausalGraph.from_text(self.training["settings"]["graph"])
+            own = Roles.from_dict(self.training["roles"], graph).verdict
+        return own
+
+    def at(self, strength: float) -> ModelFolder:
+        """Return the folder with its repaired model at another strength."""
+        if not isinstance(self.model, Repaired):
+            raise InputError(
+                f"{self.path} holds a model of the route {self.model.route_}, which has no strength; leave out "
+                "--strength, or fit by repair."
+            )
+        return replace(self, model=self.model.at(strength))
 
     @property
     def kinds(self) -> dict[str, str]:

@@ -200,6 +200,24 @@ Positive = Annotated[
     _any_model(help="Which of two labels is the positive decision. Default: the second in order.", metavar="LABEL"),
 ]
 
+_goal = partial(typer.Option, rich_help_panel="Goal")
+MaxEffect = Annotated[
+    float | None,
+    _goal(
+        help="The most that a change of the protected columns may move a prediction, in the outcome's unit; of a "
+        "probability, 5 points are 0.05. Default: 0.05 for probabilities, else a tenth of the outcome's deviation.",
+        min=0,
+    ),
+]
+ShareLeft = Annotated[
+    str | None, _goal("--vcf", help="Keep at most this share of the variance over worlds, such as 5%.", metavar="SHARE")
+]
+StrictGoal = Annotated[bool, _goal("--strict", help="The same in every world, whatever it costs.")]
+Strength = Annotated[
+    float | None,
+    typer.Option(help="Turn the knob of a repaired model: 0 is the model itself, inf is strict.", min=0),
+]
+
 # How the names of tables end: no graph file is called so.
 _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")
 

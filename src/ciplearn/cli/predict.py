@@ -46,6 +46,7 @@ def predict(
     identity: Annotated[
         str | None, typer.Option("--id", help="A column to copy beside the predictions.", metavar="NAME")
     ] = None,
+    strength: options.Strength = None,
     chunk_rows: Annotated[int, typer.Option(help="Rows held in memory at a time.", min=1)] = 50_000,
     separator: options.Separator = None,
     columns: options.ColumnNames = None,
@@ -81,6 +82,7 @@ def predict(
         options.keep_inputs(out, table, model, config)
         check_ending(out)
     folder = ModelFolder.read(model)
+    folder = folder if strength is None else folder.at(strength)
     source = folder.as_in_training(options.table_files(table, separator, columns, skip, na, only_na))
     work = options.engine(engine, workers, address, None)
     answered = [ANSWER, *(f"{PROBABILITY}{label}]" for label in getattr(folder.model, "classes_", ()))]
@@ -93,7 +95,7 @@ def predict(
     rows = empty = 0
     unseen: Counter[tuple[str, str]] = Counter()
     far: dict[str, tuple[int, float]] = {}
-    with closing(_answered(folder, source, identity, chunk_rows, work)) as chunks:
+    with closing(_answered(folder, source, strength, identity, chunk_rows, work)) as chunks:
         # Before anything is opened to be written: a table that cannot be read leaves no trace.
         first = next(chunks, None)
         if first is None:
@@ -128,7 +130,7 @@ Answered = tuple["pd.DataFrame", dict[tuple[str, str], int], dict[str, tuple[int
 
 
 def _answered(
-    folder: ModelFolder, source: AnyTable, identity: str | None, chunk_rows: int, engine: Engine
+    folder: ModelFolder, source: AnyTable, strength: float | None, identity: str | None, chunk_rows: int, engine: Engine
 ) -> Generator[Answered, None, None]:
     """Predict file by file here; with several workers part by part, each by whoever is free, in the same order."""
     from ciplearn.sources import TableFiles
@@ -139,7 +141,7 @@ def _answered(
             yield from answer_file(folder, file, identity, chunk_rows)
         return
     parts = TableFiles(str(source.path), files).parts()
-    for answers in engine.each(_AnswerPart(folder.path, identity, chunk_rows), parts):
+    for answers in engine.each(_AnswerPart(folder.path, strength, identity, chunk_rows), parts):
         yield from answers
 
 
@@ -148,18 +150,20 @@ class _AnswerPart:
     """Predictions for a part of a table, wherever it is sent."""
 
     model: Path
+    strength: float | None
     identity: str | None
     chunk_rows: int
 
     def __call__(self, part: FilePart) -> list[Answered]:
-        return list(answer_file(_read_once(self.model), part.file, self.identity, self.chunk_rows))
+        return list(answer_file(_read_once(self.model, self.strength), part.file, self.identity, self.chunk_rows))
 
 
 @cache
-def _read_once(model: Path) -> ModelFolder:
+def _read_once(model: Path, strength: float | None) -> ModelFolder:
     from ciplearn.cli.model_folder import ModelFolder
 
-    return ModelFolder.read(model)
+    folder = ModelFolder.read(model)
+    return folder if strength is None else folder.at(strength)
 
 
 def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chunk_rows: int) -> Iterator[Answered]:

@@ -22,7 +22,6 @@ from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import checked_criterion
-from ciplearn.estimators.learner import Learner
 from ciplearn.estimators.problem import Problem
 from ciplearn.estimators.splits import judging_splits
 from ciplearn.evaluation.conclusion import Floor
@@ -160,7 +159,7 @@ def compare_routes(
     scoring: str | None = None,
     *,
     routes: Iterable[str] = TRAINED_ROUTES,
-    learners: Mapping[str, Learner | None] | None = None,
+    learners: Mapping[str, Any] | None = None,
     gammas: Sequence[float] = GAMMAS,
     shares: Sequence[float] = SHARES,
     baselines: bool = True,
@@ -241,7 +240,7 @@ def compare_routes(
 def compared(
     problem: Problem,
     network: CIPEstimator,
-    learners: Mapping[str, Learner | None],
+    learners: Mapping[str, Any],
     routes: Sequence[Route],
     goal: Goal,
     splits: Sequence[tuple[Any, Any]],

@@ -31,14 +31,14 @@ class Part:
         On these rows.
     network : CIPEstimator
         With the roles of the problem, not yet fitted.
-    learners : mapping from name to Learner or None
-        How predictors are learnt without a constraint; None is the network.
+    learners : mapping from name to Learner, fitted model or None
+        How predictors are learnt without a constraint; None is the network, a model that is fitted stays as it is.
     seed : int
     """
 
     problem: Problem
     network: CIPEstimator
-    learners: Mapping[str, Learner | None]
+    learners: Mapping[str, Any]
     seed: int
     _made: dict[str, Any] = field(default_factory=dict)
 
@@ -88,5 +88,7 @@ class Part:
     def base(self, learner: str, inputs: Sequence[str] | None = None) -> Any:
         """Return a predictor without a constraint, trained once."""
         how = self.learners[learner]
+        if how is not None and not isinstance(how, Learner):
+            return how  # trained elsewhere
         settings = ({} if how is None else {"learner": how}) | ({} if inputs is None else {"inputs": list(inputs)})
         return self.once(("base", learner, inputs), lambda: self.prepared(penalised=False, **settings).trained(0.0))

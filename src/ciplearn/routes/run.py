@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged
-from ciplearn.estimators.learner import Learner
 from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation.conclusion import Limits
 from ciplearn.evaluation.wording import Unit
@@ -37,7 +36,7 @@ class Run:
 
     problem: Problem
     network: CIPEstimator
-    learners: Mapping[str, Learner | None]
+    learners: Mapping[str, Any]
     routes: Sequence[Route]
     goal: Goal
     seed: int
