@@ -25,9 +25,10 @@ from ciplearn.cli.training_table import TASKS, as_target
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.estimators.roles import Roles
+from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
-from ciplearn.repairing import Repaired, load_model, save_model
+from ciplearn.repairing import Repaired, load_model, load_repaired, save_model
 from ciplearn.repairing.kept import DESCRIPTION as REPAIRED
 from ciplearn.sources import TableFiles
 from ciplearn.sources.rows_drawn import RowsDrawn
@@ -83,15 +84,16 @@ class ModelFolder:
     trained_rows: TrainedRows | None = None
 
     @classmethod
-    def read(cls, path: Path, model: Any = None) -> ModelFolder:
+    def read(cls, path: Path, model: Any = None, foreign: Foreign | None = None) -> ModelFolder:
         """Read a folder that ``ciplearn fit`` has written; nothing in it is run.
 
-        A repaired model from elsewhere, which the folder does not hold, is passed.
+        Where a repaired model from elsewhere is not in the folder, it is passed, or what it repairs.
         """
         check_finished(path)
         if not any(os.path.exists(path / name) for name in (_MODEL, REPAIRED)):
             raise InputError(f"{path} is no model folder; pass the folder that ciplearn fit has written with --out.")
-        model = load_model(path) if model is None else model
+        if model is None:
+            model = load_model(path) if foreign is None else load_repaired(path, _as_kept(path, foreign))
         try:
             training = json.loads(read_listed(path, _TRAINING, _LARGEST))
             version = training["format"]
@@ -300,6 +302,15 @@ def write_folder(
     (folder / GRAPH).write_text(training["settings"]["graph"], encoding="utf-8")
     (folder / _TRAINED).write_bytes(trained_rows.as_bytes())
     (folder / _HELD_OUT).write_text("row\n" + "".join(f"{row}\n" for row in held_out), encoding="utf-8")
+
+
+def _as_kept(path: Path, foreign: Foreign) -> Numbers | Probabilities:
+    """A model from elsewhere as it was asked when it was repaired."""
+    try:
+        classes = json.loads(read_listed(path, REPAIRED))["classes"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} holds no repaired model, which --predictor would be for; leave it out.") from error
+    return Numbers(foreign) if classes is None else Probabilities(foreign, classes)
 
 
 def columns_of(model: Any) -> tuple[str, ...]:

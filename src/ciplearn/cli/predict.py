@@ -22,6 +22,7 @@ from ciplearn.cli.table_writer import check_ending, written_table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ciplearn._core.columns import TableEncoding
     from ciplearn._core.engine import Engine
     from ciplearn.cli.model_folder import AnyTable, ModelFolder
     from ciplearn.sources.table_file import TableFile
@@ -45,6 +46,12 @@ def predict(
     ] = None,
     identity: Annotated[
         str | None, typer.Option("--id", help="A column to copy beside the predictions.", metavar="NAME")
+    ] = None,
+    predictor: Annotated[
+        str | None,
+        typer.Option(
+            help="The model that was repaired, where the folder does not hold it: module:name.", metavar="NAME"
+        ),
     ] = None,
     strength: options.Strength = None,
     chunk_rows: Annotated[int, typer.Option(help="Rows held in memory at a time.", min=1)] = 50_000,
@@ -72,7 +79,6 @@ def predict(
     """
     import torch
 
-    from ciplearn.cli.model_folder import ModelFolder
     from ciplearn.estimators.tables import far_outside
 
     torch.set_num_threads(1)
@@ -81,8 +87,7 @@ def predict(
     if out is not None:
         options.keep_inputs(out, table, model, config)
         check_ending(out)
-    folder = ModelFolder.read(model)
-    folder = folder if strength is None else folder.at(strength)
+    folder = _opened(model, predictor, strength)
     source = folder.as_in_training(options.table_files(table, separator, columns, skip, na, only_na))
     work = options.engine(engine, workers, address, None)
     answered = [ANSWER, *(f"{PROBABILITY}{label}]" for label in getattr(folder.model, "classes_", ()))]
@@ -95,7 +100,7 @@ def predict(
     rows = empty = 0
     unseen: Counter[tuple[str, str]] = Counter()
     far: dict[str, tuple[int, float]] = {}
-    with closing(_answered(folder, source, strength, identity, chunk_rows, work)) as chunks:
+    with closing(_answered(folder, source, (predictor, strength), identity, chunk_rows, work)) as chunks:
         # Before anything is opened to be written: a table that cannot be read leaves no trace.
         first = next(chunks, None)
         if first is None:
@@ -130,7 +135,12 @@ Answered = tuple["pd.DataFrame", dict[tuple[str, str], int], dict[str, tuple[int
 
 
 def _answered(
-    folder: ModelFolder, source: AnyTable, strength: float | None, identity: str | None, chunk_rows: int, engine: Engine
+    folder: ModelFolder,
+    source: AnyTable,
+    knob: tuple[str | None, float | None],
+    identity: str | None,
+    chunk_rows: int,
+    engine: Engine,
 ) -> Generator[Answered, None, None]:
     """Predict file by file here; with several workers part by part, each by whoever is free, in the same order."""
     from ciplearn.sources import TableFiles
@@ -141,7 +151,7 @@ def _answered(
             yield from answer_file(folder, file, identity, chunk_rows)
         return
     parts = TableFiles(str(source.path), files).parts()
-    for answers in engine.each(_AnswerPart(folder.path, strength, identity, chunk_rows), parts):
+    for answers in engine.each(_AnswerPart(folder.path, *knob, identity, chunk_rows), parts):
         yield from answers
 
 
@@ -150,20 +160,26 @@ class _AnswerPart:
     """Predictions for a part of a table, wherever it is sent."""
 
     model: Path
+    predictor: str | None
     strength: float | None
     identity: str | None
     chunk_rows: int
 
     def __call__(self, part: FilePart) -> list[Answered]:
-        return list(answer_file(_read_once(self.model, self.strength), part.file, self.identity, self.chunk_rows))
+        folder = _opened_once(self.model, self.predictor, self.strength)
+        return list(answer_file(folder, part.file, self.identity, self.chunk_rows))
 
 
-@cache
-def _read_once(model: Path, strength: float | None) -> ModelFolder:
+def _opened(model: Path, predictor: str | None, strength: float | None) -> ModelFolder:
+    """Read a folder, with the model that it repairs and the strength that were named."""
     from ciplearn.cli.model_folder import ModelFolder
+    from ciplearn.evaluation.any_model import from_module
 
-    folder = ModelFolder.read(model)
+    folder = ModelFolder.read(model, foreign=None if predictor is None else from_module(predictor))
     return folder if strength is None else folder.at(strength)
+
+
+_opened_once = cache(_opened)
 
 
 def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chunk_rows: int) -> Iterator[Answered]:
@@ -180,7 +196,9 @@ def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chun
         for chunk in opened.chunks(chunk_rows, folder.inputs):
             inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
             known = inputs if _imputes(folder.model) else inputs.dropna()
-            unseen, far = _unseen(folder.model, known), _trained(folder.model).encoding_.far(known)
+            encoding = getattr(_trained(folder.model), "encoding_", None)
+            unseen = {} if encoding is None else _unseen(encoding, known)
+            far = {} if encoding is None else encoding.far(known)
             with warnings.catch_warnings():
                 # Counted over all chunks, and said once.
                 warnings.simplefilter("ignore", UnseenLevelsWarning)
@@ -211,9 +229,9 @@ def _answers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
     return answers
 
 
-def _unseen(model: Any, known: pd.DataFrame) -> dict[tuple[str, str], int]:
+def _unseen(encoding: TableEncoding, known: pd.DataFrame) -> dict[tuple[str, str], int]:
     """Count the rows of each label that training never saw."""
-    found = _trained(model).encoding_.unseen(known)
+    found = encoding.unseen(known)
     return {(column, label): rows for column, labels in found.items() for label, rows in labels.items()}
 
 

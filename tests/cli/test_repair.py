@@ -1,0 +1,95 @@
+"""``ciplearn repair``, and the knob of a saved model."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ciplearn.cli.app import run
+
+ROLES = ["--graph", "A -> {L Y}, {L Z} -> Y", "--outcome=Y", "--protected=A"]
+MODULE = """
+def model(frame):
+    return frame["L"] + 0.5 * (frame["A"] == "f") + frame["Z"]
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("repair")
+    draw = np.random.default_rng(0)
+    a, z, u = draw.integers(2, size=600), draw.normal(size=600), draw.normal(size=600)
+    table = pd.DataFrame({"A": np.where(a, "f", "m"), "Z": z, "L": 1.5 * a + u})
+    table.assign(Y=table["L"] + 0.5 * a + z + 0.3 * draw.normal(size=600)).to_csv(folder / "t.csv", index=False)
+    (folder / "approved_model.py").write_text(MODULE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def repaired(place):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        call = ["repair", "t.csv", *ROLES, "--predictor=approved_model:model", "--strict", "--out=model"]
+        assert run([*call, "--report=report.html"]) == 0
+    return place / "model"
+
+
+def predictions(capsys, *call):
+    capsys.readouterr()
+    assert run(["predict", *call]) == 0
+    return pd.Series(capsys.readouterr().out.split()[1:], dtype=float)
+
+
+def test_approved_model_is_changed_until_it_is_the_same_in_every_world(repaired, place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    named = ["model", "t.csv", "--predictor=approved_model:model"]
+    rows = pd.read_csv("t.csv")
+    as_it_was = rows["L"] + 0.5 * (rows["A"] == "f") + rows["Z"]
+    np.testing.assert_allclose(predictions(capsys, *named, "--strength=0"), as_it_was)
+    strict = predictions(capsys, *named)
+    groups = strict.groupby(rows["A"].to_numpy()).mean()
+    before = as_it_was.groupby(rows["A"]).mean()
+    assert abs(groups["f"] - groups["m"]) < 0.2 * abs(before["f"] - before["m"])
+    page = (place / "report.html").read_text()
+    assert "unconstrained" in page
+    assert json.loads((repaired / "training.json").read_text())["comparison"]["chosen"].endswith("full strength")
+
+
+def test_folder_without_its_model_says_so(repaired, place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    assert run(["predict", "model", "t.csv"]) == 2
+    assert "does not hold the model that was repaired" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ([], "Repair needs one model, got two or none"),
+        (["--predictor=approved_model:model", "--strict", "--vcf=5%"], "Both --vcf and --strict were given"),
+        (["--predictor=approved_model:model", "--vcf=much"], "--vcf must be a share, got 'much'"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(place, capsys, monkeypatch, more, said):
+    monkeypatch.chdir(place)
+    assert run(["repair", "t.csv", *ROLES, *more, "--out=other"]) == 2
+    assert said in capsys.readouterr().err
+    assert not (place / "other").exists()
+
+
+def test_strength_is_for_repaired_models(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    assert run(["fit", "t.csv", *ROLES, "--gamma=1", "--epochs=1", "--no-compare", "--out=trained"]) == 0
+    assert run(["predict", "trained", "t.csv", "--strength=1"]) == 2
+    assert "which has no strength" in capsys.readouterr().err
+
+
+def test_fit_prints_what_an_audit_finds(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    capsys.readouterr()
+    assert run(["fit", "t.csv", *ROLES, "--learner=linear", "--out=fitted", "--json"]) == 0
+    fitted = json.loads(capsys.readouterr().out)["audit"]
+    run(["audit", "fitted", "t.csv", "--doubt=0", "--out=r.html", "--json"])
+    audited = json.loads(capsys.readouterr().out)
+    assert fitted["vcf"] == audited["vcf"]
+    assert fitted["conclusion"] == audited["conclusion"]
