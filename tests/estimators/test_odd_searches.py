@@ -1,5 +1,8 @@
 """Searches and frontiers: bad calls are refused in one sentence, and unseen classes count as what they are."""
 
+import multiprocessing
+import os
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
@@ -34,7 +37,7 @@ SEARCHES = {
     "test as a table": (lambda X, y: frontier(MODEL, X, y, test=X), "must be a pair"),
     "measures as a number": (lambda X, y: frontier(MODEL, X, y, measures=5), "measures must map names"),
     "file in no folder": (lambda X, y: frontier(MODEL, X, y, file="no/where.csv"), "a folder that exists"),
-    "file that is a folder": (lambda X, y: frontier(MODEL, X, y, file="."), "cannot be a file"),
+    "file that is a folder": (lambda X, y: frontier(MODEL, X, y, file="."), "cannot be the file of a frontier"),
     "file that is a number": (lambda X, y: frontier(MODEL, X, y, file=5), "must be a path"),
     "frontier from nothing": (lambda X, y: Frontier.from_csv("nothing.csv"), "holds no points"),
     "no processes": (lambda X, y: frontier(MODEL, X, y, n_jobs=0), "n_jobs must be a whole number other than 0"),
@@ -58,6 +61,38 @@ def test_mistake_gets_one_clear_sentence(mistake, X, y):
     with pytest.raises(InputError, match=words) as refusal:
         call(X, y)
     assert "\n" not in str(refusal.value)
+
+
+def test_pipe_and_device_are_no_file_of_a_sweep(X, y, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", tmp_path):
+        with pytest.raises(InputError, match="cannot be the file of a frontier"):
+            frontier(MODEL, X, y, gammas=[0.0], file=path)
+
+
+def test_of_several_processes_on_one_file_one_writes_it_and_the_others_say_so(X, y, tmp_path):
+    file, started = tmp_path / "sweep.csv", multiprocessing.get_context("fork").Barrier(3)
+
+    def swept(said):
+        started.wait(60)
+        try:
+            frontier(MODEL, X, y, gammas=[0.0, 0.5, 1.0], file=file, n_jobs=1)
+            said.put("done")
+        except InputError as refusal:
+            said.put(str(refusal))
+
+    said = multiprocessing.get_context("fork").Queue()
+    runs = [multiprocessing.get_context("fork").Process(target=swept, args=(said,)) for _ in range(3)]
+    for run in runs:
+        run.start()
+    answers = [said.get(timeout=120) for _ in runs]
+    for run in runs:
+        run.join(60)
+    # One that comes after the end of another finds everything done.
+    assert "done" in answers
+    assert all(answer == "done" or "is written by another run" in answer for answer in answers)
+    lines = file.read_text().splitlines()
+    assert len(lines) == len(set(lines)) == 4
 
 
 def test_file_of_a_sweep_belongs_to_one_run_at_a_time(X, y, tmp_path):

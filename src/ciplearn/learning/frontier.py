@@ -125,11 +125,12 @@ def read_sweep(path: str | os.PathLike[str]) -> SweepFile:
         raise InputTypeError(f"The file of a frontier must be a path, got {path!r}; pass for example 'frontier.csv'.")
     file = Path(path)
     try:
-        usable = file.parent.is_dir() and not file.is_dir()
+        # A pipe would be waited for without end.
+        usable = file.parent.is_dir() and (file.is_file() or not file.exists())
     except (OSError, ValueError):  # a name that no file can have
         usable = False
     if not usable:
-        raise InputError(f"{file} cannot be a file; pass a name in a folder that exists.")
+        raise InputError(f"{file} cannot be the file of a frontier; pass a name in a folder that exists.")
     if not file.exists() or not file.stat().st_size:
         return SweepFile([], None, None)
     with file.open(newline="", errors="replace") as lines:
