@@ -3,6 +3,7 @@ import pytest
 
 from ciplearn import CIPClassifier, CIPRegressor
 from ciplearn._core.errors import MissingDependencyError
+from ciplearn.learners import LEARNERS
 from ciplearn.saving import export_onnx
 from ciplearn.saving import onnx as onnx_export
 from tests.estimators.mixed_table import mixed_table
@@ -26,6 +27,17 @@ def test_exported_networks_answer_as_the_models_do(tmp_path):
         classifier = CIPClassifier(protected=["sex"], epochs=2, random_state=0).fit(X, labels)
         path = export_onnx(classifier, tmp_path / "classifier.onnx")
         np.testing.assert_allclose(answers(path, classifier, X), classifier.predict_proba(X), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(LEARNERS))
+def test_every_learner_is_exported_for_any_number_of_rows(name, tmp_path):
+    X, signal = mixed_table()
+    known = {"network": {"epochs": 2}, "boosted": {"trees": 5}}
+    model = LEARNERS[name](**known.get(name, {})).estimator("regression", random_state=0).fit(X, signal)
+    path = export_onnx(model, tmp_path / "model.onnx")
+    for rows in (X, X[:1]):
+        np.testing.assert_allclose(answers(path, model, rows)[:, 0], model.predict(rows), rtol=1e-4, atol=1e-5)
 
 
 def test_missing_extra_is_named(tmp_path, monkeypatch):

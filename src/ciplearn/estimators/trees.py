@@ -101,10 +101,10 @@ class Trees(nn.Module):
         if inputs.shape[1] != self.n_inputs:
             raise ValueError(f"trees on {self.n_inputs} inputs, got {inputs.shape[1]}")
         inputs = inputs.double()
-        node = self.root.expand(len(inputs), -1)
+        node = self.root.expand(inputs.shape[0], -1)
         for _ in range(self._depth):
             node = self.left[node] + (inputs.gather(1, self.feature[node]) > self.threshold[node])
-        start = self.base.repeat(len(inputs), 1)
+        start = self.base.expand(inputs.shape[0], -1)
         return start.index_add(1, self.output, self.value[node])
 
 
