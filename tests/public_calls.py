@@ -157,6 +157,19 @@ CALLS = {
             "baselines": False,
         },
     ),
+    "repair": (
+        ciplearn.repair,
+        {
+            "model": model,
+            "table": TABLE,
+            "graph": GRAPH,
+            "outcome": "Y",
+            "protected": ["A"],
+            "scm": None,
+            "inputs": None,
+            "random_state": 0,
+        },
+    ),
     "audit": (
         ciplearn.audit,
         {

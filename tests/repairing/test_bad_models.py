@@ -134,6 +134,9 @@ def test_roles_that_are_not_there():
     refused(model, "Nothing is protected", protected=[])
     refused(model, "graph must be a CausalGraph, got NoneType", graph=None)
     refused(model, "protected", protected=["B"])
+    refused(model, "outcome must be the name of a node, got list", outcome=["Y"])
+    refused(model, "scm must be a StructuralCausalModel, got int", scm=1)
+    refused(model, "table has no rows", table().iloc[:0])
     with pytest.raises(CiplearnError, match="table must be a pandas DataFrame, got list"):
         repair(model, [1], graph=GRAPH, outcome="Y", protected="A")
 

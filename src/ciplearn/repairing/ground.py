@@ -37,7 +37,15 @@ def ground(
 ) -> tuple[Asked, Worlds, pd.DataFrame]:
     """Check what `repair` was given; return the model, the worlds, and the columns of the table that matter."""
     checked_table(table, "table")
-    if scm is None and not isinstance(graph, CausalGraph):
+    if not isinstance(outcome, str):
+        raise InputTypeError(f"outcome must be the name of a node, got {type(outcome).__name__}; pass for example 'Y'.")
+    if table.empty:
+        raise InputError("table has no rows; pass at least 20.")
+    if scm is not None and not isinstance(scm, StructuralCausalModel):
+        raise InputTypeError(
+            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; leave it out to have one estimated."
+        )
+    if (scm is None or graph is not None) and not isinstance(graph, CausalGraph):
         raise InputTypeError(
             f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_text(...)."
         )
