@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,8 @@ class Asked:
         labels = table[outcome].dropna().unique() if outcome in table.columns else np.array([])
         classifies = outcome in table.columns and task_of(table[outcome]) == CLASSIFICATION
         if isinstance(model, str | Path):
+            if not os.path.exists(model):  # unlike a Path's, this one takes every name
+                raise InputError(f"The model is the path {str(model)[:80]!r}, and there is no such file; check it.")
             foreign = from_onnx(Path(model), inputs, columns)
             read = foreign.inputs or ()
             classes = np.array(sorted(labels, key=str), dtype=object) if classifies else None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import check_cells
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tables import checked_table
 from ciplearn.causal import CausalGraph
@@ -17,7 +18,7 @@ from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.levels import Levels
 from ciplearn.repairing.needed_part import needed_part
-from ciplearn.repairing.ratio import density_ratio
+from ciplearn.repairing.ratio import causes_of, density_ratio
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm import StructuralCausalModel, fit_scm
 
@@ -58,6 +59,13 @@ def ground(
     missing = next((name for name in (*names, outcome) if name not in map(nodes.get, known.columns)), None)
     if missing is not None:
         raise InputError(f"The table has no column of {missing!r}; add it, or name a node that the table shows.")
+    if outcome in names:
+        raise InputError(f"{outcome!r} is the outcome and protected at once; name other protected variables.")
+    near = [node for node in causes_of(drawn, names) if node not in map(nodes.get, known.columns)]
+    if near:
+        raise InputError(f"The table has no column of {near[0]!r}, beside which the law of A differs; add it.")
+    for column in known.columns:
+        check_cells(known[column])
     ignored = [column for column in table.columns if column not in known.columns]
     asked = Asked.of(model, known, outcome, ignored, inputs)
     columns = [column for column in known.columns if nodes[column] in names]
