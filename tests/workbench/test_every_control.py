@@ -103,7 +103,8 @@ def draws(web, tmp_path):
     web.wait(".rename input")
     web.keys("loan", "\ue007")
     web.until(lambda: web.doc("editor.doc.nodes") == ["income", "loan"])
-    choose(web, "[data-key=role-outcome]", "l")
+    # The panel may be drawn anew between the key and the change.
+    web.until(lambda: web.doc("editor.doc.outcomes") == ["loan"] or choose(web, "[data-key=role-outcome]", "l"))
     choose(web, "[data-key=role-protected]", "i")
     web.until(lambda: web.doc("editor.doc.exposures") == ["income"])
     web.click("[data-tool=directed]")
