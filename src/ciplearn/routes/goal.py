@@ -26,6 +26,9 @@ from ciplearn.routes.judging import Measured, PairEffect
 # At this strength a twentieth of an effect is left where the protected variables have no causes.
 _NEARLY_STRICT = 19.0
 
+# Candidates that vary by at most so much more than the least of them are not told apart.
+_AS_LITTLE = 1.1
+
 # Two halves that judge each other err in opposite directions, so that the variance between them is twice a square.
 _OF_AN_AUDIT = 5 / 8
 
@@ -257,8 +260,9 @@ def _ratio(value: float, limit: float) -> float:
 
 def _at_the_floor(field: Field, useful: pd.DataFrame) -> str | None:
     """The least loss among repaired predictors that are nearly strict: what more strength would buy cannot be seen."""
-    near = useful.index[useful["strength"] >= _NEARLY_STRICT]
-    return str(useful.loc[near, "loss"].idxmin()) if len(near) else None
+    near = useful[useful["strength"] >= _NEARLY_STRICT]
+    least = near[near["vcf"] <= _AS_LITTLE * near["vcf"].min()]
+    return str(least["loss"].idxmin()) if len(least) else None
 
 
 def _how_far(field: Field, name: str) -> str:
