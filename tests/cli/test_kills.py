@@ -28,16 +28,17 @@ MOMENTS = int(os.environ.get("CIPLEARN_KILLS", "20"))
 FIT = ["fit", "people.csv", "--graph", GRAPH, "--epochs=3", "--gamma=1", "--out=model", "--overwrite"]
 ROLES = ["--graph=graph.txt", "--outcome=income", "--protected=sex"]
 EFFORT = ["--points=40", "--interventions=10", "--draws=4", "--scm-rows=100"]
+NO_DOUBT = ["--doubt=0", "--no-gate"]
 COMMANDS = {
     "fit": FIT,
     "fit over a model": FIT,
     "fit on many files": [FIT[0], "rows/*.csv", *FIT[2:], "--route=independence"],
     "predict": ["predict", "old", "people.csv", "--id=id", "--out=p.csv", "--chunk-rows=50"],
     "predict to parquet": ["predict", "old", "people.csv", "--out=p.parquet", "--chunk-rows=50"],
-    "audit": ["audit", "old", "people.csv", *EFFORT, "--doubt=0"],
-    "audit with doubts": ["audit", "old", "people.csv", *EFFORT, "--doubt=1"],
-    "audit of a predictor": ["audit", "people.csv", *ROLES, "--predictor=office:model", *EFFORT, "--doubt=0"],
-    "audit of predictions": ["audit", "people.csv", *ROLES, "--predictions=said.csv", *EFFORT, "--doubt=0"],
+    "audit": ["audit", "old", "people.csv", *EFFORT, *NO_DOUBT],
+    "audit with doubts": ["audit", "old", "people.csv", *EFFORT, "--doubt=1", "--no-gate"],
+    "audit of a predictor": ["audit", "people.csv", *ROLES, "--predictor=office:model", *EFFORT, *NO_DOUBT],
+    "audit of predictions": ["audit", "people.csv", *ROLES, "--predictions=said.csv", *EFFORT, *NO_DOUBT],
     "imagine": ["imagine", "people.csv", *ROLES, "--out=worlds.csv", *EFFORT],
     "check": ["check", "graph.txt", "--json"],
     "check on a table": ["check", "graph.txt", "--data=people.csv", "--svg=graph.svg", "--json"],

@@ -242,6 +242,11 @@ class Report:
             table = self.comparison.table
             found = table[[name for name in _CANDIDATE if name in table]].copy()
             found["chosen"] = found["name"] == self.comparison.chosen
+            if "learner" in table and table["learner"].nunique() > 1:
+                # A path is that of one learner's model.
+                found["kind"] = table["kind"].where(
+                    table["kind"] == "baseline", table["learner"] + ", " + table["kind"]
+                )
         else:
             trials = self.trials()
             rows = [] if trials is None or "vcf" not in trials else trials.to_dict(orient="records")
