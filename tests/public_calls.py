@@ -150,7 +150,7 @@ CALLS = {
             "X": X,
             "y": Y,
             "tolerance": 0.1,
-            "measure": None,
+            "scoring": None,
             "routes": ("independence", "line"),
             "gammas": [1.0],
             "shares": [0.5],

@@ -235,8 +235,8 @@ def test_folder_that_holds_what_is_read_is_refused(place, tmp_path, monkeypatch,
 
 def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):
     out = tmp_path / "routes"
-    table = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--epochs", "6", "--json"]
-    assert run([*table, "--tolerance", "0.9", "--out", str(out)]) == 0
+    table = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--preset=quick", "--epochs=2"]
+    assert run([*table, "--learning-rate=0.03", "--tolerance=0.9", "--json", "--out", str(out)]) == 0
     said = json.loads(capsys.readouterr().out)["comparison"]
     kinds = {candidate["kind"] for candidate in said["candidates"]}
     assert {"unconstrained", "independence", "line", "baseline"} <= kinds

@@ -28,16 +28,8 @@ def predicted(place, model, tmp_path_factory):
 
 
 def test_audit_of_predictions_is_that_of_the_model_which_made_them(predicted, place, model, tmp_path, capsys):
-    call = [
-        "audit",
-        str(model),
-        str(place / "people.csv"),
-        *EFFORT,
-        "--doubt=0",
-        "--json",
-        "--out",
-        str(tmp_path / "r.html"),
-    ]
+    out = ["--json", "--out", str(tmp_path / "r.html")]
+    call = ["audit", str(model), str(place / "people.csv"), *EFFORT, "--doubt=0", "--no-gate", *out]
     capsys.readouterr()
     assert run([*call, "--predictions", str(predicted / "p.csv")]) == 0
     there = answer(capsys)
@@ -75,7 +67,7 @@ def test_model_without_a_folder_is_audited_by_its_predictions(place, tmp_path, c
     refuse_changed_bytes(tmp_path / "w.parquet")
     chance = 1 / (1 + np.exp(11 - rows["education"]))
     pd.DataFrame({"id": rows["id"], "prediction": chance}).to_csv(tmp_path / "p.csv", index=False)
-    call = ["audit", table, *graph, *EFFORT, "--doubt=0", "--out", str(tmp_path / "r.html"), "--json"]
+    call = ["audit", table, *graph, *EFFORT, "--doubt=0", "--no-gate", "--out", str(tmp_path / "r.html"), "--json"]
     assert run([*call, "--predictions", str(tmp_path / "p.csv")]) == 0
     assert answer(capsys)["effects"]["pairs"][0]["output"] == ">50K"
 

@@ -159,7 +159,7 @@ def test_names_of_files_that_are_no_text(tmp_path):
     fitted = subprocess.run(call, capture_output=True, check=False)
     assert fitted.returncode == 0, fitted.stderr
     assert os.path.exists(os.path.join(model, b"training.json"))
-    effort = ["--points=10", "--interventions=4", "--draws=2", "--scm-rows=60", "--doubt=0"]
+    effort = ["--points=10", "--interventions=4", "--draws=2", "--scm-rows=60", "--doubt=0", "--no-gate"]
     page = os.path.join(folder, b"r\xe9port.html")
     audited = subprocess.run(
         [command(), "audit", model, table, "--out", page, *effort], capture_output=True, check=False

@@ -7,6 +7,7 @@ import time
 
 import pandas as pd
 
+from tests.cli.conftest import QUICK
 from tests.cli.installed import ciplearn, command
 from tests.cli.people import GRAPH, people
 
@@ -15,8 +16,7 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     people().to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "graph.txt").write_text(GRAPH)
     roles = ["--graph", "graph.txt", "--protected", "sex", "--tolerance", "0.3"]
-    quick = ["--route=independence", "--preset=quick", "--epochs=10", "--batch-size=32"]
-    fitted = ciplearn("fit", "people.csv", *roles, *quick, "--out=model", cwd=tmp_path)
+    fitted = ciplearn("fit", "people.csv", *roles, *QUICK, "--out=model", cwd=tmp_path)
     assert fitted.returncode == 0, fitted.stderr
     assert "600 rows; 20 left out because a value is missing" in fitted.stdout
     assert "Not in the graph, so not used: id." in fitted.stdout
@@ -39,7 +39,7 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     truth = people()["income"][answers["prediction"].notna()]
     assert (answers["prediction"].dropna() == truth).mean() > 0.6
 
-    effort = ["--points=40", "--interventions=10", "--draws=4", "--scm-rows=300", "--doubt=0"]
+    effort = ["--points=40", "--interventions=10", "--draws=4", "--scm-rows=300", "--doubt=0", "--no-gate"]
     audited = ciplearn("audit", "model", "people.csv", "--out=report.html", "--json", *effort, cwd=tmp_path)
     assert audited.returncode == 0, audited.stderr
     answer = json.loads(audited.stdout)
@@ -47,7 +47,7 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     assert 0 <= answer["vcf"]["interval"][0] <= answer["vcf"]["value"]
     assert {group["group"] for group in answer["groups"]} == {"Female", "Male"}
     assert len(answer["trials"]) >= 3
-    assert answer["conclusion"]["state"] in ("passes", "fails", "useless")
+    assert answer["conclusion"]["state"] in ("passes", "fails", "useless", "cannot be told")
     chosen = next(one for one in answer["candidates"] if one["chosen"])
     assert (chosen["vcf"], chosen["loss"]) == (answer["vcf"]["value"], answer["scores"]["log_loss"])
     assert all(trial["vcf"] >= 0 for trial in answer["trials"])

@@ -17,7 +17,7 @@ EFFORT = ["--preset=quick", "--points=5", "--interventions=3", "--draws=2"]
 COMMANDS = {
     "fit": ["fit", TABLE, "--graph", GRAPH, *ROLES, "--gamma=1", "--epochs=1", "--no-compare", "--out=x"],
     "predict": ["predict", "model", TABLE, "--out=x.csv"],
-    "audit": ["audit", "model", TABLE, "--out=x.html", *EFFORT],
+    "audit": ["audit", "model", TABLE, "--out=x.html", "--no-gate", *EFFORT],
     "check": ["check", GRAPH, *ROLES, "--data", TABLE, "--tests=1", "--svg=x.svg"],
     "imagine": ["imagine", TABLE, "--graph", GRAPH, *ROLES, "--out=x.csv", *EFFORT],
 }
