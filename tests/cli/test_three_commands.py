@@ -31,6 +31,7 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
         "rows": 600,
         "without_prediction": 20,
         "unseen_labels": [],
+        "far_numbers": [],
         "file": "p.csv",
     }
     answers = pd.read_csv(tmp_path / "p.csv")

@@ -74,7 +74,7 @@ TABLES = {
         },
     ),
     "a constant label": (
-        text(lambda t: t.assign(sex="f")),
+        text(lambda t: t.assign(sex="f", hours=t["hours"] + 0.05)),
         {
             ("fit", "imagine"): "The protected sex has the same value in all 60 rows",
             ("audit",): "Column 'sex' holds the one label 'f' in all 60 rows",

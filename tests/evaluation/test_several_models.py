@@ -1,4 +1,5 @@
 import joblib
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
@@ -20,10 +21,19 @@ def test_several_models_are_measured_on_rows_that_are_made_once(rows, monkeypatc
     assert len(made) == 1
     for name, model in models.items():
         alone = variance_of_counterfactuals(model, linear(), rows, ["A"], 80, 30)
-        assert alone.value == found[name].value
+        assert (alone.value, alone.interval) == (found[name].value, found[name].interval)
         pd.testing.assert_frame_equal(alone.per_row, found[name].per_row)
     with pytest.raises(InputError, match="mapping of models is empty"):
         variance_of_counterfactuals({}, linear(), rows, ["A"], 80, 30)
+
+
+def test_what_is_drawn_after_hangs_on_no_model_beside(rows):
+    after = []
+    for models in ({"flat": Squash(0.5)}, {"flat": Squash(0.5), "steep": Squash(3.0)}):
+        generator = np.random.default_rng(0)
+        variance_of_counterfactuals(models, linear(), rows, ["A"], 20, 5, generator)
+        after.append(generator.random())
+    assert after[0] == after[1]
 
 
 def test_models_in_a_mapping_keep_their_own_columns(rows):

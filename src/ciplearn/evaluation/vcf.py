@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -153,8 +154,11 @@ def variance_of_counterfactuals(
         *_looked_up(points, law, n_interventions),
     )
     answers = _asked(question, points, generator, jobs)
+    # Rows are drawn again alike for every model: neither its interval nor what is drawn next hangs on the others.
+    draws = [generator, *(deepcopy(generator) for _ in range(len(predictors) - 1))]
     found = {
-        name: _result(answers[name], factual[name], name, question, points, names, generator) for name in predictors
+        name: _result(answers[name], factual[name], name, question, points, names, drawn)
+        for name, drawn in zip(predictors, draws, strict=True)
     }
     return found if isinstance(model, Mapping) else found["model"]
 
