@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from ciplearn import CausalGraph, __version__
 from tests.datasets.adult_sample import write_files
 from tests.pages import PAGES, ROOT, blocks, python_on
 from tests.test_page_commands import OTHERS, STORY
@@ -20,26 +21,23 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.filterwarnings("ignore:Even")
-def test_readme_runs_from_the_graph_to_the_audit(capsys):
-    predictor, sketch, counterfactuals = python_on("README.md")
-    shorter = predictor.replace("sample(1000", "sample(200").replace("gamma=0.5", "gamma=0.5, epochs=30")
-    assert shorter.count("epochs=30") == shorter.count("sample(200") == 1
+def test_readme_repairs_a_model_that_passes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     names = {}
-    exec(shorter + counterfactuals, names)
-    inputs = torch.randn(60, 2)
-    brought = {
-        "right_all": inputs[:, :1],
-        "given_all": inputs[:, 1:],
-        "inputs": inputs,
-        "y": inputs.sum(1, keepdim=True),
-    }
-    brought |= {"network": nn.Linear(2, 1), "mse": nn.functional.mse_loss, "gamma": 1.0}
-    exec(sketch, brought | {"batches": torch.arange(60).split(20)})
-    printed = capsys.readouterr().out
-    assert printed.startswith("Holds: a prediction that tells nothing about A and L among rows with the same Z")
-    assert "VCF =" in printed
-    assert names["search"].best_gamma_ in names["search"].models_
+    exec("\n".join(python_on("README.md")), names)
+    assert "moves the prediction for the same row by no more than is allowed" in capsys.readouterr().out
+    drawn = [block.text for block in blocks("docs/start.md", "text") if block.caption]
+    assert [CausalGraph.from_edges(text) for text in drawn] == [names["graph"]]
+
+
+def test_citations_are_of_the_same_paper_and_version():
+    (entry,) = (block.text for block in blocks("README.md", "bibtex"))
+    cited = pytest.importorskip("yaml").safe_load((ROOT / "CITATION.cff").read_text())
+    paper = cited["preferred-citation"]
+    fields = dict(re.findall(r"(\w+) += \{(.*)\}", entry))
+    authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+    assert fields == {**{name: str(paper[name]) for name in ("title", "journal", "year", "url")}, "author": authors}
+    assert cited["version"] == __version__
 
 
 def test_page_on_graphs_says_what_it_shows(capsys):
@@ -122,7 +120,8 @@ RUN_BY = {
         "docs/workbench.md": "workbench/test_command.py",
     },
     "yaml": {"docs/command-line.md": "test_page_commands.py"},
-    "text": {"docs/start.md": "test_shown_figures.py", "docs/adult.md": "test_shown_figures.py"},
+    "text": dict.fromkeys(("README.md", "docs/start.md", "docs/adult.md"), "test_shown_figures.py"),
+    "bibtex": {"README.md": "test_pages.py"},
 }
 
 

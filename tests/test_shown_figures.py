@@ -48,6 +48,12 @@ def test_table_of_the_start_page_is_the_one_that_is_made(tmp_path, monkeypatch, 
     assert outputs("docs/start.md")[0] in capsys.readouterr().out
 
 
+def test_readme_tells_the_story_of_the_start_page():
+    (readme, *_), (start, *_) = python_on("README.md"), python_on("docs/start.md")
+    assert set(start.splitlines()) - {"print(people.head(3))"} <= set(readme.splitlines())
+    assert commands_on("docs/start.md")[1:] == [words for words in commands_on("README.md") if words[0] == "ciplearn"]
+
+
 @pytest.mark.slow
 def test_figures_of_the_start_page_are_those_of_its_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -55,7 +61,9 @@ def test_figures_of_the_start_page_are_those_of_its_commands(tmp_path, monkeypat
     (graph,) = (block for block in blocks("docs/start.md", "text") if block.caption)
     Path(graph.caption).write_text(graph.text)
     printed = walk("docs/start.md", capsys)
-    assert_printed(outputs("docs/start.md")[1], printed)
+    assert "Passes: " in printed
+    for block in (*outputs("docs/start.md")[1:], *outputs("README.md")):
+        assert_printed(block, printed)
     report = re.sub(r"<[^>]+>", " ", Path("report.html").read_text(encoding="utf-8"))
     _, measured = parted(report)
     page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")

@@ -94,3 +94,9 @@ def test_completion_and_help_with_examples(monkeypatch):
     for name in ("demo", "check", "fit", "predict", "audit"):
         examples = ciplearn(name, "--help").stdout.split("Example:")[1]
         assert f"ciplearn {name} " in examples
+
+
+def test_help_of_fit_begins_with_the_roles_and_the_goal():
+    shown = ciplearn("fit", "--help").stdout
+    places = [shown.index(text) for text in ("What is predicted.", "─ Goal ─", "─ Route", "─ The table ─", "─ Run ─")]
+    assert places[:3] == sorted(places)[:3]

@@ -168,28 +168,77 @@ class CiplearnWarning(UserWarning):
 
 
 class NotCertifiedWarning(CiplearnWarning):
-    """The graph does not certify the statement that is enforced."""
+    """The graph does not certify the statement that is enforced.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ciplearn.errors import NotCertifiedWarning
+    >>> warnings.simplefilter("error", NotCertifiedWarning)
+    """
 
 
 class NothingProtectedWarning(CiplearnWarning):
-    """The protected columns never vary in the rows."""
+    """The protected columns never vary in the rows.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ciplearn.errors import NothingProtectedWarning
+    >>> warnings.simplefilter("error", NothingProtectedWarning)
+    """
 
 
 class NamesWarning(CiplearnWarning):
-    """A column holds names, which nothing can be learnt from."""
+    """A column holds names, which nothing can be learnt from.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ciplearn.errors import NamesWarning
+    >>> warnings.simplefilter("ignore", NamesWarning)
+    """
 
 
 class UnseenLevelsWarning(CiplearnWarning):
-    """Rows to predict hold labels that training never saw."""
+    """Rows to predict hold labels that training never saw.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ciplearn.errors import UnseenLevelsWarning
+    >>> warnings.simplefilter("ignore", UnseenLevelsWarning)
+    """
 
 
 class FarOutsideWarning(CiplearnWarning):
-    """Rows to predict hold numbers of another unit than those of training."""
+    """Rows to predict hold numbers of another unit than those of training.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ciplearn.errors import FarOutsideWarning
+    >>> warnings.simplefilter("ignore", FarOutsideWarning)
+    """
 
 
 class CopiesWarning(CiplearnWarning):
-    """Some rows are copies of others."""
+    """Some rows are copies of others.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ciplearn.errors import CopiesWarning
+    >>> warnings.simplefilter("error", CopiesWarning)
+    """
 
 
 class NothingGainedWarning(CiplearnWarning):
-    """A search for gamma cannot choose, since even an unconstrained predictor gains nothing, or all lose too much."""
+    """A search for gamma cannot choose, since even an unconstrained predictor gains nothing, or all lose too much.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ciplearn.errors import NothingGainedWarning
+    >>> warnings.simplefilter("ignore", NothingGainedWarning)
+    """

@@ -36,14 +36,8 @@ _NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "a
 def fit(
     call: typer.Context,
     table: options.Table,
-    graph: Annotated[
-        str,
-        typer.Option(
-            help="A graph file, or the graph itself: 'S -> A, A -> Y'.", metavar="GRAPH", rich_help_panel="Roles"
-        ),
-    ],
+    graph: Annotated[str, typer.Option(help="A graph file, or the graph itself: 'S -> A, A -> Y'.", metavar="GRAPH")],
     out: Annotated[Path, typer.Option(help="The model folder to write.", metavar="FOLDER")],
-    overwrite: options.Overwrite = False,
     outcome: options.Outcome = None,
     protected: options.Protected = None,
     context: options.Context = None,
@@ -106,7 +100,7 @@ def fit(
     device: Annotated[str, _network(help="auto, cpu or cuda.")] = "auto",
     seed: options.Seed = 0,
     holdout: Annotated[
-        float, typer.Option(help="Share of the rows kept from training, for the audit.", min=0, max=0.9)
+        float, options.of_run(help="Share of the rows kept from training, for the audit.", min=0, max=0.9)
     ] = 0.2,
     missing: Annotated[
         str, typer.Option(help="Rows with missing values: drop, impute or error.", rich_help_panel="The table")
@@ -122,7 +116,8 @@ def fit(
     address: options.Address = None,
     scratch: options.Scratch = None,
     meet: options.Meet = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what was understood and stop.")] = False,
+    overwrite: options.Overwrite = False,
+    dry_run: Annotated[bool, options.of_run("--dry-run", help="Say what was understood and stop.")] = False,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:

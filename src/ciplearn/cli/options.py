@@ -67,9 +67,10 @@ def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
     return value if isinstance(value, bool) or value is None else str(value)
 
 
-# One per panel of ``--help``.
+# One per panel of ``--help``. Roles come first, which typer grants to options without a panel.
 _table = partial(typer.Option, rich_help_panel="The table")
-_role = partial(typer.Option, rich_help_panel="Roles", metavar="NAMES")
+_role = partial(typer.Option, metavar="NAMES")
+of_run = partial(typer.Option, rich_help_panel="Run")
 _many_rows = partial(typer.Option, rich_help_panel="Many rows")
 _effort = partial(typer.Option, rich_help_panel="Effort")
 _any_model = partial(typer.Option, rich_help_panel="Any model")
@@ -104,18 +105,18 @@ Meet = Annotated[
     str | None, _many_rows(help="Where workers of a training meet. Default: this machine alone.", metavar="HOST:PORT")
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**31 - 1)]
+Json = Annotated[bool, of_run("--json", help="Write JSON to standard output.")]
+Seed = Annotated[int, of_run(help="Same seed, same result.", min=0, max=2**31 - 1)]
 Config = Annotated[
     Path | None,
-    typer.Option(
+    of_run(
         help="A YAML, TOML or JSON file with any of these options; what is typed beats it.",
         callback=read_config,
         is_eager=True,
     ),
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace the model that the folder holds; other files in it stay.")
+    bool, of_run("--overwrite", help="Replace the model that the folder holds; other files in it stay.")
 ]
 
 Separator = Annotated[str | None, _table(help="Between cells. Default: comma, or tab in .tsv files.", metavar="TEXT")]

@@ -33,6 +33,16 @@ class Beside:
     model
     vcf : VarianceOfCounterfactuals
     scores : dict
+
+    Examples
+    --------
+    >>> from ciplearn import audit, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(100, random_state=0)
+    >>> model, usual = lambda frame: frame["age"], lambda frame: 2 * frame["training"]
+    >>> found = audit(model, world, people, "income", ["sex"], beside={"usual": usual}, n_points=20, n_interventions=4)
+    >>> found.vcf.value < found.beside["usual"].vcf.value
+    True
     """
 
     model: Any

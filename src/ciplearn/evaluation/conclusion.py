@@ -44,6 +44,12 @@ class Limits:
         How large VCF may be; it is not asked about by default.
     moved_rows : float
         The share of rows that may move by more than ``max_effect``.
+
+    Examples
+    --------
+    >>> from ciplearn.evaluation import Limits
+    >>> Limits().effect(probability=False, deviation=20.0)
+    2.0
     """
 
     max_effect: float | None = None
@@ -82,6 +88,12 @@ class Floor:
         The share of rows that it moves by more than the limit.
     rows : int
         How many rows the models were estimated from.
+
+    Examples
+    --------
+    >>> from ciplearn.evaluation import Floor
+    >>> Floor(effect=1.3, moved=0.2, rows=400).effect > 1.0
+    True
     """
 
     effect: float
@@ -105,6 +117,15 @@ class Check:
         What was measured, and what is allowed.
     before : float, optional
         The same quantity of the predictor that was trained for accuracy alone, where there is one.
+
+    Examples
+    --------
+    >>> from ciplearn import audit, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(100, random_state=0)
+    >>> found = audit(lambda frame: frame["age"], world, people, "income", ["sex"], n_points=20, n_interventions=4)
+    >>> [check.asks for check in found.conclusion.checks]
+    ['use', 'effect', 'rows']
     """
 
     name: str
@@ -128,6 +149,15 @@ class Conclusion:
         predictor; else ``"fails"``.
     headline : str
     checks : tuple of Check
+
+    Examples
+    --------
+    >>> from ciplearn import audit, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(100, random_state=0)
+    >>> found = audit(lambda frame: 0 * frame["age"], world, people, "income", ["sex"], n_points=20, n_interventions=4)
+    >>> found.conclusion.state
+    'useless'
     """
 
     state: str

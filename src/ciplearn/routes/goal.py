@@ -124,7 +124,14 @@ class Choice:
 
 
 class Goal(ABC):
-    """What is asked of a predictor."""
+    """What is asked of a predictor: `WithinLimits`, `ShareOfVCF`, `Strict` or `Tolerance`.
+
+    Examples
+    --------
+    >>> from ciplearn.routes import Goal, Strict
+    >>> isinstance(Strict(), Goal)
+    True
+    """
 
     # Whether paired effects have to be measured.
     needs_effects: ClassVar[bool] = False
@@ -149,6 +156,13 @@ class WithinLimits(Goal):
     Attributes
     ----------
     limits : Limits
+
+    Examples
+    --------
+    >>> from ciplearn.evaluation import Limits
+    >>> from ciplearn.routes import WithinLimits
+    >>> WithinLimits(Limits(max_effect=2)).limits.moved_rows
+    0.05
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -193,7 +207,14 @@ class WithinLimits(Goal):
 
 @dataclass(frozen=True)
 class ShareOfVCF(Goal):
-    """The least loss among predictors that keep at most a share of the unconstrained predictor's VCF."""
+    """The least loss among predictors that keep at most a share of the unconstrained predictor's VCF.
+
+    Examples
+    --------
+    >>> from ciplearn.routes import ShareOfVCF
+    >>> ShareOfVCF(0.05)
+    ShareOfVCF(share=0.05)
+    """
 
     share: float
 
@@ -218,7 +239,23 @@ class ShareOfVCF(Goal):
 
 @dataclass(frozen=True)
 class Strict(Goal):
-    """The least loss among predictors that are the same in every world by construction."""
+    """The least loss among predictors that are the same in every world by construction.
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, compare_routes, datasets
+    >>> from ciplearn.learners import Linear
+    >>> from ciplearn.routes import Strict
+    >>> world = datasets.applicants()
+    >>> people = world.sample(400, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="income", protected=["sex"], random_state=0)
+    >>> rows, only = people.drop(columns="income"), {"linear": Linear()}
+    >>> found = compare_routes(
+    ...     model, rows, people["income"], Strict(), routes=["repair"], learners=only, baselines=False, cv=2
+    ... )
+    >>> found.chosen
+    'linear, repaired at full strength'
+    """
 
     def allows(self, field: Field) -> pd.Series:
         """Keep the strict ends."""

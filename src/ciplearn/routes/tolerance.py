@@ -39,6 +39,12 @@ class Tolerance(Goal):
     tolerance : float
     criterion : str
         What it is about, a key of `CRITERIA`.
+
+    Examples
+    --------
+    >>> from ciplearn.routes import Tolerance
+    >>> Tolerance(0.1)
+    Tolerance(tolerance=0.1, criterion='loss')
     """
 
     tolerance: float
