@@ -11,12 +11,13 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo workbench test lint types unit docs docs-quick slow bench versions format clean
+.PHONY: help demo workbench test lint types unit docs docs-quick slow bench versions wheel format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
 $(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV): torch and the tools take a minute or two."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable '.[dev]'
 	touch $@
@@ -68,6 +69,20 @@ versions:  ## quick tests with the lowest versions that are declared, and with t
 	  build/$$end/bin/python -m pip install --quiet --constraint build/$$end.txt '.[parquet,yaml]' pytest hypothesis; \
 	  build/$$end/bin/python -m pytest -q -W default tests/_core tests/causal tests/kernels tests/penalties tests/cli; \
 	done
+
+wheel: $(VENV)/.ready  ## build the wheel, install it into an empty environment, and use it from outside the checkout
+	$(BIN)/python workbench/build.py
+	rm -rf dist build/wheel build/outside
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --constraint constraints.txt "$$(ls dist/ciplearn-*.whl)[workbench]"
+	mkdir -p build/outside
+	cd build/outside && ../wheel/bin/python -c "from ciplearn import datasets as d; \
+	  d.applicants().sample(2000, random_state=0).to_csv('people.csv', index=False); \
+	  open('graph.txt', 'w').write(d.applicants().graph.to_dagitty())"
+	cd build/outside && ../wheel/bin/ciplearn fit people.csv --graph graph.txt --outcome income --protected sex --learner linear --out model
+	cd build/outside && ../wheel/bin/ciplearn audit model people.csv --doubt 0 --no-gate --out report.html
+	cd build/outside && ../wheel/bin/ciplearn workbench --help > /dev/null
 
 format: $(VENV)/.ready  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
