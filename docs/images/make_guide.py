@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ciplearn import CIPRegressor, GammaSearch, datasets, fit_scm, paired_effects, sensitivity
+from ciplearn.experiments.demo import OURS, USUAL, draw_people
 from ciplearn.routes import compare_routes
 
 HERE = Path(__file__).parent
@@ -38,19 +39,8 @@ def draw_question(free, model):
     """Ten women, what two predictors say of them, and what they would have said had they been men."""
     women = new[new["sex"] == "f"].head(10)
     men = world.counterfactual(women, {"sex": ["m"] * len(women)})
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True, sharey=True)
-    predictors = {"trained as usual": free, "trained with ciplearn": model}
-    for panel, (title, predictor) in zip(axes, predictors.items(), strict=True):
-        here, there = predictor.predict(women), predictor.predict(men)
-        places = np.arange(len(women))
-        panel.hlines(places, here, there, color=GREY, lw=2)
-        panel.scatter(here, places, color=BLUE, zorder=3, label="as she is")
-        panel.scatter(there, places, color=RED, zorder=3, label="had she been a man")
-        panel.set(title=title, xlabel="predicted income, thousands", yticks=[])
-    axes[0].set_ylabel("ten applicants")
-    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, ncols=2, loc="upper center")
-    figure.suptitle(" ")
-    save(figure, "question")
+    figure = draw_people({USUAL: free, OURS: model}, women, men)
+    figure.savefig(HERE / "guide_question.png", dpi=110)
 
 
 def draw_routes(found):

@@ -15,16 +15,17 @@ def test_demo_prints_what_was_seen(tmp_path, capsys, monkeypatch):
     whole = demo_module.run_demo
 
     def small(folder, **settings):
-        return whole(folder, rows=400, epochs=3, **settings)
+        return whole(folder, rows=400, **settings)
 
     monkeypatch.setattr(demo_module, "run_demo", small)
     assert application.run(["demo", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "What was seen" in printed
-    assert "frontier.png" in printed
+    assert "applicants.png" in printed
     assert application.run(["demo", "--json", "--out", str(tmp_path / "out")]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert set(answer) == {"frontier", "chosen", "baselines", "audit", "verdict", "files"}
+    assert set(answer) == {"sentences", "comparison", "audit", "verdict", "truth", "files"}
+    assert all(sentence in printed for sentence in answer["sentences"])
 
 
 def test_demo_into_a_file_is_a_mistake(tmp_path, capsys):

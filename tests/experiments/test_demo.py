@@ -1,22 +1,54 @@
+import numpy as np
+import pandas as pd
 import pytest
 
 from ciplearn._core.errors import InputError
-from ciplearn.experiments.demo import GAMMAS, SEEDS, run_demo
+from ciplearn.experiments.demo import OURS, USUAL, run_demo
 
 
-def test_demo_trains_measures_draws_and_says_what_was_seen(tmp_path):
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
     said = []
-    found = run_demo(tmp_path / "out", rows=500, epochs=12, say=said.append)
-    assert "Ŷ ⊥ {A, L} | {Z}" in said[0]
-    assert len(found.frontier.points) == len(GAMMAS) * len(SEEDS)
-    table = found.frontier.summary()
-    assert table["vcf"].iloc[-1] < 0.3 * table["vcf"].iloc[0]
-    assert found.baselines["CF1"][0] == 0
-    assert found.baselines["naive"][0] > 0
-    assert found.chosen in GAMMAS
-    assert len(found.sentences()) == 6
-    assert all(path.stat().st_size > 0 for path in found.files)
-    assert found.files[0].read_bytes().startswith(b"\x89PNG")
+    return run_demo(tmp_path_factory.mktemp("demo") / "out", say=said.append), said
+
+
+def test_demo_passes_its_audit_and_the_equations_agree(demo):
+    found, _ = demo
+    conclusion = found.report.conclusion
+    assert conclusion.state == "passes"
+    # Sex brings 2 years of training, 6 hours and 4 thousand: 2 x 2 + 0.8 x 6 + 4.
+    assert found.truth[USUAL] == pytest.approx(12.8, abs=0.3)
+    assert abs(found.truth[OURS]) < next(check.limit for check in conclusion.checks if check.asks == "effect")
+
+
+def test_demo_says_the_figures_of_its_audit(demo):
+    found, said = demo
+    unit, sentences = found.report.unit, found.sentences()
+    of_use, effect, _ = found.report.conclusion.checks
+    assert "8000" in said[1]
+    assert len(sentences) == 6
+    assert f"{100 * of_use.before:.1f} %" in sentences[0]
+    assert unit.amount(effect.before) in sentences[0]
+    assert unit.amount(effect.value, signed=True) in sentences[2]
+    assert f"{100 * of_use.value:.1f} %" in sentences[3]
+    assert found.report.conclusion.headline in sentences[4]
+    # Whoever is denied sex is measured by the comparison.
+    left_out = found.comparison.table.query("kind == 'left-out'")["effect"].min()
+    assert unit.amount(left_out) in sentences[1]
+
+
+def test_demo_writes_report_picture_tables_and_graph(demo):
+    found, _ = demo
+    page, picture, compared, people, graph = found.files
+    assert found.report.unit.amount(found.report.conclusion.checks[1].value) in page.read_text(encoding="utf-8")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert found.comparison.chosen in set(pd.read_csv(compared)["name"])
+    table = pd.read_csv(people)
+    assert len(table) == 8000
+    # The usual model was trained on these very people.
+    answers = found.comparison.models[found.comparison.free].predict(table.drop(columns="income"))
+    assert np.mean((answers - table["income"]) ** 2) < 17
+    assert "sex" in graph.read_text(encoding="utf-8")
 
 
 def test_folder_that_cannot_be_made_is_named(tmp_path):

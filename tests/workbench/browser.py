@@ -166,7 +166,7 @@ class Page:
             mouse.pointer_action.pointer_down().pointer_up()
         mouse.perform()
 
-    def example(self, name="demo"):
+    def example(self, name="first"):
         """Open an example, and wait for its verdict."""
         self.click("[data-opens=examples]")
         self.click(f"[data-example={name}]")

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from ciplearn import CausalGraph
+from ciplearn import CausalGraph, datasets
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.recipes import WITHOUT_GAMMA
 from ciplearn.workbench.store import Store
 from tests.workbench.graphs import twenty
 
-DEMO = {"do": "example", "name": "demo"}
+DEMO, FIRST = ({"do": "example", "name": name} for name in ("demo", "first"))
 
 
 def test_hello_has_the_drawing_the_examples_and_no_path(desk):
@@ -25,13 +25,23 @@ def test_hello_has_the_drawing_the_examples_and_no_path(desk):
 
 
 def test_example_is_judged_to_hold_with_its_reasons(desk):
-    answer = desk.answer({"do": "judge", "document": desk.answer(DEMO)["document"]})
+    answer = desk.answer({"do": "judge", "document": desk.answer(FIRST)["document"]})
     assert answer["holds"]
     assert answer["statement"] == "Ŷ ⊥ {A, L} | {Z}"
     assert answer["adjustment_sets"]["minimal"] == [["Z"]]
     assert {route["name"]: route["allowed"] for route in answer["routes"]} == {
         "independence": True, "counterfactual": True, "line": True, "cf1": True, "cf2": True,
     }  # fmt: skip
+
+
+def test_demo_is_about_the_applicants_and_brings_those_of_the_command(desk):
+    story = datasets.applicants()
+    answer = desk.answer(DEMO)
+    assert {tuple(edge) for edge in answer["document"]["graph"]["directed"]} == set(story.graph.directed)
+    judged = desk.answer({"do": "judge", "document": answer["document"]})
+    assert judged["statement"] == "Ŷ ⊥ {hours, sex, training} | {age, region}"
+    assert desk.take_demo_table() == {"name": "applicants.csv"}
+    assert desk.table.path.read_text() == story.sample(8000, random_state=0).to_csv(index=False)
 
 
 def test_verdict_names_the_roles_that_are_missing(desk):

@@ -77,10 +77,10 @@ def begins(web):
         undo_all(web)
         web.click(f"#cw-tab-{tab}")
         web.click(f"{where} [data-key=demo]")
-        web.until(lambda: web.doc("editor.doc.nodes.length") == 4)
+        web.until(lambda: web.doc("editor.doc.nodes.length") == 6)
     undo_all(web)
     web.click(".empty [data-key=draw-columns]")
-    web.until(lambda: web.doc("editor.doc.nodes.length") == 4)
+    web.until(lambda: web.doc("editor.doc.nodes.length") == 6)
     undo_all(web)
     for opener in (
         ".empty [data-key=paste]",

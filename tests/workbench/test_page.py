@@ -12,7 +12,7 @@ def test_empty_page_teaches_and_has_an_example_one_click_away(web):
     web.wait(".empty h2")
     web.click(".empty .primary")
     web.wait(".headline.good")
-    assert web.text(".statement") == "Ŷ ⊥ {A, L} | {Z}"
+    assert web.text(".statement") == "Ŷ ⊥ {hours, sex, training} | {age, region}"
     assert not web.find(".empty")[0].is_displayed()
 
 

@@ -240,9 +240,9 @@ class Desk:
         """Draw the demo's table, and let it be the table."""
         from ciplearn import datasets
 
-        rows = datasets.first_synthetic().sample(4000, random_state=0)
-        stored = self.store.add_table("demo.csv", rows.to_csv(index=False).encode())
-        return self.take_table(self.store.table_path(stored), "demo.csv", stored)
+        rows = datasets.applicants().sample(8000, random_state=0)
+        stored = self.store.add_table("applicants.csv", rows.to_csv(index=False).encode())
+        return self.take_table(self.store.table_path(stored), "applicants.csv", stored)
 
     @property
     def has_table(self) -> bool:

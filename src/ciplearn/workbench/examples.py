@@ -33,11 +33,19 @@ class Example:
 EXAMPLES = (
     Example(
         "demo",
-        "The demo: mediator and confounder",
-        "Z confounds, A acts on Y directly and by way of L. Comes with 4000 rows to train on.",
+        "The demo: a bank's applicants",
+        "The bank predicts income; sex must not influence the prediction. Comes with 8000 made-up people to train on.",
+        'dag { region [pos="0,0"] age [pos="1,0"] sex [exposure,pos="1,2"] training [pos="2,0.4"] '
+        'hours [pos="2,1.6"] income [outcome,pos="3,1"] '
+        "region -> {age training income} {age sex} -> {training hours income} {training hours} -> income }",
+        has_table=True,
+    ),
+    Example(
+        "first",
+        "The paper's first synthetic case",
+        "Z confounds, A acts on Y directly and by way of L.",
         'dag { Z [pos="0,0"] A [exposure,pos="0,1.4"] L [pos="1.3,0.7"] Y [outcome,pos="2.6,0.7"] '
         "Z -> {A L Y} A -> L -> Y A -> Y }",
-        has_table=True,
     ),
     Example(
         "loan",
