@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -332,12 +332,3 @@ def _half(field: Field, name: str) -> tuple[str, ...]:
     left = field.measured[least].vcf / max(field.measured[field.free].vcf, 1e-300)
     moves = "" if pair is None else f", with a largest effect of {field.unit.amount(abs(pair.effect))}"
     return (f"Half of that price would leave {percent(min(1.0, left))} of VCF{moves}.",)
-
-
-def goal_of(**asked: Any) -> Goal:
-    """Return the goal that was asked for: one of ``limits``, ``vcf`` and ``strict``; the default limits otherwise."""
-    if asked.get("strict"):
-        return Strict()
-    if asked.get("vcf") is not None:
-        return ShareOfVCF(asked["vcf"])
-    return WithinLimits(asked.get("limits") or Limits())
