@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, load_repaired, repair
-from ciplearn.errors import InputError
+from ciplearn.errors import InputError, UnseenLevelsWarning
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction
 from ciplearn.scm import Additive
@@ -205,3 +205,24 @@ def test_known_causal_model_is_passed_again(tmp_path):
     with pytest.raises(InputError, match="pass it as scm="):
         load_repaired(tmp_path / "kept", model=lambda frame: frame["L"])
     same(repaired, load_repaired(tmp_path / "kept", model=lambda frame: frame["L"], scm=scm), table)
+
+
+def test_a_label_that_training_never_saw_is_taken_for_the_usual_one():
+    graph = CausalGraph.from_edges("sex -> x, sex -> y, town -> x, town -> y, x -> y")
+    generator = np.random.default_rng(0)
+    table = pd.DataFrame({"sex": generator.choice(["f", "m"], 300), "town": generator.choice(["a", "b", "b"], 300)})
+    table["x"] = (table["sex"] == "m") + (table["town"] == "b") + generator.normal(size=300)
+    table["y"] = table["x"] + (table["town"] == "b") + generator.normal(size=300)
+
+    def model(rows):
+        return rows["x"] + rows["town"].map({"a": 0.0, "b": 1.0}).astype(float)
+
+    repaired = repair(model, table, graph=graph, outcome="y", protected="sex")
+    new = table.head(6).assign(town=["a", "c", "a", "b", "c", "b"])
+    with pytest.warns(UnseenLevelsWarning, match="in 2 rows: 'c'; they are predicted as the usual level, 'b'"):
+        answers = repaired.predict(new)
+    np.testing.assert_array_equal(answers, repaired.predict(new.replace({"town": {"c": "b"}})))
+    with pytest.warns(UnseenLevelsWarning):
+        assert len(repaired.frontier(new)) > 1
+    with pytest.raises(InputError, match="sex cannot be 'd'"):
+        repaired.predict(table.head(6).assign(sex="d"))

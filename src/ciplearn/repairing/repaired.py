@@ -165,8 +165,7 @@ class Repaired:
         return np.concatenate(parts)
 
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
-        self.worlds.checked(rows)
-        return Curve.of(self.engine, self.worlds, rows)
+        return Curve.of(self.engine, self.worlds, rows.assign(**self.worlds.checked(rows)))
 
     def numbers(self, X: Any) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,19 +11,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, UnseenLevelsWarning
 from ciplearn.repairing.levels import Levels
 from ciplearn.repairing.ratio import OfNumbers, Ratio
 from ciplearn.repairing.row_noise import RowNoise
 from ciplearn.scm import Scalar, StructuralCausalModel, Units
 from ciplearn.scm.intervention import plain
-from ciplearn.scm.kinds import Array
+from ciplearn.scm.kinds import Array, Categories
 
 # Draws of the noise per row, where a row leaves it open.
 DRAWS = 4
 
 # Draws of a vector from p(A), where as many more come from its law given the causes.
 _OF_EITHER_LAW = 24
+
+# Rows that the usual label is counted in, and labels that are named.
+_SAMPLED, _NAMED = 500, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +175,30 @@ class Worlds:
             raise InputError(
                 f"The rows lack {missing[0]!r}; the repaired model reads {', '.join(self.columns)}, so add the column."
             )
-        return X[list(self.columns)]
+        return self._with_known_labels(X[list(self.columns)])
+
+    def _with_known_labels(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Take a label that the causal model never saw for the usual one, in every world alike."""
+        for node, kind in self.scm.kinds.items():
+            if node in self.protected or node not in rows.columns or not isinstance(kind, Categories):
+                continue
+            new = rows[node].notna() & ~rows[node].isin(kind.levels)
+            if not new.any():
+                continue
+            labels = rows[node].astype(object)
+            usual, named = self._usual[node], ", ".join(map(repr, labels[new].unique()[:_NAMED]))
+            warnings.warn(
+                f"Column {node!r} holds levels that training never saw, in {int(new.sum())} rows: {named}; they are "
+                f"predicted as the usual level, {usual!r}.",
+                UnseenLevelsWarning,
+                stacklevel=4,
+            )
+            rows = rows.assign(**{node: labels.mask(new, usual)})
+        return rows
+
+    @cached_property
+    def _usual(self) -> pd.Series:
+        return self.scm.sample(_SAMPLED, random_state=self.seed).mode().iloc[0]
 
 
 def _one_draw(units: Units, places: Array) -> Units:
