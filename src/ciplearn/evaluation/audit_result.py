@@ -101,7 +101,7 @@ class Audit:
     >>> people = world.sample(300, random_state=0)
     >>> found = audit(lambda frame: frame["hours"], world, people, "income", ["sex"], inputs=["hours"], n_points=50)
     >>> sorted(json.loads(found.to_json()))[:3]
-    ['bounds', 'holds', 'hscic']
+    ['before', 'bounds', 'conclusion']
     """
 
     vcf: VarianceOfCounterfactuals
