@@ -63,7 +63,8 @@ export class WhatIfPanel {
     fill(this.answer);
     fill(this.top, el("p.hint", { role: "status" }, "Estimating a causal model of the rows that judge …"));
     const found = await app.ask({ do: "rows", run: where.run.name, stop: where.stop.key });
-    if (this.loaded !== where.key) return;
+    // The run may be gone, or another stop chosen, by the time that its rows come.
+    if (this.loaded !== where.key || this.#where?.key !== where.key) return;
     if (found.error) {
       this.loaded = null;
       fill(this.top, el("div.card.bad", { role: "alert" }, el("p", {}, found.error)));
@@ -151,6 +152,7 @@ export class WhatIfPanel {
   async #imagine() {
     const { app } = this;
     const where = this.#where;
+    if (!where) return;
     const asked = (this.asked = {});
     const found = await app.ask({
       do: "imagine",
