@@ -131,6 +131,13 @@ def test_the_share_of_shuffled_names_is_a_sentence(permuted, words):
     assert "rank correlations" not in str(found)
 
 
+def test_a_refuted_graph_is_not_said_to_pass():
+    found = TRUE.falsify(people(), n_permutations=0)
+    refuted = replace(found, tests=found.tests.assign(p_adjusted=0.0), permuted=0.21, n_permutations=100)
+    assert "hardly tell this drawing from one that is made up." in str(refuted)
+    assert "passing" not in str(refuted)
+
+
 def test_a_graph_without_implications_cannot_be_judged():
     found = CausalGraph.from_edges("S -> A, S -> L, A -> L").falsify(people())
     assert found.refuted is None

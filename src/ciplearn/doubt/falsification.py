@@ -120,7 +120,8 @@ class Falsification:
             told = (
                 "the rows tell this drawing from one that is made up"
                 if self.permuted <= self.level
-                else "these tests hardly tell this drawing from one that is made up, and passing them says little"
+                else "these tests hardly tell this drawing from one that is made up"
+                + ("" if self.refuted else ", and passing them says little")
             )
             yield (
                 f"With its columns' names shuffled at random, the drawing fits as well in {fits} of "

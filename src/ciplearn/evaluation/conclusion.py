@@ -206,13 +206,13 @@ def _untold(audit: Audit, who: str) -> str:
     floor, limit = audit.floor, audit.limit
     if floor is None:
         return ""
-    # Disagreement falls with the root of the rows; where it is below the limit on average, single rows still differ.
+    # Disagreement falls with the root of the rows, but nobody knows how many single rows it then moves.
     times = max(2.0, (floor.effect / limit) ** 2 if limit > 0 else 2.0)
     return (
         f"These rows cannot show whether changing {who} moves predictions by no more than is allowed: two causal "
-        f"models of {floor.rows} rows disagree by {audit.unit.amount(floor.effect)} on average and move "
-        f"{percent(floor.moved)} of rows for a predictor that depends on neither; about "
-        f"{math.ceil(floor.rows * times):,} rows would do."
+        f"models, of half of {floor.rows} rows each, disagree by {audit.unit.amount(floor.effect)} on average and move "
+        f"{percent(floor.moved)} of rows for a predictor that depends on neither; more than "
+        f"{math.ceil(floor.rows * times):,} rows are needed."
     )
 
 
