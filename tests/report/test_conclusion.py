@@ -1,10 +1,11 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
 from ciplearn import audit
-from ciplearn.evaluation import Limits
+from ciplearn.evaluation import Floor, Limits
 from ciplearn.report import Report
 from tests.report.conftest import Logistic
 
@@ -77,3 +78,20 @@ def test_typical_difference_is_that_of_two_values_drawn_as_they_occur(make_repor
     report = make_report()
     assert report.typical == pytest.approx(math.sqrt(2 * report.audit.vcf.value))
     assert report.typical == pytest.approx(math.sqrt(2 * 0.25 * report.rows["A"].var()), rel=0.3)
+
+
+def test_limit_below_the_floor_is_untold_unless_the_effect_is_clearly_above_it(make_report):
+    """Two causal models of such rows disagree by the floor: less than that nobody can tell, much more everybody can."""
+    audited = make_report(weight=0.5).audit
+    effect = next(check.value for check in audited.conclusion.checks if check.asks == "effect")
+    beyond, within = (
+        dataclasses.replace(audited, floor=Floor(effect=abs(effect) * share, moved=1.0, rows=200))
+        for share in (0.5, 1.5)
+    )
+    assert audited.conclusion.state == "fails"
+    assert beyond.conclusion.state == "fails"
+    assert within.conclusion.state == "cannot be told"
+    assert "rows would do" in within.conclusion.headline
+    passing = make_report(weight=1e-3).audit
+    floored = dataclasses.replace(passing, floor=Floor(effect=100.0, moved=1.0, rows=200))
+    assert floored.conclusion.state == "passes"

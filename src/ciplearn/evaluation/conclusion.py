@@ -195,11 +195,12 @@ def conclude(audit: Audit) -> Conclusion:
 
 
 def _below_the_floor(audit: Audit, effect: Check | None, rows: Check | None) -> bool:
-    """Whether every limit that is not kept is one that these rows could not show to be kept."""
-    if audit.floor is None or effect is None or rows is None:
+    """Whether every limit that is not kept is one that these rows could not show to be kept, nor to be broken."""
+    floor = audit.floor
+    if floor is None or effect is None or rows is None:
         return False
-    told = effect.holds or audit.floor.effect > effect.limit
-    return told and (rows.holds or audit.floor.moved > rows.limit)
+    on_average = effect.holds or effect.limit < floor.effect >= abs(effect.value)
+    return on_average and (rows.holds or rows.limit < floor.moved >= rows.value)
 
 
 def _untold(audit: Audit, who: str) -> str:
