@@ -91,7 +91,7 @@ def test_limit_below_the_floor_is_untold_unless_the_effect_is_clearly_above_it(m
     assert audited.conclusion.state == "fails"
     assert beyond.conclusion.state == "fails"
     assert within.conclusion.state == "cannot be told"
-    assert "rows would do" in within.conclusion.headline
+    assert "rows are needed" in within.conclusion.headline
     passing = make_report(weight=1e-3).audit
     floored = dataclasses.replace(passing, floor=Floor(effect=100.0, moved=1.0, rows=200))
     assert floored.conclusion.state == "passes"
