@@ -39,13 +39,13 @@ def test_second_page_follows_and_a_clash_is_asked_about(tmp_path):
         web.driver.switch_to.new_window("tab")
         second = web.driver.current_window_handle
         web.open(address)
-        web.until(lambda: len(web.doc("editor.doc.nodes")) == 4)
+        web.until(lambda: len(web.doc("editor.doc.nodes")) == 6)
         web.add_node("N1")
         web.until(lambda: web.text(".status") == "Saved")
         web.driver.switch_to.window(first)
         web.until(lambda: "N1" in web.doc("editor.doc.nodes"))
         assert "Another page" in web.text(".notices")
-        for choice, mine, theirs in (("Take theirs", "Y", "L"), ("Keep mine", "A", "Z")):
+        for choice, mine, theirs in (("Take theirs", "income", "hours"), ("Keep mine", "sex", "age")):
             # A change on each page before the first is saved.
             web.run(HOLD)
             web.run(ADD, "N1", mine)
