@@ -8,11 +8,11 @@ from scipy.stats import norm, uniform
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, load_repaired, repair
-from ciplearn.errors import InputError, UnseenLevelsWarning
+from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, fit_scm, load_repaired, repair
+from ciplearn.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction
-from ciplearn.scm import Additive
+from ciplearn.scm import Additive, AdditiveNoise, Log
 
 GRAPH = CausalGraph.from_edges("Z -> A, A -> L, A -> Y, L -> Y, Z -> Y")
 
@@ -226,3 +226,17 @@ def test_a_label_that_training_never_saw_is_taken_for_the_usual_one():
         assert len(repaired.frontier(new)) > 1
     with pytest.raises(InputError, match="sex cannot be 'd'"):
         repaired.predict(table.head(6).assign(sex="d"))
+
+
+def test_number_that_the_causal_model_holds_for_impossible_is_taken_for_the_nearest():
+    draw = np.random.default_rng(0)
+    a = draw.integers(2, size=300)
+    table = pd.DataFrame({"A": a, "L": np.exp(0.5 * a + draw.normal(size=300)), "Y": draw.normal(size=300)})
+    graph = CausalGraph.from_edges("A -> L, L -> Y")
+    scm = fit_scm(graph, table, {"L": AdditiveNoise(link=Log())}, random_state=0)
+    repaired = repair(lambda frame: frame["L"], table, scm=scm, outcome="Y", protected="A")
+    rows = table.head(3).assign(L=[-5.0, 1.0, 2.0])
+    with pytest.warns(FarOutsideWarning, match="deems impossible, in 1 rows"):
+        answers = repaired.predict(rows)
+    assert np.isfinite(answers).all()
+    np.testing.assert_allclose(answers[1:], repaired.predict(rows[1:]))

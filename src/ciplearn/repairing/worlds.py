@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.errors import InputError, UnseenLevelsWarning
+from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.repairing.levels import Levels
 from ciplearn.repairing.ratio import OfNumbers, Ratio
 from ciplearn.repairing.row_noise import RowNoise
@@ -175,7 +175,7 @@ class Worlds:
             raise InputError(
                 f"The rows lack {missing[0]!r}; the repaired model reads {', '.join(self.columns)}, so add the column."
             )
-        return self._with_known_labels(X[list(self.columns)])
+        return self._with_possible_numbers(self._with_known_labels(X[list(self.columns)]))
 
     def _with_known_labels(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Take a label that the causal model never saw for the usual one, in every world alike."""
@@ -196,9 +196,33 @@ class Worlds:
             rows = rows.assign(**{node: labels.mask(new, usual)})
         return rows
 
+    def _with_possible_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Take a number that the causal model holds for impossible, a negative amount say, for the nearest it draws."""
+        for node, mechanism in self.scm.mechanisms.items():
+            link: Any = getattr(mechanism, "link", None)
+            if node not in rows.columns or not hasattr(link, "low"):
+                continue
+            values = rows[node].to_numpy(dtype=float)
+            beyond = (values <= link.low) | (values >= getattr(link, "high", np.inf))
+            if not beyond.any():
+                continue
+            nearest = np.clip(values, self._drawn[node].min(), self._drawn[node].max())
+            warnings.warn(
+                f"Column {node!r} holds numbers that the causal model deems impossible, in {int(beyond.sum())} rows; "
+                "they are taken for the nearest that it knows.",
+                FarOutsideWarning,
+                stacklevel=4,
+            )
+            rows = rows.assign(**{node: np.where(beyond, nearest, values)})
+        return rows
+
+    @cached_property
+    def _drawn(self) -> pd.DataFrame:
+        return self.scm.sample(_SAMPLED, random_state=self.seed)
+
     @cached_property
     def _usual(self) -> pd.Series:
-        return self.scm.sample(_SAMPLED, random_state=self.seed).mode().iloc[0]
+        return self._drawn.mode().iloc[0]
 
 
 def _one_draw(units: Units, places: Array) -> Units:

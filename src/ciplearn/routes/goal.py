@@ -27,7 +27,10 @@ from ciplearn.routes.judging import Measured, PairEffect
 _NEARLY_STRICT = 19.0
 
 # Candidates that vary by at most so much more than the least of them are not told apart.
-_AS_LITTLE = 1.1
+_AS_LITTLE = 1.25
+
+# Below this share of the limit, an average effect is next to none.
+_HARDLY = 0.25
 
 # Two halves that judge each other err in opposite directions, so that the variance between them is twice a square.
 _OF_AN_AUDIT = 5 / 8
@@ -298,7 +301,10 @@ def _ratio(value: float, limit: float) -> float:
 def _at_the_floor(field: Field, useful: pd.DataFrame) -> str | None:
     """The least loss among repaired predictors that are nearly strict: what more strength would buy cannot be seen."""
     near = useful[useful["strength"] >= _NEARLY_STRICT]
-    least = near[near["vcf"] <= _AS_LITTLE * near["vcf"].min()]
+    # A simpler predictor that varies as little, and hardly on average, is worth more than strength.
+    plain = useful[useful["strength"].isna() & (useful["effect"].abs() <= _HARDLY * field.limit)]
+    least = pd.concat([near, plain])
+    least = least[least["vcf"] <= _AS_LITTLE * near["vcf"].min()]
     return str(least["loss"].idxmin()) if len(least) else None
 
 

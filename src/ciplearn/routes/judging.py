@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ciplearn._core.errors import FarOutsideWarning, UnseenLevelsWarning
 from ciplearn.estimators.criteria import Judged
 from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation import variance_of_counterfactuals
@@ -128,6 +130,13 @@ class Judge:
 
     def measured(self, families: Sequence[Family]) -> dict[str, Measured]:
         """Measure every candidate on the same rows and the same imagined rows."""
+        with warnings.catch_warnings():
+            # What one causal model imagines, another one may hold for impossible; people have not asked about it.
+            warnings.simplefilter("ignore", UnseenLevelsWarning)
+            warnings.simplefilter("ignore", FarOutsideWarning)
+            return self._measured(families)
+
+    def _measured(self, families: Sequence[Family]) -> dict[str, Measured]:
         problem, scm = self.part.problem, self.part.scm
         answers = {str(place): family.along(problem.X) for place, family in enumerate(families)}
         judged = {
