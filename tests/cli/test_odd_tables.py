@@ -148,3 +148,23 @@ def test_separators_of_one_byte_and_of_several(place, table, separator):
     assert run(["predict", "model", "good.csv", "--out=one.csv"]) == 0
     assert run(["predict", "model", "other.csv", f"--separator={separator}", "--out=other predictions.csv"]) == 0
     assert (place / "one.csv").read_bytes() == (place / "other predictions.csv").read_bytes()
+
+
+def test_fit_ends_in_a_model_and_a_sentence_with_gaps_and_without_a_causal_model(tmp_path, capsys):
+    draw = np.random.default_rng(0)
+    group, noise, other = draw.choice(["f", "m"], 200), *draw.normal(size=(2, 200))
+    between = (group == "m") + noise
+    table = pd.DataFrame({"A": group, "X": between, "W": other, "L": "same", "Y": between + other})
+    gaps, same = tmp_path / "gaps.csv", tmp_path / "same.csv"
+    table.assign(X=table["X"].mask(draw.random(200) < 0.1)).to_csv(gaps, index=False)
+    table.to_csv(same, index=False)
+    roles = ["--protected=A", "--outcome=Y", "--learner=linear"]
+    graph = "--graph=A -> X, X -> Y, W -> Y"
+    assert run(["fit", str(gaps), graph, *roles, "--missing=impute", f"--out={tmp_path / 'g'}"]) == 0
+    said = capsys.readouterr().out
+    assert "linear, repaired at" in said
+    assert "On rows kept for the audit: R²" in said
+    assert run(["fit", str(same), f"{graph}, L -> Y", *roles, f"--out={tmp_path / 's'}"]) == 0
+    said = capsys.readouterr()
+    assert "Taken: linear, protected columns left out; its predictions may still follow" in said.out
+    assert "the rows kept for the audit cannot judge the model: Column 'L' holds the one label" in said.err

@@ -127,3 +127,10 @@ def test_equal_weights_change_nothing():
     assert both[0].constant == pytest.approx(both[1].constant)
     values = draw.normal(size=60)
     assert weighted[0].standard_error(values) == pytest.approx(values.std(ddof=1) / 60**0.5)
+
+
+def test_classes_may_stand_in_any_order():
+    chances = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.6, 0.2, 0.1], [0.2, 0.2, 0.3, 0.3]])
+    judged = Judged.of_labels(np.array(["b", "c", "new"]), chances, np.array(["b", "c", "a", "aa"], dtype=object))
+    assert judged.truth.tolist() == [0, 1, -1]
+    assert score(judged) == pytest.approx(2 / 3)

@@ -131,6 +131,25 @@ def test_probabilities_are_repaired_on_their_own_scale(labels):
     assert set(repaired.predict(X)) <= set(model.classes_)
 
 
+def test_labels_that_a_model_does_not_name_stand_in_the_order_of_numbers():
+    scm = two_groups()
+    table = scm.sample(400, random_state=0)
+    X, y = table.drop(columns="Y"), np.where(table["Y"] > table["Y"].median(), 10, 2)
+    model = LogisticRegression().fit(X, y)
+    nameless = repair(model.predict_proba, X.assign(Y=y), inputs=list(X), outcome="Y", protected="A", scm=scm)
+    assert nameless.classes_.tolist() == [2, 10]
+    assert (nameless.at(strength=0).predict(X) == model.predict(X)).all()
+
+
+def test_sets_know_a_label_however_its_number_is_written():
+    scm = two_groups()
+    table = scm.sample(400, random_state=0)
+    X, y = table.drop(columns="Y"), (table["Y"] > table["Y"].median()).astype(int)
+    model = LogisticRegression().fit(X, y)
+    repaired = repair(model, X.assign(Y=y.astype(float)), outcome="Y", protected="A", scm=scm)
+    assert np.isfinite(repaired.conformal.radius(0.9))
+
+
 def test_numbers_have_no_probabilities(case):
     *_, repaired = case
     assert not hasattr(repaired, "predict_proba")

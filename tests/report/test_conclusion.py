@@ -2,6 +2,7 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ciplearn import audit
@@ -95,3 +96,16 @@ def test_limit_below_the_floor_is_untold_unless_the_effect_is_clearly_above_it(m
     passing = make_report(weight=1e-3).audit
     floored = dataclasses.replace(passing, floor=Floor(effect=100.0, moved=1.0, rows=200))
     assert floored.conclusion.state == "passes"
+
+
+def test_every_interval_keeps_to_the_limit_and_not_only_that_of_the_largest_effect(make_report):
+    found = make_report(weight=1e-3).audit
+    table = found.effects.table
+    assert found.conclusion.state == "passes"
+    wide = table.loc[[table["model"].eq("this model").idxmax()]].assign(second="another", effect=0.0)
+    wide = wide.assign(effect_low=-2 * found.limit, effect_high=2 * found.limit)
+    both = dataclasses.replace(found.effects, table=pd.concat([table, wide], ignore_index=True))
+    other = dataclasses.replace(found, beside={})
+    vars(other)["effects"] = both
+    assert other.conclusion.state == "fails"
+    assert "another" in next(check for check in other.conclusion.checks if check.asks == "effect").sentence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.cli import options
 from ciplearn.cli.fit_shown import conclude, describe, result
 from ciplearn.cli.options import join_names, split_names
@@ -262,7 +262,7 @@ def fit(
 def held_out_audit(
     out: Path, source: AnyTable, seed: int, max_effect: float | None, model: Any = None
 ) -> Report | None:
-    """Audit the model on the rows kept for it, as ciplearn audit does; None where they are too few.
+    """Audit the model on the rows kept for it, as ciplearn audit does; None where they cannot tell.
 
     A model from elsewhere, which the folder does not hold, is passed.
     """
@@ -274,8 +274,12 @@ def held_out_audit(
     folder = ModelFolder.read(out, model)
     if len(folder.held_out) < LEAST_ROWS:
         return None
-    subject = Audited.of_folder(folder, folder.as_in_training(source))
-    return subject.report(Effort.of("standard", doubt=0), seed, limits=Limits(max_effect))
+    try:
+        subject = Audited.of_folder(folder, folder.as_in_training(source))
+        return subject.report(Effort.of("standard", doubt=0), seed, limits=Limits(max_effect))
+    except CiplearnError as refusal:
+        note(f"the rows kept for the audit cannot judge the model: {refusal}")
+        return None
 
 
 def named_goal(**goals: Any) -> str:

@@ -280,6 +280,10 @@ def _routes_compared(base: CIPEstimator, X: Any, y: Any, rows: TrainingTable, pl
 def scored(model: Any, rows: TrainingTable) -> dict[str, float]:
     """Score a model on the rows held out; nothing where they are too few."""
     held_X, held_y = rows.judging()
+    if model.route_ == REPAIR:
+        # The worlds of a row that misses a value are unknown.
+        held_X = held_X.dropna(subset=list(model.inputs_))
+        held_y = held_y.loc[held_X.index]
     if rows.task == "classification":
         # No probability was learnt for a class that training has not seen.
         seen = held_y.isin(list(model.classes_))

@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from pandas.api.extensions import ExtensionArray
 from sklearn.utils import _safe_indexing as take
 
@@ -75,9 +76,8 @@ class Judged:
     @classmethod
     def of_labels(cls, labels: Array, answers: Array, classes: Array, weights: Array | None = None) -> Judged:
         """Take the probabilities of classes, beside the labels."""
-        places = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-        # A class that training has not seen has no probability.
-        places = np.where(classes[places] == labels, places, -1)
+        # Classes in any order; one that training has not seen has no probability.
+        places = pd.Index(classes).get_indexer(pd.Index(labels))
         seen = places >= 0
         counts = np.bincount(places[seen], None if weights is None else weights[seen], minlength=len(classes))
         return cls(places, answers, counts / (counts.sum() or 1.0), len(classes), weights=weights)

@@ -78,19 +78,19 @@ class Probabilities:
 
     def __init__(self, foreign: Foreign, labels: Sequence[Any], positive: str | None = None) -> None:
         self.name, self.is_ours, self._foreign = foreign.name, foreign.is_ours, foreign
-        known = {_bare(label): label for label in labels}
+        known = {bare(label): label for label in labels}
         given = list(labels) if foreign.classes is None else list(foreign.classes)
-        if len({_bare(label) for label in given}) < len(given):
+        if len({bare(label) for label in given}) < len(given):
             raise InputError(
                 f"{self.name} knows the classes {as_list([str(label) for label in given])}, one of them twice; name "
                 "each once."
             )
-        if not {_bare(label) for label in given} & set(known):
+        if not {bare(label) for label in given} & set(known):
             raise InputError(
                 f"{self.name} knows the classes {as_list([str(label) for label in given])}, and the outcome holds "
                 f"{as_list(list(known))}; they have none in common."
             )
-        classes = [known.get(_bare(label), label) for label in given]
+        classes = [known.get(bare(label), label) for label in given]
         # By default the order of the outcome's labels, whatever that of the columns is.
         places = {label: place for place, label in enumerate(labels)}
         by_label = sorted(range(len(classes)), key=lambda place: places.get(classes[place], len(places)))
@@ -126,7 +126,7 @@ def positive_last(classes: Sequence[Any], positive: str | None) -> list[int]:
     places = list(range(len(classes)))
     if positive is None:
         return places
-    found = [place for place in places if _bare(classes[place]) == _bare(positive)]
+    found = [place for place in places if bare(classes[place]) == bare(positive)]
     if len(classes) != 2 or not found:
         raise InputError(
             f"--positive names {positive!r}, and the classes are {as_list([str(label) for label in classes])}; name "
@@ -278,7 +278,7 @@ def _needs_arguments(found: Any) -> bool:
     )
 
 
-def _bare(label: Any) -> str:
+def bare(label: Any) -> str:
     """A label as text; 1, 1.0 and "1" are one."""
     text = str(label)
     return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text

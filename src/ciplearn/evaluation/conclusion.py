@@ -20,6 +20,7 @@ from ciplearn.evaluation.wording import MODEL, decimal, percent, short
 
 if TYPE_CHECKING:
     from ciplearn.evaluation.auditing import Audit
+    from ciplearn.evaluation.paired_effects import PairedEffects
 
 PASSES, FAILS, USELESS, UNTOLD = "passes", "fails", "useless", "cannot be told"
 
@@ -265,10 +266,19 @@ def _use(audit: Audit) -> Check | None:
     )
 
 
+def _pair(effects: PairedEffects, measure: str, limit: float) -> pd.Series:
+    """The pair of the largest effect; another one speaks where its end alone is beyond a limit."""
+    table = effects.table[effects.table["model"] == MODEL]
+    ends = table[[f"{measure}_low", f"{measure}_high"]].abs().max(axis=1)
+    row = effects.largest(MODEL)
+    other: pd.Series = table.loc[ends.idxmax()]
+    return other if ends[row.name] <= limit < ends.max() else row
+
+
 def _effect(audit: Audit) -> Check | None:
     if audit.effects is None:
         return None
-    row, unit = audit.effects.largest(MODEL), audit.unit
+    row, unit = _pair(audit.effects, "effect", audit.limit), audit.unit
     end = max(abs(row["effect_low"]), abs(row["effect_high"]))
     return Check(
         "Largest effect:",
@@ -284,14 +294,10 @@ def _effect(audit: Audit) -> Check | None:
 
 
 def _rows(audit: Audit) -> Check | None:
-    """How many rows the pair of the largest effect moves; another pair speaks where that one alone breaks the limit."""
     if audit.effects is None:
         return None
     allowed = audit.limits.moved_rows
-    row, table = audit.effects.largest(MODEL), audit.effects.table
-    if row["moved_high"] <= allowed:
-        pairs = table[table["model"] == MODEL]
-        row = max((row, pairs.loc[pairs["moved_high"].idxmax()]), key=lambda pair: pair["moved_high"] > allowed)
+    row = _pair(audit.effects, "moved", allowed)
     return Check(
         "Single rows:",
         f"From {row['first']} to {row['second']}, {percent(row['moved'])} of rows move by more than "

@@ -15,7 +15,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.tables import checked_table
 from ciplearn.causal.names import Names, as_names
-from ciplearn.evaluation.given_context import leaves_nothing_out, units_given
+from ciplearn.evaluation.given_context import leaves_nothing_out, read_by_encoders, units_given
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.intervention import plain
 from ciplearn.scm.kinds import Array
@@ -157,10 +157,15 @@ def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator)
 def as_known_beforehand(scm: StructuralCausalModel, rows: pd.DataFrame, outcome: str) -> pd.DataFrame:
     """Return rows without their outcome, which nobody knows when a prediction is made.
 
-    It stays where it acts on another column: that column's own noise cannot be told without it.
+    It stays where it acts on another column, whose own noise cannot be told without it, and where hidden nodes are read
+    off it.
     """
     follow = scm.graph.descendants([outcome]) - {outcome}
-    if outcome not in rows.columns or not rows.columns.intersection(scm.columns(sorted(follow))).empty:
+    if (
+        outcome in read_by_encoders(scm)
+        or outcome not in rows.columns
+        or not rows.columns.intersection(scm.columns(sorted(follow))).empty
+    ):
         return rows
     return rows.drop(columns=outcome)
 

@@ -25,14 +25,22 @@ def leaves_nothing_out(graph: CausalGraph, context: Collection[str], needed: Col
     return graph.ancestors([*context, *needed]) & set(graph.observed) <= set(context)
 
 
+def read_by_encoders(scm: StructuralCausalModel) -> set[str]:
+    """Return the nodes that latent nodes are read off: without one of them nothing is known of these."""
+    encoders = (scm.mechanisms[node] for node in scm.graph.latent)
+    return {name for encoder in encoders for name in getattr(encoder, "evidence", ())}
+
+
 def context_that_can_be_drawn_from(
     scm: StructuralCausalModel, rows: pd.DataFrame, context: Collection[str]
 ) -> tuple[str, ...]:
     """Return the context, with its observed ancestors where they cannot be drawn given the context alone.
 
-    Drawing them takes mechanisms that know how likely their values are, which not all do.
+    Drawing them takes mechanisms that know how likely their values are, which not all do. What latent nodes are read
+    off, be it the outcome, is always part of it.
     """
     graph = scm.graph
+    context = list(dict.fromkeys([*context, *sorted(read_by_encoders(scm))]))
     if leaves_nothing_out(graph, context, ()):
         return tuple(context)
     known = read_nodes(rows.head(2), scm.kinds, [node for node in context if set(scm.columns([node])) <= set(rows)])

@@ -14,7 +14,7 @@ import pandas as pd
 from ciplearn._core.columns import CLASSIFICATION, holds_numbers, task_of
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.any_model import Foreign, from_onnx
+from ciplearn.evaluation.any_model import Foreign, bare, from_onnx
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm.kinds import Array
 
@@ -60,7 +60,7 @@ class Asked:
                 raise InputError(f"The model is the path {str(model)[:80]!r}, and there is no such file; check it.")
             foreign = from_onnx(Path(model), inputs, columns)
             read = foreign.inputs or ()
-            classes = np.array(sorted(labels, key=str), dtype=object) if classifies else None
+            classes = _in_order(labels) if classifies else None
         else:
             predictor = Predictor.of(model, columns, inputs, None, ignored)
             read, foreign = predictor.inputs, cls.restored(model, predictor.inputs, {}, None).foreign
@@ -133,8 +133,8 @@ def _classes(model: Any, method: str, labels: Array, classifies: bool, name: str
     """The labels that columns of probabilities stand for: the model's own, in its own order."""
     if method == "predict_proba":
         own = getattr(model, "classes_", None)
-        classes = np.asarray(sorted(labels, key=str) if own is None else own)
-        if len(labels) and not {_bare(label) for label in classes} & {_bare(label) for label in labels}:
+        classes = _in_order(labels) if own is None else np.asarray(own)
+        if len(labels) and not {bare(label) for label in classes} & {bare(label) for label in labels}:
             raise InputError(
                 f"{name} knows the labels {as_list(map(str, classes))}, and the outcome holds "
                 f"{as_list(map(str, labels[:5]))}; they have none in common."
@@ -144,9 +144,12 @@ def _classes(model: Any, method: str, labels: Array, classifies: bool, name: str
         raise InputError(
             f"{name} gives labels without probabilities, which cannot be mixed; pass one with predict_proba."
         )
-    return np.asarray(sorted(labels, key=str)) if method == "call" and classifies else None
+    return _in_order(labels) if method == "call" and classifies else None
 
 
-def _bare(label: Any) -> str:
-    text = str(label)
-    return text.removesuffix(".0")
+def _in_order(labels: Array) -> Array:
+    """Labels as a model that names none has learnt them: numbers by size, so that 10 comes after 2."""
+    try:
+        return np.asarray(sorted(labels))
+    except TypeError:
+        return np.array(sorted(labels, key=str), dtype=object)

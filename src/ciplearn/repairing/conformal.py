@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ciplearn._core.errors import InputError
+from ciplearn.evaluation.any_model import bare
 from ciplearn.scm.kinds import Array
 
 
@@ -32,8 +33,8 @@ class Conformal:
         """Score rows by their outcome."""
         if classes is None:
             return cls(np.sort(np.abs(truth.astype(float) - strict[:, 0])))
-        known = {str(label): place for place, label in enumerate(classes)}
-        codes = np.array([known.get(str(label), -1) for label in truth])
+        known = {bare(label): place for place, label in enumerate(classes)}
+        codes = np.array([known.get(bare(label), -1) for label in truth])
         # A label that the model does not know is never in a set.
         found = np.where(codes < 0, np.inf, 1 - strict[np.arange(len(codes)), np.maximum(codes, 0)])
         return cls(np.sort(found))

@@ -6,6 +6,7 @@ estimated on them alone, so that no candidate is judged by the model it was trai
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.choices import distinct, one_of, several
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, UnseenLevelsWarning
 from ciplearn._core.flags import flag
 from ciplearn._core.numbers import non_negative, share
 from ciplearn._core.plain_data import as_data
@@ -266,7 +267,10 @@ def compared(
     verbose : bool or progress bar
     """
     run = Run(problem, network, learners, [Unconstrained(), *routes], goal, seed, verbose, len(splits))
-    parts = [run.on(train, judge) for train, judge in splits]
+    with warnings.catch_warnings():
+        # A level that only the rows that judge show is nothing to tell: it is in the table.
+        warnings.simplefilter("ignore", UnseenLevelsWarning)
+        parts = [run.on(train, judge) for train, judge in splits]
     names = [name for name in parts[-1] if all(name in part for part in parts)]
     field = run.field({name: Measured.joined([part[name] for part in parts]) for name in names}, audited)
     choice = goal.pick(field)

@@ -65,11 +65,14 @@ class Family:
         The columns that all of them need.
     along : callable
         From rows to answers of shape (n, candidates, q): a number, a probability, or one per class.
+    complete : bool
+        Whether only rows that miss no value are answered: the worlds of others are unknown.
     """
 
     candidates: tuple[Candidate, ...]
     reads: tuple[str, ...]
     along: Callable[[pd.DataFrame], Array]
+    complete: bool = False
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate], columns: Sequence[str]) -> Self:

@@ -178,6 +178,8 @@ class WithinLimits(Goal):
     def pick(self, field: Field) -> Choice:
         """Take the least loss within the limits, or what comes nearest to them."""
         table = _takeable(field)
+        if table["vcf"].isna().all():
+            return _unjudged(field)
         useful = table[[field.explained(name) >= OF_USE for name in table.index]]
         meeting = useful[useful["allowed"]]
         if len(meeting):
@@ -231,6 +233,8 @@ class ShareOfVCF(Goal):
     def pick(self, field: Field) -> Choice:
         """Take the least loss, or the least VCF where none is little enough."""
         table = _takeable(field)
+        if table["vcf"].isna().all():
+            return _unjudged(field)
         meeting = table[table["allowed"]]
         name = str(meeting["loss"].idxmin() if len(meeting) else table["vcf"].idxmin())
         left = table.loc[name, "vcf"] / field.table.loc[field.free, "vcf"]
@@ -268,8 +272,23 @@ class Strict(Goal):
         """Take the strict end of least loss."""
         table = _takeable(field)
         strict = table[table["allowed"]]
-        name = str((strict if len(strict) else table)["loss"].idxmin())
-        return Choice(name, bool(len(strict)), f"The same in every world by its construction; {_price(field, name)}.")
+        if strict.empty:
+            return _unjudged(field)
+        name = str(strict["loss"].idxmin())
+        return Choice(name, True, f"The same in every world by its construction; {_price(field, name)}.")
+
+
+def _unjudged(field: Field) -> Choice:
+    """Without a causal model nothing is shown: the protected columns are left out where they are among the inputs."""
+    table = _takeable(field)
+    name = str(table["loss"].idxmin()) if len(table) else field.free
+    said = "its predictions may still follow" if len(table) else "nothing keeps its predictions from following"
+    return Choice(
+        name,
+        False,
+        f"No route to the goal could be judged, so nothing is shown. Taken: {name}; {said} the protected variables, "
+        f"and {_price(field, name)}. With --tolerance routes that rest on the graph alone are tried.",
+    )
 
 
 def explained(judged: Judged) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from typing import Any
@@ -35,7 +35,7 @@ _MOST_TIES = 2
 
 @dataclass(frozen=True, eq=False)
 class PairEffect:
-    """What a change from one protected value to another does to the rows that judge.
+    """What a change from one protected value to another does to an output on the rows that judge.
 
     Attributes
     ----------
@@ -137,10 +137,12 @@ class Judge:
             return self._measured(families)
 
     def _measured(self, families: Sequence[Family]) -> dict[str, Measured]:
-        problem, scm = self.part.problem, self.part.scm
+        scm, problem = self.part.scm, self.part.problem
+        if any(family.complete for family in families):
+            problem = replace(problem, table=problem.complete)
         answers = {str(place): family.along(problem.X) for place, family in enumerate(families)}
         judged = {
-            one.name: self._judged(one.model, answers[str(place)][:, number])
+            one.name: _judged(problem, one.model, answers[str(place)][:, number])
             for place, family in enumerate(families)
             for number, one in enumerate(family.candidates)
         }
@@ -160,15 +162,9 @@ class Judge:
                     vcf[one.name] = max(0.0, float(spread[str(place)][own].sum()))
                     variance = float(of_each[:, number].var(axis=0, ddof=1).sum())
                     relative[one.name] = vcf[one.name] / variance if variance > 0 else math.nan
-                    pairs[one.name] = tuple(_worst_output(pair[own]) for pair in effects.get(str(place), ()))
+                    # Each output by itself: parts are joined, and probabilities of two labels move against each other.
+                    pairs[one.name] = tuple(each for pair in effects.get(str(place), ()) for each in pair[own])
         return {name: Measured(judged[name], vcf[name], relative[name], pairs[name]) for name in judged}
-
-    def _judged(self, model: Any, answers: Array) -> Judged:  # (n, q)
-        y = self.part.problem.y.to_numpy()
-        if not self.part.problem.is_classification:
-            return Judged.of_numbers(np.asarray(y, dtype=float), answers)
-        both = np.column_stack([1 - answers[:, 0], answers[:, 0]]) if answers.shape[1] == 1 else answers
-        return Judged.of_labels(y, both, model.classes_)
 
     def _spread(self, scm: EstimatedModel, asked: Mapping[str, Any], reads: list[str]) -> dict[str, Array]:
         """VCF by output; where data leave open which mechanism is right, the larger counts."""
@@ -227,5 +223,9 @@ def _pair_effect(first: Mapping[str, Any], second: Mapping[str, Any], measures: 
     return PairEffect(f"from {words[0]} to {words[1]}", measures["effect"], float(measures["moved"].mean()))
 
 
-def _worst_output(outputs: Sequence[PairEffect]) -> PairEffect:
-    return max(outputs, key=lambda one: (abs(one.effect), one.moved))
+def _judged(problem: Problem, model: Any, answers: Array) -> Judged:  # (n, q)
+    y = problem.y.to_numpy()
+    if not problem.is_classification:
+        return Judged.of_numbers(np.asarray(y, dtype=float), answers)
+    both = np.column_stack([1 - answers[:, 0], answers[:, 0]]) if answers.shape[1] == 1 else answers
+    return Judged.of_labels(y, both, model.classes_)

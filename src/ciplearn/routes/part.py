@@ -34,12 +34,15 @@ class Part:
     learners : mapping from name to Learner, fitted model or None
         How predictors are learnt without a constraint; None is the network, a model that is fitted stays as it is.
     seed : int
+    kinds : mapping from column to dtype
+        Of labels: a causal model knows also those that only other rows show.
     """
 
     problem: Problem
     network: CIPEstimator
     learners: Mapping[str, Any]
     seed: int
+    kinds: Mapping[str, Any] = field(default_factory=dict)
     _made: dict[str, Any] = field(default_factory=dict)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -50,7 +53,7 @@ class Part:
 
     @cached_property
     def _estimate(self) -> tuple[EstimatedModel | None, str]:
-        table = self.problem.complete
+        table = self.problem.complete.astype(dict(self.kinds))
         if len(table) > _ROWS_OF_A_MODEL:
             table = table.sample(_ROWS_OF_A_MODEL, random_state=self.seed)
         try:

@@ -58,7 +58,12 @@ class RepairRoute(Route):
             return
         worlds = _worlds(part)
         learners = list(part.learners)
-        yield Family(self._candidates(part, learners, FORMULA), worlds.columns, self._along(part, learners, worlds))
+        yield Family(
+            self._candidates(part, learners, FORMULA),
+            worlds.columns,
+            self._along(part, learners, worlds),
+            complete=True,
+        )
         walk.step(len(learners))
         if not worlds.units(part.problem.complete.head(_TRIED)).exact:
             best = min(learners, key=lambda learner: walk.loss(part.base(learner)))
@@ -67,6 +72,7 @@ class RepairRoute(Route):
                 self._candidates(part, [best], CORRECTION),
                 worlds.columns,
                 lambda frame: corrected.along(frame, self.strengths),
+                complete=True,
             )
 
     def _candidates(self, part: Part, learners: list[str], engine: str) -> tuple[Candidate, ...]:
@@ -114,7 +120,8 @@ def _worlds(part: Part) -> Worlds:
             problem.graph,
             problem.outcome,
             list(problem.protected),
-            part.scm,
+            # What reads hidden nodes off a whole row reads the outcome, too; the part that is needed does without.
+            None if problem.graph.latent else part.scm,
             list(problem.inputs),
             np.random.default_rng(part.seed),
         )[1]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as part_of
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from ciplearn._core.columns import holds_numbers
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.problem import Problem
@@ -62,8 +64,14 @@ class Run:
         key = np.asarray(rows).tobytes()
         if key not in self._parts:
             seed = self.seed + len(self._parts)
-            self._parts[key] = Part(self.problem.take(rows), self.network, self.learners, seed)
+            self._parts[key] = Part(self.problem.take(rows), self.network, self.learners, seed, self._kinds)
         return self._parts[key]
+
+    @cached_property
+    def _kinds(self) -> dict[str, Any]:
+        table = self.problem.table
+        labels = [name for name in table.columns if not holds_numbers(table[name])]
+        return {name: table[name].astype("category").dtype for name in labels}
 
     def on(self, train: Any, judge: Any) -> dict[str, Measured]:
         """Follow every route on some rows, and measure its candidates on others."""
