@@ -5,7 +5,7 @@ Run: python -m benchmarks.image_epoch
 
 import torch
 
-from ciplearn.experiments.timing import interleaved
+from ciplearn.experiments.speed import interleaved
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
 from ciplearn.penalties import ResidualHSCIC
 from reproduction import sprites as dsprites

@@ -16,8 +16,7 @@ from ciplearn.estimators.networks import Perceptron
 from ciplearn.experiments.speed import paper_network, synthetic
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
-from ciplearn.learning.imagined_rows import ImaginedTensors
-from ciplearn.learning.invariance import CounterfactualVariance
+from ciplearn.learning.invariance import CounterfactualVariance, ImaginedTensors
 from ciplearn.penalties import ResidualHSCIC
 
 

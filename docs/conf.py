@@ -1,6 +1,7 @@
 """How Sphinx builds the site: ``make docs``, or ``make docs-quick`` without running the gallery."""
 
 import os
+import re
 
 import torch
 from docutils import nodes
@@ -59,7 +60,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "min_reported_time": 5,
-    "thumbnail_size": (480, 320),
+    "thumbnail_size": (760, 340),
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),
 }
@@ -67,6 +68,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "ciplearn"
 html_css_files = ["ciplearn.css"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -104,7 +106,34 @@ def _list_external_links(app, env):
     (app.outdir / "external-links.txt").write_text("".join(lines), encoding="utf-8")
 
 
+# Q_ij, f_V, X_A⊥ or Var_{a′ ~ p(A)}; names such as y_pos are left alone.
+_SUBSCRIPT = re.compile(r"(?<=[A-Za-zŶŷΣλμ*\u0303\u0304])_(?:\{([^}]+)\}|([A-Za-zŶŷ0-9]{1,2}[′'⊥]?)(?!\w))")
+
+
+def _with_subscripts(text):
+    """Cut text into pieces that stand on the line and pieces that stand below it."""
+    pieces, end = [], 0
+    for found in _SUBSCRIPT.finditer(text):
+        lowered = found[1] or found[2]
+        pieces += [nodes.Text(text[end : found.start()]), nodes.subscript("", lowered)]
+        end = found.end()
+    return [*pieces, nodes.Text(text[end:])]
+
+
+def _typeset_formulas(app, doctree):
+    """Typeset the subscripts of sentences, and of formulas that stand by themselves: they are indented on a page."""
+    for block in list(doctree.findall(nodes.literal_block)):
+        if _SUBSCRIPT.search(block.astext()) and block.get("language", "none") in ("none", "default"):
+            lines = [nodes.line("", "", *_with_subscripts(line)) for line in block.astext().splitlines()]
+            block.replace_self(nodes.line_block("", *lines, classes=["formula"]))
+    for text in list(doctree.findall(nodes.Text)):
+        kept = (nodes.literal, nodes.literal_block, nodes.raw, nodes.subscript)
+        if not isinstance(text.parent, kept) and _SUBSCRIPT.search(text):
+            text.parent.replace(text, _with_subscripts(text.astext()))
+
+
 def setup(app):
     """Tell Sphinx of the above."""
     app.connect("autodoc-skip-member", _skip_what_others_wrote)
     app.connect("env-check-consistency", _list_external_links)
+    app.connect("doctree-read", _typeset_formulas)

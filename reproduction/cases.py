@@ -15,8 +15,7 @@ from ciplearn.causal import Independence
 from ciplearn.datasets import MinMaxScaling
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation.counterfactual_rows import Points
-from ciplearn.evaluation.interventions import SeenLaw
-from ciplearn.evaluation.spread import squared_deviations
+from ciplearn.evaluation.interventions import SeenLaw, squared_deviations
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, HSIC, Penalty
 from ciplearn.scm import StructuralCausalModel
@@ -92,15 +91,13 @@ class Judge:
     ) -> None:
         self.case = case
         self.device = device
-        self.k = interventions
         # The outcome is left out: no predictor reads it, and where a hidden cause leaves it open, one draw of it would
         # tell nothing.
         generator, columns = np.random.default_rng(seed), case.scm.columns([PROTECTED])
         self._points = Points.of(case.scm, case.test, [PROTECTED], case.inputs, generator, n_points=points, n_draws=1)
-        self._law = SeenLaw.of(case.test[columns])
-        values = self._law.draw(self._points.n, interventions, generator).values
-        size = self._law.size(interventions)
-        self.worlds = self._points.counterfactuals(values, size, generator).reset_index(drop=True)
+        self._law = SeenLaw.of(case.test[columns], interventions)
+        values = self._law.draw(self._points.n, generator).values
+        self.worlds = self._points.counterfactuals(values, self._law.k, generator).reset_index(drop=True)
         statement = independence or case.independence()
         criterion: Penalty = HSCIC.paper() if statement.given else PAPER_HSIC
         given = self._numbers(statement.given) if statement.given else None
@@ -118,8 +115,8 @@ class Judge:
     def vcf(self, model: Any) -> float:
         """Variance over values of A of the answer for one point, averaged over points."""
         answers = self._answers(model).reshape(self._points.n, -1, 1, 1)
-        weights, correction = self._law.weights(self.k), self._law.correction(self.k)
-        return float((squared_deviations(answers, weights, correction)[:, :, 0] @ weights).mean())
+        squares = squared_deviations(answers, self._law.weights, self._law.correction)
+        return float((squares[:, :, 0] @ self._law.weights).mean())
 
     def measures(self, model: Any) -> dict[str, float]:
         """All three."""

@@ -15,9 +15,7 @@ from tqdm import tqdm
 from ciplearn.datasets import first_synthetic
 from ciplearn.estimators import CIPRegressor
 from ciplearn.estimators.preparation import Prepared
-from ciplearn.experiments.literal import literal_hscic
-from ciplearn.experiments.speed import paper_network
-from ciplearn.experiments.timing import seconds
+from ciplearn.experiments.speed import literal_hscic, paper_network, seconds
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSCIC
 from reproduction import drawing

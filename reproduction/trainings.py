@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ciplearn.causal import Independence
 from ciplearn.estimators import frontier
-from ciplearn.learning.frontier import Point, append_points, read_points
+from ciplearn.learning.frontier import Point, append_points, read_sweep
 from reproduction.cases import OUTCOME, Case, Judge
 from reproduction.fingerprints import of_function
 from reproduction.methods import METHODS, Training, predictor
@@ -115,7 +115,7 @@ def begin_fits(
         baseline.name: conditions.file(baseline.name, (baseline.name, baseline.key, of_function(baseline.make)))
         for baseline in baselines
     }
-    done = {(name, point.seed): point for name, file in files.items() for point in read_points(file)}
+    done = {(name, point.seed): point for name, file in files.items() for point in read_sweep(file).points}
     missing = [(baseline, seed) for baseline in baselines for seed in seed_list if (baseline.name, seed) not in done]
     beside_gpu = conditions.device == "cuda"
     running = _started(missing, max(1, conditions.n_jobs - 1)) if beside_gpu else None

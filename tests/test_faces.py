@@ -1,6 +1,9 @@
 """Every face is asked the same question on the same rows, and gives the same number."""
 
+import contextlib
+import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,10 +14,14 @@ from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.sources.table_file import TableFile
-from ciplearn.workbench.measures import Judge
+from ciplearn.workbench.desk import Desk
+from ciplearn.workbench.document import Document
+from ciplearn.workbench.store import Store
+from tests.workbench.test_runs import chosen, wait
 
 GRAPH = "S -> {A X Y}, A -> X, X -> Y"
-EFFORT = {"n_points": 300, "n_interventions": 60, "n_draws": 10}
+# What ciplearn fit asks about the rows that it keeps for the audit.
+EFFORT = {"n_points": 500, "n_interventions": 100, "n_draws": 10}
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +36,19 @@ def place(tmp_path_factory):
     return folder
 
 
-def asked(place, capsys, *roles):
-    """Fit by the command line, and ask command line, library and workbench about the rows kept for the audit."""
-    out = place / f"model{len(roles)}"
+@pytest.fixture(scope="module", params=[None, ("S",)], ids=["whole row", "given S"])
+def answers(place, request):
+    """Fit by the command line and by the workbench; ask command line, library and workbench about the same rows."""
+    context = request.param
+    roles = [] if context is None else [f"--context={','.join(context)}"]
+    out, page = place / f"model{len(roles)}", str(place / "r.html")
     call = ["fit", str(place / "t.csv"), "--graph", GRAPH, "--outcome=Y", "--protected=A", *roles]
-    assert run([*call, "--learner=linear", "--epochs=2", "--overwrite", "--out", str(out)]) == 0
-    capsys.readouterr()
+    assert run([*call, "--learner=linear", "--preset=quick", "--overwrite", "--out", str(out)]) == 0
     effort = [f"--points={EFFORT['n_points']}", f"--interventions={EFFORT['n_interventions']}", "--draws=10"]
-    page = str(place / "r.html")
-    run(["audit", str(out), str(place / "t.csv"), *effort, "--doubt=0", "--json", "--out", page])
-    command = json.loads(capsys.readouterr().out)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        run(["audit", str(out), str(place / "t.csv"), *effort, "--doubt=0", "--json", "--out", page])
+    command = json.loads(said.getvalue())
     folder = ModelFolder.read(out)
     rows = folder.rows(folder.as_in_training(TableFile(place / "t.csv")))[0]
     rows = rows.assign(Y=rows["Y"].astype("category"))
@@ -47,22 +57,37 @@ def asked(place, capsys, *roles):
     verdict = folder.verdict
     model = load_model(out)
     library = audit(model, scm, rows, verdict=verdict, random_state=0, inputs=folder.shown, **EFFORT)
-    judge = Judge(rows.assign(Y=rows["Y"].astype(str)), verdict, scm, model.classes_, 0)
-    return command, library, judge.measured(model), (model, rows, folder)
+    return command, library, on_the_page(place / f"work{len(roles)}", place / "t.csv", context), (model, rows, folder)
 
 
-@pytest.mark.parametrize("roles", [(), ("--context=S",)])
-def test_vcf_given_a_context_is_one_number(place, capsys, roles):
-    command, library, workbench, _ = asked(place, capsys, *roles)
-    assert command["vcf"]["context"] == list(library.vcf.context)
+def on_the_page(folder, table, context):
+    """What the workbench has come to for the same question, and has kept."""
+    desk = Desk(Store(folder))
+    graph = replace(CausalGraph.from_text(GRAPH), exposures=("A",), outcomes=("Y",))
+    desk.answer({"do": "table", "name": "t.csv", "content": table.read_bytes()})
+    asked = {"do": "train", "document": Document(graph, context).to_dict(), "goal": "limits", "learner": "linear"}
+    name = desk.answer(asked)["run"]["name"]
+    ran = wait(desk, name, lambda run: run["status"] != "running")
+    desk.answer({"do": "keep", "run": name, "stop": ran["chosen"]})
+    ran = wait(desk, name, lambda run: run["kept"].get(run["chosen"], {}).get("status") in ("done", "failed"))
+    desk.close()
+    assert ran["kept"][ran["chosen"]]["status"] == "done", ran
+    return ran
+
+
+def test_vcf_given_a_context_is_one_number(answers):
+    command, library, workbench, _ = answers
+    assert command["vcf"]["context"] == list(library.vcf.context) == workbench["audit"]["vcf"]["context"]
     assert library.vcf.value == pytest.approx(command["vcf"]["value"], rel=1e-9)
-    assert workbench["vcf"]["value"] == pytest.approx(command["vcf"]["value"], rel=1e-9)
+    assert workbench["audit"]["vcf"]["value"] == pytest.approx(command["vcf"]["value"], rel=1e-9)
     assert library.vcf.interval == pytest.approx(command["vcf"]["interval"], rel=1e-9)
+    assert workbench["audit"]["vcf"]["interval"] == pytest.approx(command["vcf"]["interval"], rel=1e-9)
 
 
-def test_what_passes_and_scores_by_group_are_one_answer(place, capsys):
-    command, library, workbench, (model, rows, folder) = asked(place, capsys)
+def test_what_passes_and_scores_by_group_are_one_answer(answers):
+    command, library, workbench, (model, rows, folder) = answers
     assert library.conclusion.state == command["conclusion"]["state"] or library.floor is None
+    assert workbench["audit"]["conclusion"] == command["conclusion"]
     ours = {check.asks: check.value for check in library.conclusion.checks}
     assert ours == pytest.approx({check["asks"]: check["value"] for check in command["conclusion"]["checks"]})
     assert Report.of(library).to_dict()["groups"] == [
@@ -70,15 +95,18 @@ def test_what_passes_and_scores_by_group_are_one_answer(place, capsys):
     ]
     alone = group_scores(model, rows, "Y", ["A"], inputs=folder.shown).table
     shown = [group["n_rows"] for group in command["groups"] if group["model"] == "this model"]
-    assert shown == alone["n_rows"].tolist() == [group["rows"] for group in workbench["groups"]]
-    assert workbench["score"]["value"] == pytest.approx(command["scores"]["accuracy"])
-    assert workbench["loss"]["value"] == pytest.approx(command["scores"]["log_loss"], rel=1e-6)
+    assert shown == alone["n_rows"].tolist()
+    kept = workbench["kept"][workbench["chosen"]]["audit"]
+    assert kept["groups"] == command["groups"]
+    assert kept["scores"] == workbench["audit"]["scores"] == command["scores"]
 
 
-def test_what_was_chosen_is_one_name(place, capsys):
-    _, _, _, (model, _, folder) = asked(place, capsys)
+def test_what_was_chosen_is_one_name(answers):
+    _, _, workbench, (model, _, folder) = answers
     comparison = folder.comparison
     taken = comparison.table.set_index("name").loc[comparison.chosen]
     assert taken["learner"] == "linear"
     assert (taken["strict"] and np.isinf(model.strength)) or taken["strength"] == model.strength
-    assert comparison.reason == folder.training["remark"]
+    assert comparison.reason == folder.training["remark"] == workbench["reason"]
+    assert comparison.chosen == chosen(workbench)["name"]
+    assert [stop["loss"] for stop in workbench["stops"]] == pytest.approx(comparison.table["loss"].tolist(), rel=1e-9)

@@ -49,9 +49,11 @@ def test_page_on_graphs_says_what_it_shows(capsys):
     assert str(names["verdict"].independence) == "Ŷ ⊥ {A, L} | {S}"
 
 
-def test_page_on_training_imagines_rows():
-    imagined, loop = python_on("docs/training.md")
+def test_page_on_training_imagines_rows(capsys):
+    scikit_learn, imagined, loop = python_on("docs/training.md")
     names = {}
+    exec(scikit_learn, names)
+    assert len(capsys.readouterr().out.split()) == 2
     exec(imagined, names)
     values = torch.randn(40, 2)
     dataset = [((row,), row.sum(0, keepdim=True), row[:1], row[1:]) for row in values]
@@ -162,6 +164,20 @@ def test_links_lead_somewhere(page):
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pictures_say_in_words_what_they_show(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    said = re.findall(r"!\[(.*?)\]\(", text) + re.findall(r'<img [^>]*alt="(.*?)"', text)
+    assert len(said) == len(re.findall(r"!\[|<img ", text))
+    assert [words for words in said if len(words.split()) < 4] == []
+
+
+def test_examples_of_the_gallery_are_short():
+    gallery = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
+    assert gallery
+    assert {path.name: n for path in gallery if (n := len(path.read_text(encoding="utf-8").splitlines())) > 80} == {}
 
 
 def test_references_are_those_of_the_code_and_the_pages():

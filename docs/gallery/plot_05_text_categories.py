@@ -1,8 +1,8 @@
 """
-A text column of categories
-===========================
+A column of labels
+==================
 
-Columns of text are categories: one network input per level, and in the penalty a kernel that asks whether two levels
+Columns of text hold labels: one network input per level, and in the penalty a kernel that asks whether two levels
 are equal. Here the region someone comes from is protected, and acts on the job.
 """
 

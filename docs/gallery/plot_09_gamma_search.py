@@ -23,7 +23,7 @@ fill = make_column_transformer(
     (SimpleImputer(strategy="mean"), ["hours"]), remainder="passthrough", verbose_feature_names_out=False
 )
 model = CIPRegressor(graph=world.graph, outcome="income", protected=["sex", "age"], epochs=30, random_state=0)
-search = GammaSearch(model, tolerance=0.2, folds=1, max_trials=8, random_state=0)
+search = GammaSearch(model, tolerance=0.2, cv=1, max_trials=8, random_state=0)
 pipeline = make_pipeline(fill.set_output(transform="pandas"), search).fit(X, y)
 print(f"gamma = {search.best_gamma_:.3g}; of R² = {search.explained_:.3g} at most a fifth may be lost")
 

@@ -39,8 +39,9 @@ def draw_question(free, model):
     """Ten women, what two predictors say of them, and what they would have said had they been men."""
     women = new[new["sex"] == "f"].head(10)
     men = world.counterfactual(women, {"sex": ["m"] * len(women)})
-    figure = draw_people({USUAL: free, OURS: model}, women, men)
-    figure.savefig(HERE / "guide_question.png", dpi=110)
+    models = {USUAL: free, OURS: model}
+    draw_people(models, women, men).savefig(HERE / "guide_question.png", dpi=110)
+    draw_people(models, women, men, stacked=True).savefig(HERE / "guide_question_narrow.png", dpi=150)
 
 
 def draw_routes(found):
@@ -142,7 +143,7 @@ def main():
     model = CIPRegressor(**roles, gamma=3, counterfactuals=scm).fit(X, y)
     draw_question(free, model)
     draw_measure({"usual": free, "gamma = 3": model}, fit_scm(world.graph, new))
-    draw_how_much(GammaSearch(CIPRegressor(**roles), tolerance=0.2, folds=1, random_state=0).fit(X, y), 0.2)
+    draw_how_much(GammaSearch(CIPRegressor(**roles), tolerance=0.2, cv=1, random_state=0).fit(X, y), 0.2)
     draw_routes(compare_routes(CIPRegressor(**roles), X, y, tolerance=0.2, baselines=False))
     swing = sensitivity(free, world.graph, people.head(500), n_points=50, n_interventions=30)
     figure = swing.plot().figure

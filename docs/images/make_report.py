@@ -39,8 +39,10 @@ STYLE = "main { padding-left: 44px } .wide { overflow: visible }" + "".join(
 )
 
 
-# The right column: what it costs, and how wrong it may be.
-FURTHER = "main > *:not(section:nth-of-type(3), section:nth-of-type(4)) { display: none !important }"
+# The left column ends with what changing sex does.
+FIRST = "main > section:nth-of-type(n+2) { display: none !important }"
+# The right column: who is predicted too high or too low, what it costs, how wrong it may be, and the appendix.
+FURTHER = "main > *:not(section:nth-of-type(n+2)) { display: none !important }"
 
 
 def photographed(page, style, size):
@@ -75,7 +77,7 @@ def draw(page):
     """Photograph a report."""
     save(photographed(page, STYLE, "1000,1330"), "report_pieces.png")
     beside = Image.new("RGB", (1440, 900))
-    for place, style in ((0, ""), (720, FURTHER)):
+    for place, style in ((0, FIRST), (720, FURTHER)):
         half = photographed(page, style, "1000,1250").resize((720, 900), Image.Resampling.LANCZOS)
         beside.paste(half, (place, 0))
     save(beside, "report.png")

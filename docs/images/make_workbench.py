@@ -14,7 +14,7 @@ PATIENCE = 1500  # seconds, on a busy machine
 
 
 def main():
-    """Train the demo's routes, walk to the middle, photograph."""
+    """Train the demo, walk to the middle of the knob, photograph."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         with served(place / "work", "--demo") as (_, address), browsing(place / "browser") as web:
@@ -23,12 +23,7 @@ def main():
             web.click("#cw-tab-train", PATIENCE)
             web.click("[data-key=train]", PATIENCE)
             web.wait("[data-key=forget]", PATIENCE)
-            stops = len(web.find("[data-stop]"))
-            web.run(
-                "document.querySelectorAll('[data-stop]')[arguments[0]]"
-                ".dispatchEvent(new MouseEvent('click', {bubbles: true}))",
-                stops // 3,
-            )
+            web.find("[data-key=walk]")[0].send_keys("\ue011" + "\ue014" * 8)  # Home, Right
             web.wait("#cw-panel-train .figures", PATIENCE)
             web.driver.save_screenshot(str(place / "shot.png"))
         image = Image.open(place / "shot.png").convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)

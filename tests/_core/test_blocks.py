@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ciplearn._core.blocks import row_blocks
+from ciplearn._core.rows import row_blocks
 
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 48, 49, 64, 95, 1000])

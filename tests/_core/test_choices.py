@@ -60,6 +60,15 @@ def test_table_with_names_of_its_own():
         checked_table([1], "rows")
 
 
+def test_table_of_polars_is_refused_with_what_makes_it_one_of_pandas():
+    frame = type("DataFrame", (), {"to_pandas": None, "get_column": None, "__module__": "polars.dataframe"})()
+    with pytest.raises(InputTypeError, match=r"got polars\.dataframe\.DataFrame; pass what its to_pandas\(\) returns"):
+        checked_table(frame, "rows")
+    lazy = type("LazyFrame", (), {"collect": None, "collect_schema": None})()
+    with pytest.raises(InputTypeError, match=r"LazyFrame; pass what its collect\(\)\.to_pandas\(\) returns"):
+        checked_table(lazy, "rows")
+
+
 def test_error_is_one_line_whatever_was_received():
     assert str(InputError(f"n must be a number, got {np.zeros((2, 2))!r}; pass one.")) == (
         "n must be a number, got array([[0., 0.], [0., 0.]]); pass one."

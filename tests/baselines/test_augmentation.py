@@ -8,14 +8,13 @@ from torch import nn
 
 from ciplearn import CausalGraph, CIPRegressor, baselines
 from ciplearn._core.errors import InputError
-from ciplearn.baselines.augmentation import AugmentedNetwork, DrawnProtected, Equation, PropagatedChange
-from ciplearn.baselines.regression import ColumnRegression
+from ciplearn.baselines.augmentation import AugmentedNetwork, ChangeOfA, Equation
 from tests.baselines.models import linear, vcf
 
 QUICK = {"epochs": 15, "copies": 8, "learning_rate": 3e-3}
 
 
-class Affine(ColumnRegression):
+class Affine:
     """A mean that is known: the inputs times weights."""
 
     def __init__(self, weights):
@@ -28,7 +27,7 @@ class Affine(ColumnRegression):
 def test_a_is_drawn_from_its_marginal_law_and_all_else_stays():
     rows = torch.arange(12.0).reshape(4, 3)
     pool = torch.tensor([[10.0], [20.0]])
-    changed = DrawnProtected(pool, torch.tensor([1]))(rows.repeat(500, 1), torch.zeros(2000, 1))
+    changed = ChangeOfA(pool, torch.tensor([1]))(rows.repeat(500, 1), torch.zeros(2000, 1))
     assert torch.equal(changed[:, [0, 2]], rows.repeat(500, 1)[:, [0, 2]])
     assert set(changed[:, 1].tolist()) == {10.0, 20.0}
     # Half of 2000 draws, within four standard deviations.
@@ -43,13 +42,13 @@ def test_descendants_follow_as_in_the_structural_causal_model():
     equation = Equation(torch.tensor([2]), torch.tensor([1, 0]), Affine([[2.0], [1.0]]), False)
     noise = torch.zeros_like(rows)
     noise[:, 2:] = equation.residual(rows)
-    change = PropagatedChange(DrawnProtected(torch.tensor([[1.5]]).double(), torch.tensor([1])), [equation])
+    change = ChangeOfA(torch.tensor([[1.5]]).double(), torch.tensor([1]), [equation])
     expected = scm.counterfactual(table, {"A": 1.5})
     np.testing.assert_allclose(change(rows, noise).numpy(), expected[["Z", "A", "L"]].to_numpy(), atol=1e-12)
 
 
 def test_category_is_drawn_from_predicted_levels():
-    class Levels(ColumnRegression):
+    class Levels:
         def mean(self, inputs):
             return torch.stack([1 - inputs[:, 0], inputs[:, 0]], dim=1)
 
@@ -62,7 +61,7 @@ def test_category_is_drawn_from_predicted_levels():
 
 
 def test_network_is_trained_on_changed_rows_and_asked_about_rows_as_they_are():
-    network = AugmentedNetwork(nn.Identity(), DrawnProtected(torch.tensor([[9.0]]), torch.tensor([0])), torch.arange(2))
+    network = AugmentedNetwork(nn.Identity(), ChangeOfA(torch.tensor([[9.0]]), torch.tensor([0])), torch.arange(2))
     rows = torch.tensor([[1.0, 2.0]])
     assert torch.equal(network.train()(rows, rows, rows), torch.tensor([[9.0, 2.0]]))
     assert torch.equal(network.eval()(rows, rows, rows), rows)

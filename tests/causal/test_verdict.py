@@ -109,6 +109,7 @@ def test_each_assumption_is_a_sentence_that_names_the_check_that_bears_on_it():
     content = json.loads(json.dumps(verdict.to_dict()))
     assert content["assumptions"] == [str(said) for said in verdict.assumptions]
     assert content["checks"] == [said.check for said in verdict.assumptions]
+    assert content["keys"][:4] == ["graph", "overlap", "inputs", "exact"]
 
 
 def test_assumptions_survive_pickles_and_copies_with_their_checks():

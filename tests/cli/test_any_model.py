@@ -178,6 +178,7 @@ def test_mistakes_in_a_module_end_in_a_sentence(here, monkeypatch, name):
     [
         ("--predictor=no_such_module:x", "could not be imported: ModuleNotFoundError"),
         ("--predictor=own_models", "must be package.module:name, got 'own_models'"),
+        ("--predictor=hgb.joblib", "write `import joblib; model = joblib.load('hgb.joblib')` into loaded.py, and pass"),
         ("--predictor=own_models:fails", "ValueError: no such luck; correct it"),
         ("--onnx=own_models.py", "cannot be read as ONNX"),
         ("--onnx=nowhere.onnx", "There is no file 'nowhere.onnx'"),

@@ -1,6 +1,7 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,15 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from ciplearn import audit
 from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.conditions import Conditions
 from ciplearn.causal.criterion import judge
 from ciplearn.cli.app import run
-from ciplearn.cli.audit import _next_steps
+from ciplearn.cli.audit import _next_steps, _remedy
+from ciplearn.cli.audited import Audited
+from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.datasets import first_synthetic
 from ciplearn.scm.report import Finding, FitReport
 from ciplearn.scm.scm_file import read_scm
+from ciplearn.sources.table_file import TableFile
 from tests.cli.people import people
 
 EQUATIONS = {
@@ -80,6 +85,9 @@ def test_graph_is_judged_once_per_context_by_fit_and_never_by_predict_and_audit(
     assert run(["predict", str(known / "m"), str(known / "t.csv"), "--out", str(tmp_path / "p.csv")]) == 0
     assert audited(known, capsys, "--scm", str(known / "scm.yaml"))[0] == 0
     assert audited(known, capsys)[0] == 0
+    # What fit has repaired knows its verdict, too.
+    run(["audit", str(tmp_path / "m"), str(known / "t.csv"), *EFFORT, "--out", str(tmp_path / "r.html")])
+    assert (tmp_path / "r.html").exists()
     assert len(judged) == 2
 
 
@@ -146,9 +154,53 @@ def test_line_is_compared_with_the_predictor_at_its_end(place, tmp_path, capsys)
 @pytest.mark.parametrize(("tolerance", "next_one"), [(0.0, "0.1"), (0.05, "0.1"), (0.3, "0.6")])
 def test_next_tolerance_is_a_larger_one(tolerance, next_one):
     subject = SimpleNamespace(is_ours=True, verdict=SimpleNamespace(outcome="Y", protected=("A",)))
-    folder = SimpleNamespace(path=Path("m"), training={"tolerance": tolerance, "gamma": 1.0})
+    folder = SimpleNamespace(path=Path("m"), training={"tolerance": tolerance, "gamma": 1.0, "settings": {}})
     steps = _next_steps(subject, SimpleNamespace(folder=folder, table=Path("t.csv")))
     assert steps["fails"] == f"ciplearn fit t.csv --config m/fit.json --tolerance {next_one} --out stricter"
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "command"),
+    [
+        ("passes", "Repaired in full, this model passes on the same rows:", "--strict --out stricter"),
+        ("fails", "Nothing useful passes: repaired in full, this model still fails.", None),
+        ("useless", "Nothing useful passes: repaired in full, this model is useless.", None),
+        ("cannot be told", "cannot be told from these rows to pass. Ask for a larger limit", None),
+    ],
+)
+def test_a_model_that_fails_comes_with_a_command_that_passes_or_the_sentence_that_nothing_does(state, said, command):
+    def stated(state):
+        return SimpleNamespace(conclusion=SimpleNamespace(state=state), audit=None)
+
+    roles = SimpleNamespace(outcome="Y", protected=("A",))
+    subject = SimpleNamespace(is_ours=True, verdict=roles, strict_end=lambda audit, seed: stated(state))
+    folder = SimpleNamespace(path=Path("m"), training={"tolerance": 0.1, "gamma": 1.0, "settings": {}}, model=None)
+    asked = SimpleNamespace(folder=folder, table=Path("t.csv"), asked=SimpleNamespace(seed=0))
+    remedy, steps = _remedy(subject, asked, stated("fails"))
+    assert said in remedy
+    fit = f"ciplearn fit t.csv --graph m/graph.txt --outcome Y --protected A {command}"
+    assert steps.get("fails") == (None if command is None else fit)
+    assert _remedy(subject, asked, stated("passes")) == ("", _next_steps(subject, asked))
+
+
+@pytest.mark.parametrize(("preset", "tried"), [("standard", True), ("quick", False)])
+def test_what_would_pass_is_tried_unless_doubts_are_left_out(known, capsys, monkeypatch, preset, tried):
+    monkeypatch.setattr(Audited, "_doubts", lambda *given: {})
+    monkeypatch.setattr(Audited, "strict_end", lambda self, found, seed: calls.append(seed))
+    calls = []
+    effort = ["--points=40", "--interventions=15", "--draws=2", "--max-effect=0", f"--preset={preset}"]
+    table = ["--scm", str(known / "scm.yaml"), "--out", str(known / "r.html")]
+    assert run(["audit", str(known / "m"), str(known / "t.csv"), *table, *effort]) == 1
+    assert bool(calls) == tried
+
+
+def test_a_model_is_repaired_on_rows_that_do_not_judge_it_also_where_all_rows_are_some_of_many(known):
+    folder = ModelFolder.read(known / "m")
+    subject = Audited.of_folder(folder, folder.as_in_training(TableFile(known / "t.csv")))
+    some = replace(subject, every=subject.every.drop(subject.rows.index[:5]))
+    scm = read_scm(known / "scm.yaml", subject.verdict.graph, run_code=False)
+    found = audit(subject.model, scm, some.rows, verdict=subject.verdict, n_points=20, n_interventions=4)
+    assert some.strict_end(found, 0).vcf.value < found.vcf.value
 
 
 def test_commands_to_run_next_do_run(known, capsys, monkeypatch):
@@ -176,7 +228,7 @@ def test_mechanism_that_does_not_fit_is_a_warning_in_the_terminal(known, capsys,
         == 0
     )
     said = capsys.readouterr()
-    assert f"note: The causal model is in doubt: {sentence}" in said.err
+    assert f"note: {sentence}" in said.err
     assert "(in doubt about L)" in said.out
     assert sentence in (known / "r.html").read_text()
 

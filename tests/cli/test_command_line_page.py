@@ -8,7 +8,7 @@ import typer
 
 from ciplearn._core.mapping_files import read_mapping
 from ciplearn.causal import CausalGraph
-from ciplearn.cli.app import _COMMANDS, app
+from ciplearn.cli.app import _COMMANDS, app, run
 from ciplearn.scm.scm_file import read_scm
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
@@ -45,3 +45,25 @@ def test_every_command_is_in_the_table_and_takes_json():
     for name in _COMMANDS:
         assert f"| `{name}` |" in PAGE.read_text()
         assert any("--json" in parameter.opts for parameter in commands[name].params), name
+
+
+@pytest.mark.parametrize("command", ["fit", "audit"])
+def test_help_fits_on_a_screen_and_all_of_it_is_there_when_asked_for(command, monkeypatch, capfd):
+    monkeypatch.setenv("COLUMNS", "100")
+    options = typer.main.get_command(app).commands[command].params
+    every = {flag for option in options for flag in option.opts if flag.startswith("--")}
+    shown = {}
+    for asked in ("--help", "--help-all"):
+        assert run([command, asked]) == 0
+        shown[asked] = capfd.readouterr().out
+        assert "<bool>" not in shown[asked]
+    assert len(shown["--help"].splitlines()) <= 45
+    # Roles come before goals, and each example stands on one line.
+    assert shown["--help"].index("--protected") < shown["--help"].index("--max-effect")
+    assert re.search(
+        rf"^   ciplearn {command} people.csv .* --protected sex\S*( --out model)? *$", shown["--help"], re.MULTILINE
+    )
+    assert {flag for flag in every if not re.search(rf"{flag}\b", shown["--help-all"])} == set()
+    assert {"--separator", "--adjustment"} <= every - {
+        flag for flag in every if re.search(rf"{flag}\b", shown["--help"])
+    }

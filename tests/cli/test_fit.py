@@ -86,6 +86,7 @@ def test_settings_of_a_folder_name_every_option_that_changes_a_model(model):
         "dry_run",
         "config",
         "as_json",
+        "help_all",
         "address",
         "scratch",
         "meet",

@@ -213,7 +213,7 @@ def test_training_record_that_was_changed_is_refused_or_still_serves(change, fol
         with contextlib.suppress(CiplearnError):
             found = ModelFolder.read(folder)
             assert found.labels == []
-            assert len(found.trace.points) == len(found.trials())
+            assert len(found.training["trials"]) == len(found.trials)
 
 
 def test_trials_with_other_measures_are_refused(folder):

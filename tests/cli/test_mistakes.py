@@ -144,3 +144,14 @@ def test_damaged_model_folders_are_refused(ground, tmp_path, capsys):
     (newer / "training.json").write_text(json.dumps(content))
     assert run(["predict", str(newer), str(folder / "good.csv")]) == 2
     assert "has format 99, and this ciplearn reads 2; update ciplearn" in capsys.readouterr().err
+
+
+def test_outcome_that_acts_on_an_input_says_which_one_and_what_is_left(tmp_path, capsys):
+    people(60).to_csv(tmp_path / "t.csv", index=False)
+    graph = "sex -> education -> income -> hours"
+    call = ["fit", str(tmp_path / "t.csv"), "--graph", graph, "--outcome=income", "--protected=sex"]
+    assert run([*call, "--out", str(tmp_path / "m")]) == 2
+    said = capsys.readouterr().err
+    assert "The outcome 'income' acts on hours, so that the statement would be given the outcome" in said
+    assert "--inputs education,sex)" in said
+    assert run([*call, "--inputs=education,sex", "--out", str(tmp_path / "m"), "--dry-run"]) == 0

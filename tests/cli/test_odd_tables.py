@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from ciplearn.cli.app import run
-from ciplearn.cli.kinds import stray_text
 from ciplearn.cli.trained_rows import held_out_rows
+from ciplearn.cli.training_table import stray_text
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
 

@@ -1,8 +1,7 @@
 import json
 import math
 
-from ciplearn.cli.app import _note
-from ciplearn.cli.output import say_json
+from ciplearn.cli.output import NOTED, note, say_json
 
 
 def test_numbers_that_json_does_not_have_are_null(capsys):
@@ -12,10 +11,10 @@ def test_numbers_that_json_does_not_have_are_null(capsys):
     assert "Ŷ" in printed
 
 
-def test_a_warning_is_said_once_whatever_counts_it_has(capsys):
-    said = set()
+def test_a_note_is_said_once_whatever_counts_it_has(capsys):
+    NOTED.clear()
     for count in (1, 211, 86):
-        _note(said, UserWarning(f"Column 'job' holds levels that training never saw: 'pilot' in {count} rows."))
-    _note(said, UserWarning("Column 'town' holds levels that training never saw: 'Ulm' in 1 rows."))
+        note(f"Column 'job' holds levels that training never saw: 'pilot' in {count} rows.")
+    note("Column 'town' holds levels that training never saw: 'Ulm' in 1 rows.")
     lines = capsys.readouterr().err.splitlines()
     assert [line.split("'")[1] for line in lines] == ["job", "town"]

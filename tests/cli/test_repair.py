@@ -1,6 +1,8 @@
 """``ciplearn repair``, and the knob of a saved model."""
 
 import json
+import re
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -59,7 +61,37 @@ def test_approved_model_is_changed_until_it_is_the_same_in_every_world(repaired,
 def test_folder_without_its_model_says_so(repaired, place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     assert run(["predict", "model", "t.csv"]) == 2
-    assert "does not hold the model that was repaired" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert "does not hold the model that was repaired" in refused
+    assert "--predictor MODULE:NAME" in refused
+
+
+def test_what_repair_says_to_type_next_audits_the_repaired_model(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    call = ["repair", "t.csv", *ROLES, "--predictor=approved_model:model", "--strict", "--out=next", "--overwrite"]
+    assert run(call) == 0
+    line = capsys.readouterr().out.strip().splitlines()[-1]
+    assert line == "Next: ciplearn audit next t.csv --predictor approved_model:model --out report.html"
+    run([*shlex.split(line)[2:], "--preset=quick", "--json"])
+    audited = json.loads(capsys.readouterr().out)
+    (fails,) = re.findall(r"Next: <code>([^<]*)", (place / "report.html").read_text())[:1] or [""]
+    assert not fails.startswith("ciplearn fit")
+    # The approved model stands beside it, and depends more on A.
+    assert abs(audited["conclusion"]["checks"][1]["value"]) < abs(audited["conclusion"]["checks"][1]["before"])
+
+
+def test_what_fit_and_audit_both_find_is_noted_once(repaired, place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    draw = np.random.default_rng(1)
+    a = np.where(draw.integers(2, size=300), "f", "m")
+    # No mechanism makes values of this law.
+    table = pd.DataFrame({"A": a, "L": draw.integers(0, 2, size=300) * 10 + 0.01 * draw.normal(size=300) + (a == "f")})
+    table.assign(Z=0.0 + draw.normal(size=300), Y=table["L"] + draw.normal(size=300)).to_csv("two.csv", index=False)
+    call = ["repair", "two.csv", *ROLES, "--predictor=approved_model:model", "--strict", "--out=two"]
+    assert run(call) == 0
+    notes = [re.sub(r"\d+", "", line) for line in capsys.readouterr().err.splitlines() if "note:" in line]
+    assert notes
+    assert len(set(notes)) == len(notes)
 
 
 @pytest.mark.parametrize(
@@ -82,14 +114,3 @@ def test_strength_is_for_repaired_models(place, capsys, monkeypatch):
     assert run(["fit", "t.csv", *ROLES, "--gamma=1", "--epochs=1", "--no-compare", "--out=trained"]) == 0
     assert run(["predict", "trained", "t.csv", "--strength=1"]) == 2
     assert "which has no strength" in capsys.readouterr().err
-
-
-def test_fit_prints_what_an_audit_finds(place, capsys, monkeypatch):
-    monkeypatch.chdir(place)
-    capsys.readouterr()
-    assert run(["fit", "t.csv", *ROLES, "--learner=linear", "--out=fitted", "--json"]) == 0
-    fitted = json.loads(capsys.readouterr().out)["audit"]
-    run(["audit", "fitted", "t.csv", "--doubt=0", "--out=r.html", "--json"])
-    audited = json.loads(capsys.readouterr().out)
-    assert fitted["vcf"] == audited["vcf"]
-    assert fitted["conclusion"] == audited["conclusion"]

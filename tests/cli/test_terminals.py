@@ -1,13 +1,20 @@
 """Terminals and pipes as they come: closed, with another code page, with names that would steer them."""
 
 import ast
+import contextlib
+import fcntl
 import importlib
 import os
+import pty
 import re
+import resource
 import shlex
 import signal
+import struct
 import subprocess
 import sys
+import termios
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +26,7 @@ from tqdm import tqdm
 import ciplearn as library
 from ciplearn.cli import app as command_line
 from ciplearn.cli.app import app, run
-from ciplearn.cli.output import complain, progress, say, say_json, visible
+from ciplearn.cli.output import complain, note, progress, say, say_command, say_json, say_table, visible
 from tests.cli.installed import command
 from tests.cli.people import GRAPH, people
 
@@ -183,14 +190,27 @@ def test_reader_that_leaves_is_no_error(tmp_path, model):
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
-def test_signal_leaves_nothing_behind(number, code, tmp_path):
+LONG = {
+    "fit": ["fit", "people.csv", "--graph", GRAPH, "--epochs=100000", "--gamma=1", "--out=model"],
+    "predict": ["predict", "MODEL", "people.csv", "--chunk-rows=1", "--out=p.csv"],
+    "audit": ["audit", "MODEL", "people.csv", "--interventions=100000", "--draws=100", "--out=r.html"],
+}
+SIGNALS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "code"),
+    [*(("fit", *each) for each in SIGNALS), *((name, *SIGNALS[1]) for name in ("predict", "audit"))],
+)
+def test_signal_leaves_nothing_behind(name, number, code, tmp_path, request):
     people(2000).to_csv(tmp_path / "people.csv", index=False)
-    call = [command(), "fit", "people.csv", "--graph", GRAPH, "--epochs=100000", "--gamma=1", "--out=model"]
+    call = [command(), *LONG[name]]
+    if "MODEL" in call:
+        call[call.index("MODEL")] = request.getfixturevalue("model")
     # What a shell runs in the background ignores Ctrl-C, and so would all that it starts.
     asked = {"preexec_fn": lambda: [signal.signal(each, signal.SIG_DFL) for each in (signal.SIGINT, signal.SIGHUP)]}
     with subprocess.Popen(call, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **asked) as running:
-        # The working folder appears when training starts.
+        # What is unfinished appears, under a hidden name, when the work starts.
         deadline = time.monotonic() + 120
         while not list(tmp_path.glob(".ciplearn-*")) and running.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -199,6 +219,26 @@ def test_signal_leaves_nothing_behind(number, code, tmp_path):
     assert running.returncode == code, complaint
     assert b"Traceback" not in complaint
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize("name", ["fit", "predict", "audit"])
+def test_disk_that_is_full_is_named_as_the_user_has(name, place, model, tmp_path, monkeypatch, capsys):
+    call = {
+        "fit": ["fit", str(place / "people.csv"), "--graph", GRAPH, *TINY, "--out=m"],
+        "predict": ["predict", str(model), str(place / "people.csv"), "--out=p.csv"],
+        "audit": ["audit", str(model), str(place / "people.csv"), "--preset=quick", "--points=10", "--out=r.html"],
+    }[name]
+    monkeypatch.chdir(tmp_path)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+    try:
+        code = run(call)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    complaint = capsys.readouterr().err.splitlines()[-1]
+    out = call[-1].removeprefix("--out=")
+    assert (code, complaint) == (2, f"ciplearn: {out} cannot be written: File too large; pass another place.")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_off_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):
@@ -221,6 +261,110 @@ def said_in(tree):
         called = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Raise) or called in speaking:
             yield from (part.value for part in ast.walk(node) if isinstance(getattr(part, "value", None), str))
+
+
+class Screen:
+    """A terminal of so many columns, on which this process writes; `text` is all that was written."""
+
+    def __init__(self, columns, monkeypatch):
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self.streams = [open(os.dup(slave), "w", encoding="utf-8") for _ in range(2)]  # noqa: SIM115
+        os.close(slave)
+        self.master, self.written = master, bytearray()
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+        monkeypatch.delenv("COLUMNS", raising=False)
+        for name, stream in zip(("stdout", "stderr"), self.streams, strict=True):
+            monkeypatch.setattr(sys, name, stream)
+
+    def read(self):
+        with contextlib.suppress(OSError):
+            while block := os.read(self.master, 1 << 16):
+                self.written += block
+
+    def text(self):
+        for stream in self.streams:
+            stream.close()
+        self.reader.join()
+        os.close(self.master)
+        return re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", self.written.decode()).replace("\r\n", "\n")
+
+
+WORDS = {
+    "fit": ["fit", "people.csv", "--graph=graph.txt", *TINY, "--out=m", "--overwrite"],
+    "audit": ["audit", "model", "people.csv", "--preset=quick", "--points=20", "--no-gate", "--out=r.html"],
+    "check": ["check", "graph.txt"],
+    "a mistake": ["fit", "people.csv", "--graph=graph.txt", "--protected=age", "--out=m2"],
+    "help": ["fit", "--help"],
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_no_word_is_cut_at_the_edge_of_a_terminal(name, columns, place, model, monkeypatch, capfd):
+    assert model.parent == place
+    monkeypatch.chdir(place)
+    # As wide as it wants to be, for the words.
+    monkeypatch.setenv("COLUMNS", "1000")
+    run(WORDS[name])
+    plain = "".join(capfd.readouterr())
+    words = set(re.split(r"[\s│╭╮╰╯─]+", plain))
+    with monkeypatch.context() as patched:
+        screen = Screen(columns, patched)
+        if name == "help":
+            # typer asks the streams that Python was started with.
+            patched.setenv("COLUMNS", str(columns))
+        run(WORDS[name])
+        lines = screen.text().split("\n")
+    # What a bar has written over is gone.
+    lines = [line.rsplit("\r", 1)[-1] for line in lines]
+    sentences = [line for line in lines if not re.search(r"\d/(\d+|\?) \[", line)]
+    assert len(sentences) > 2 or name == "a mistake"
+    assert max(map(len, sentences)) <= columns
+    shown = {word for line in sentences for word in re.split(r"[\s│╭╮╰╯─]+", line)}
+    assert shown - words - {"\\"} == set()
+
+
+def test_table_without_room_for_its_words_is_a_paragraph_per_row(monkeypatch):
+    rows = [("candidate", "rests on"), ("> unconstrained", "counterfactuals"), ("  linear", "nothing at all")]
+    shown = {}
+    for columns in (28, 32, 36):
+        with monkeypatch.context() as patched:
+            screen = Screen(columns, patched)
+            say_table(rows)
+            shown[columns] = [line.rstrip() for line in screen.text().split("\n")]
+    assert shown[28][:2] == ["  > unconstrained: rests on", "  counterfactuals"]
+    assert shown[36][1:3] == [" > unconstrained  counterfactuals", "   linear         nothing at all"]
+    assert shown[36] == shown[32 + 4]
+
+
+def test_command_to_paste_is_one_to_the_shell_however_narrow_the_terminal(monkeypatch):
+    words = [
+        "ciplearn",
+        "audit",
+        shlex.quote("a 'model'"),
+        shlex.quote("my table; rm -rf x.csv"),
+        "--out",
+        "report.html",
+    ]
+    with monkeypatch.context() as patched:
+        screen = Screen(40, patched)
+        say_command("Next:", words)
+        text = screen.text()
+    assert max(map(len, text.split("\n"))) <= 40
+    taken = shell(text.replace("Next:", "printf '%s\\n'")).stdout.decode().splitlines()
+    assert taken == ["ciplearn", "audit", "a 'model'", "my table; rm -rf x.csv", "--out", "report.html"]
+
+
+def test_note_during_a_bar_starts_a_line_of_its_own(monkeypatch):
+    with monkeypatch.context() as patched:
+        screen = Screen(60, patched)
+        with progress("training", "step", 3) as bar:
+            bar.update()
+            note("nobody can read a sentence that begins in the middle of a bar, and is cut at the edge")
+        text = screen.text()
+    assert "\nciplearn: note:" in text or "\rciplearn: note:" in text
 
 
 def test_messages_name_options_that_exist_only():

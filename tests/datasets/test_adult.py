@@ -7,8 +7,7 @@ import pytest
 from ciplearn import CIPClassifier, datasets
 from ciplearn._core.errors import CiplearnError, InputError, MissingDataError
 from ciplearn.datasets import graphs, load_adult
-from ciplearn.datasets.adult import GRAPH_COLUMNS
-from ciplearn.datasets.adult_raw import COLUMNS, read_raw
+from ciplearn.datasets.adult import COLUMNS, GRAPH_COLUMNS, read_raw
 from tests.datasets.adult_sample import FULL, raw_files, raw_rows, write_files
 
 full_data = pytest.mark.skipif(FULL is None, reason="CIPLEARN_DATA names no folder with the full files")

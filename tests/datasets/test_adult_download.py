@@ -12,7 +12,7 @@ import pytest
 
 from ciplearn._core.errors import InputError, MissingDataError
 from ciplearn.datasets import adult_download, load_adult
-from ciplearn.datasets.adult_download import Source, download, from_arff, from_zip
+from ciplearn.datasets.adult_download import Mirror, download, from_arff, from_zip
 from tests.datasets.adult_sample import FULL, raw_files, raw_rows
 
 N_TRAIN, N_TEST = 60, 30
@@ -69,7 +69,7 @@ def serve():
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         base = f"http://127.0.0.1:{server.server_address[1]}"
-        return (Source("UCI", f"{base}/adult.zip", from_zip), Source("OpenML", f"{base}/adult.arff", from_arff))
+        return (Mirror("UCI", f"{base}/adult.zip", from_zip), Mirror("OpenML", f"{base}/adult.arff", from_arff))
 
     yield start
     for server in servers:
@@ -112,7 +112,7 @@ def test_a_bad_answer_leaves_nothing_and_the_next_source_is_asked(serve, files, 
 
 
 def test_without_a_connection_the_message_says_what_to_do(tmp_path):
-    nowhere = (Source("UCI", "http://127.0.0.1:9/adult.zip", from_zip),)
+    nowhere = (Mirror("UCI", "http://127.0.0.1:9/adult.zip", from_zip),)
     with pytest.raises(MissingDataError, match=r"refused.*pass it as path, or name the folder in CIPLEARN_DATA"):
         download(tmp_path / "cache", nowhere)
     assert not (tmp_path / "cache").exists()

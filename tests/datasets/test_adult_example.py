@@ -12,7 +12,7 @@ import pytest
 from ciplearn import CausalGraph
 from ciplearn.cli.app import run
 from ciplearn.datasets import graphs
-from ciplearn.datasets.adult_raw import COLUMNS
+from ciplearn.datasets.adult import COLUMNS
 from tests.datasets.adult_sample import write_files
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "adult"

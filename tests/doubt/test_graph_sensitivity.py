@@ -12,9 +12,8 @@ from ciplearn import CausalGraph, sensitivity
 from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
 from ciplearn.doubt.graph_changes import single_changes, variants_of
-from ciplearn.doubt.graph_sensitivity import _Question
-from ciplearn.doubt.permuted_names import RankCorrelations
-from ciplearn.doubt.refutation import Refutation
+from ciplearn.doubt.graph_sensitivity import _GraphQuestion
+from ciplearn.doubt.refutation import RankCorrelations, Refutation
 from tests.doubt.people import people, through
 
 GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, L -> Y")
@@ -160,9 +159,9 @@ def test_a_true_graph_with_bent_mechanisms_is_not_refuted_and_a_wrong_one_is():
 def test_little_work_goes_to_arrows_at_the_protected_node_and_not_to_what_looks_refuted(monkeypatch):
     asked = []
     # Z is noise: arrows to and from it are neither at A nor refuted.
-    answer, table = _Question.answer, people(60).assign(Z=np.random.default_rng(1).normal(size=60))
+    answer, table = _GraphQuestion.answer, people(60).assign(Z=np.random.default_rng(1).normal(size=60))
     graph = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, L -> Y, Z -> Y")
-    monkeypatch.setattr(_Question, "answer", lambda self, v, like: asked.append(v) or answer(self, v, like))
+    monkeypatch.setattr(_GraphQuestion, "answer", lambda self, v, like: asked.append(v) or answer(self, v, like))
     sensitivity(through, graph, table, inputs=["L"], n_points=5, n_interventions=3, n_draws=1, **ROLES)
     refuted = Refutation(table, {name: (name,) for name in table}, 0)
     kinds = []

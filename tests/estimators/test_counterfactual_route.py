@@ -107,7 +107,7 @@ def test_searches_and_frontiers_take_the_route():
     model = quick(scm, epochs=20)
     table = frontier(model, X, y, gammas=[0, 1, 10], seeds=[0]).table
     assert table["penalty"].is_monotonic_decreasing
-    search = GammaSearch(model, tolerance=0.5, max_trials=3, folds=1, random_state=0).fit(X, y)
+    search = GammaSearch(model, tolerance=0.5, max_trials=3, cv=1, random_state=0).fit(X, y)
     assert search.best_gamma_ > 0
     assert search.best_estimator_.route_ == "counterfactual"
 
@@ -119,7 +119,7 @@ def test_a_search_that_ends_without_a_penalty_keeps_the_route_also_where_the_gra
     model = quick(scm, epochs=2).set_params(graph=hidden, context=["A"], adjustment=[])
     assert not hidden.criterion(outcome="Y", protected=["A"], context=["A"], adjustment=[]).holds
     with pytest.warns(UserWarning, match="gamma"):
-        search = GammaSearch(model, tolerance=1e-9, low=1e3, max_trials=2, folds=1, random_state=0).fit(X, y)
+        search = GammaSearch(model, tolerance=1e-9, low=1e3, max_trials=2, cv=1, random_state=0).fit(X, y)
     assert search.best_gamma_ == 0
     assert search.best_estimator_.route_ == "counterfactual"
     free = CIPRegressor(epochs=2, batch_size=64, learning_rate=1e-2, random_state=0).fit(X, y)

@@ -100,7 +100,7 @@ def test_stacked_networks_count_alike():
         train_stacked([start], [gamma], rows, SquaredError(), TrainingSettings(epochs=3, gamma_scale=scale), operator)
         for gamma, scale in ((6.0, 1.0), (2.0, 3.0))
     ]
-    assert torch.equal(trained[0].modules[0].weight, trained[1].modules[0].weight)
+    assert torch.equal(trained[0][0].module.weight, trained[1][0].module.weight)
 
 
 def test_frontier_leaves_the_scale_to_the_estimator():

@@ -15,11 +15,11 @@ def quick(scm):
 
 def once(model, **settings):
     """A search on one split, without training again at the end."""
-    return GammaSearch(model, folds=1, refit=False, random_state=0, **settings)
+    return GammaSearch(model, cv=1, refit=False, random_state=0, **settings)
 
 
 def test_search_keeps_to_the_tolerance_and_keeps_its_trace(scm, X, y):
-    search = GammaSearch(quick(scm), tolerance=0.2, measure="score", max_trials=6, folds=1, random_state=0).fit(X, y)
+    search = GammaSearch(quick(scm), tolerance=0.2, scoring="score", max_trials=6, cv=1, random_state=0).fit(X, y)
     table = search.frontier_.table.set_index("gamma")
     assert search.base_score_ == table.loc[0.0, "score"]
     # R² of a constant is zero on the rows that judge, so what is explained is R² itself.
@@ -49,7 +49,7 @@ def test_every_row_judges_once_where_rows_are_few(scm, X, y, monkeypatch):
 
 
 def test_models_of_the_trace_are_kept_and_the_best_is_one_of_them_without_refit(scm, X, y):
-    search = GammaSearch(quick(scm), tolerance=0.5, max_trials=3, folds=1, refit=False, random_state=0).fit(X, y)
+    search = GammaSearch(quick(scm), tolerance=0.5, max_trials=3, cv=1, refit=False, random_state=0).fit(X, y)
     assert sorted(search.models_) == search.frontier_.table["gamma"].tolist()
     assert all(model.gamma_ == gamma for gamma, model in search.models_.items())
     assert search.best_estimator_ is search.models_[search.best_gamma_]
@@ -57,10 +57,10 @@ def test_models_of_the_trace_are_kept_and_the_best_is_one_of_them_without_refit(
 
 @pytest.mark.filterwarnings("ignore:Even the")
 def test_the_loss_is_the_default_also_for_classes(scm, X, y):
-    search = GammaSearch(quick(scm), tolerance=0.5, max_trials=3, folds=1, refit=False, random_state=0).fit(X, y)
+    search = GammaSearch(quick(scm), tolerance=0.5, max_trials=3, cv=1, refit=False, random_state=0).fit(X, y)
     assert search.base_score_ == search.frontier_.table["loss"].iloc[0]
     classifier = CIPClassifier(protected=["A"], epochs=20, learning_rate=1e-2, random_state=0)
-    found = GammaSearch(classifier, tolerance=0.1, max_trials=3, folds=1, random_state=0).fit(X, y > y.median())
+    found = GammaSearch(classifier, tolerance=0.1, max_trials=3, cv=1, random_state=0).fit(X, y > y.median())
     assert found.predict_proba(X).shape == (600, 2)
     assert found.base_score_ == found.frontier_.table["loss"].iloc[0]
     assert 0 < found.explained_ < np.log(2)
@@ -70,7 +70,7 @@ def test_the_loss_is_the_default_also_for_classes(scm, X, y):
 @pytest.mark.filterwarnings("ignore:Even the")
 def test_other_criteria_are_shares_of_what_is_explained(measure, X, y):
     classifier = CIPClassifier(protected=["A"], epochs=20, learning_rate=1e-2, random_state=0)
-    found = GammaSearch(classifier, 0.1, measure, max_trials=3, folds=1, refit=False, random_state=0)
+    found = GammaSearch(classifier, 0.1, measure, max_trials=3, cv=1, refit=False, random_state=0)
     found.fit(X, y > y.median())
     table = found.frontier_.table.set_index("gamma")
     assert found.base_score_ == table.loc[0.0, measure]
@@ -82,20 +82,18 @@ def test_a_predictor_that_is_no_better_than_a_constant_is_said_to_be_so(X):
     noise = np.random.default_rng(1).normal(size=600)
     model = CIPRegressor(protected=["A"], epochs=30, learning_rate=1e-2, random_state=0)
     with pytest.warns(UserWarning, match="Even without a penalty the predictor is no better than a constant"):
-        search = GammaSearch(model, max_trials=3, folds=1, random_state=0).fit(X, noise)
+        search = GammaSearch(model, max_trials=3, cv=1, random_state=0).fit(X, noise)
     assert search.best_gamma_ == 0.0
 
 
 def test_ends_of_the_interval_have_their_rules(scm, X, y):
     with pytest.warns(UserWarning, match="Even the largest gamma, 0.001"):
-        search = GammaSearch(quick(scm), tolerance=0.9, low=1e-4, high=1e-3, folds=1, refit=False, random_state=0).fit(
+        search = GammaSearch(quick(scm), tolerance=0.9, low=1e-4, high=1e-3, cv=1, refit=False, random_state=0).fit(
             X, y
         )
     assert search.best_gamma_ == 1e-3
     with pytest.warns(UserWarning, match="Even the smallest gamma, 100"):
-        search = GammaSearch(quick(scm), tolerance=0.0, low=100, high=1e3, folds=1, refit=False, random_state=0).fit(
-            X, y
-        )
+        search = GammaSearch(quick(scm), tolerance=0.0, low=100, high=1e3, cv=1, refit=False, random_state=0).fit(X, y)
     assert search.best_gamma_ == 0.0
     assert search.best_estimator_.gamma_ == 0.0
 
@@ -103,7 +101,7 @@ def test_ends_of_the_interval_have_their_rules(scm, X, y):
 def test_bound_on_the_penalty_takes_the_smallest_gamma_that_meets_it(scm, X, y):
     base = quick(scm).set_params(gamma=0.0).fit(X, y).penalty_value(X)
     search = GammaSearch(
-        quick(scm), tolerance=0.2 * base, measure="penalty", max_trials=6, folds=1, refit=False, random_state=0
+        quick(scm), tolerance=0.2 * base, scoring="penalty", max_trials=6, cv=1, refit=False, random_state=0
     )
     table = search.fit(X, y).frontier_.table.set_index("gamma")
     assert table.loc[search.best_gamma_, "penalty"] <= 0.2 * base
@@ -111,14 +109,12 @@ def test_bound_on_the_penalty_takes_the_smallest_gamma_that_meets_it(scm, X, y):
 
 
 def test_bound_that_is_met_without_a_penalty_asks_for_none(scm, X, y):
-    search = GammaSearch(
-        quick(scm), tolerance=10.0, measure="penalty", max_trials=2, folds=1, refit=False, random_state=0
-    )
+    search = GammaSearch(quick(scm), tolerance=10.0, scoring="penalty", max_trials=2, cv=1, refit=False, random_state=0)
     assert search.fit(X, y).best_gamma_ == 0.0
 
 
 def test_bound_below_the_penalty_of_a_constant_is_said_to_be_out_of_reach(scm, X, y):
-    search = GammaSearch(quick(scm), tolerance=1e-9, measure="penalty", folds=1, refit=False, random_state=0)
+    search = GammaSearch(quick(scm), tolerance=1e-9, scoring="penalty", cv=1, refit=False, random_state=0)
     with pytest.warns(UserWarning, match=r"does not meet the bound 1e-09: .* no longer falls, so raise the bound\.$"):
         search.fit(X, y)
     table = search.frontier_.table
@@ -128,7 +124,7 @@ def test_bound_below_the_penalty_of_a_constant_is_said_to_be_out_of_reach(scm, X
 
 
 def test_bound_that_a_larger_gamma_may_meet_asks_for_one(scm, X, y):
-    search = GammaSearch(quick(scm), tolerance=1e-3, measure="penalty", high=0.1, folds=1, refit=False, random_state=0)
+    search = GammaSearch(quick(scm), tolerance=1e-3, scoring="penalty", high=0.1, cv=1, refit=False, random_state=0)
     with pytest.warns(UserWarning, match=r"does not meet the bound 0.001: .*; raise high\.$"):
         search.fit(X, y)
 
@@ -136,19 +132,19 @@ def test_bound_that_a_larger_gamma_may_meet_asks_for_one(scm, X, y):
 def test_bound_on_a_penalty_needs_something_to_protect(X, y):
     free = CIPRegressor(epochs=1, random_state=0)
     with pytest.raises(InputError, match="There is no penalty to bound"):
-        GammaSearch(free, tolerance=0.1, measure="penalty", random_state=0).fit(X, y)
+        GammaSearch(free, tolerance=0.1, scoring="penalty", random_state=0).fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore:Even")
 def test_search_answers_for_its_chosen_model(scm, X, y):
-    search = GammaSearch(quick(scm).set_params(epochs=2), tolerance=5.0, max_trials=2, folds=1, random_state=0)
+    search = GammaSearch(quick(scm).set_params(epochs=2), tolerance=5.0, max_trials=2, cv=1, random_state=0)
     assert not hasattr(search, "n_features_in_")
     chosen = search.fit(X, y).best_estimator_
     assert search.n_features_in_ == 3
     assert search.feature_names_in_.tolist() == list(X.columns)
     assert search.verdict_ is chosen.verdict_
     assert search.penalty_value(X) == chosen.penalty_value(X)
-    nameless = GammaSearch(CIPRegressor(epochs=1, protected=[0]), tolerance=5.0, max_trials=2, folds=1, random_state=0)
+    nameless = GammaSearch(CIPRegressor(epochs=1, protected=[0]), tolerance=5.0, max_trials=2, cv=1, random_state=0)
     assert not hasattr(nameless.fit(X.to_numpy(), y), "feature_names_in_")
 
 
@@ -157,7 +153,7 @@ def test_pipeline_holds_the_search_and_not_the_other_way_round(scm, X, y):
     steps = make_pipeline(StandardScaler().set_output(transform="pandas"), quick(scm).set_params(epochs=1))
     with pytest.raises(InputError, match="got Pipeline; put the search into the pipeline, as its last step"):
         GammaSearch(steps).fit(X, y)
-    search = GammaSearch(steps[-1], tolerance=5.0, max_trials=2, folds=1, random_state=0)
+    search = GammaSearch(steps[-1], tolerance=5.0, max_trials=2, cv=1, random_state=0)
     assert make_pipeline(steps[0], search).fit(X, y).predict(X).shape == (600,)
 
 
@@ -170,15 +166,15 @@ def test_rows_that_cannot_be_split_are_an_error_that_says_so(X, y):
 def test_bad_settings_are_refused(scm, X, y):
     with pytest.raises(InputError, match="low must be below high"):
         GammaSearch(quick(scm), low=2, high=1).fit(X, y)
-    with pytest.raises(InputError, match="measure must be one of"):
-        GammaSearch(quick(scm), measure="mse").fit(X, y)
+    with pytest.raises(InputError, match="scoring must be one of"):
+        GammaSearch(quick(scm), scoring="mse").fit(X, y)
     with pytest.raises(InputError, match="tolerance must not be negative"):
         GammaSearch(quick(scm), tolerance=-0.1).fit(X, y)
 
 
 def test_search_is_deterministic(scm, X, y):
     first, second = (
-        GammaSearch(quick(scm), tolerance=0.2, measure="score", max_trials=3, folds=1, random_state=0).fit(X, y)
+        GammaSearch(quick(scm), tolerance=0.2, scoring="score", max_trials=3, cv=1, random_state=0).fit(X, y)
         for _ in range(2)
     )
     assert first.best_gamma_ == second.best_gamma_
@@ -191,7 +187,7 @@ def test_search_over_a_classifier_is_audited_as_its_chosen_model(scm, X, y, tabl
     classifier = CIPClassifier(
         graph=scm.graph, outcome="Y", protected=["A"], epochs=20, learning_rate=1e-2, random_state=0
     )
-    search = GammaSearch(classifier, tolerance=0.5, max_trials=3, folds=1, random_state=0).fit(X, labels)
+    search = GammaSearch(classifier, tolerance=0.5, max_trials=3, cv=1, random_state=0).fit(X, labels)
     assert search.classes_.tolist() == ["high", "low"]
     rows = table.assign(Y=labels)
     scores = [
@@ -211,6 +207,18 @@ def test_rows_without_weight_do_not_judge():
     model = CIPRegressor(
         independence=Independence(right=["A"], given=["S"]), epochs=60, learning_rate=1e-2, random_state=0
     )
-    search = GammaSearch(model, tolerance=0.3, max_trials=3, folds=1).fit(X, y, sample_weight=weights)
+    search = GammaSearch(model, tolerance=0.3, max_trials=3, cv=1).fit(X, y, sample_weight=weights)
     # The outcome of rows that count varies by 5, that of the others by 100.
     assert search.base_score_ < 3
+
+
+def test_former_names_of_scoring_and_cv_keep_working(scm, X, y):
+    settings = {"tolerance": 0.5, "max_trials": 2, "refit": False, "random_state": 0}
+    new = GammaSearch(quick(scm), scoring="score", cv=2, **settings).fit(X, y)
+    former = GammaSearch(quick(scm), measure="score", folds=2, **settings)
+    with pytest.warns(DeprecationWarning, match="type scoring=|type cv="):
+        former.fit(X, y)
+    assert former.frontier_ == new.frontier_
+    assert former.base_score_ == new.base_score_ != pytest.approx(new.frontier_.table["loss"][0])
+    with pytest.raises(InputError, match="folds= is the former name of cv=, got both"):
+        GammaSearch(quick(scm), cv=2, folds=2).fit(X, y)

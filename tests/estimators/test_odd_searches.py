@@ -50,7 +50,7 @@ SEARCHES = {
         lambda X, y: frontier(MODEL, X, y, measures={"loss": lambda model: 1.0}),
         "measures names 'loss'",
     ),
-    "measure by an array": (lambda X, y: GammaSearch(MODEL, measure=np.ones(3)).fit(X, y), "measure must be one of"),
+    "measure by an array": (lambda X, y: GammaSearch(MODEL, scoring=np.ones(3)).fit(X, y), "scoring must be one of"),
     "measure that is none": (lambda X, y: frontier(MODEL, X, y, measures={"a": 5}), "functions of a fitted model"),
 }
 

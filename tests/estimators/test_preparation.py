@@ -60,10 +60,10 @@ def test_operator_is_prepared_once_for_all_gammas(scm, X, y, monkeypatch):
     sizes.clear()
     GammaSearch(
         quick(scm).set_params(epochs=20),
-        measure="score",
+        scoring="score",
         tolerance=0.3,
         max_trials=4,
-        folds=1,
+        cv=1,
         refit=False,
         random_state=0,
     ).fit(X, y)

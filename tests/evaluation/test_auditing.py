@@ -11,7 +11,7 @@ from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn.baselines import NaivePredictor
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPRegressor
-from ciplearn.evaluation import auditing, counterfactual_rows
+from ciplearn.evaluation import Limits, auditing, counterfactual_rows
 from ciplearn.evaluation.encoding import Variable
 from ciplearn.scm import AdditiveNoise
 from tests.scm import models
@@ -83,6 +83,26 @@ def test_a_classifier_is_scored_as_one(rows):
     assert found.scores["accuracy"] == pytest.approx(model.score(labelled[["S", "L"]], labelled["Y"]))
     assert found.scores["log_loss"] > 0
     assert list(found.vcf.per_output) == ["low"]
+    chance, low = model.predict_proba(labelled[["S", "L"]])[:, 1], (labelled["Y"] == "low").to_numpy()
+    wins = np.sign(chance[low][:, None] - chance[~low])
+    assert found.scores["auc"] == pytest.approx((1 + wins.mean()) / 2)
+
+
+def test_of_use_names_the_rate_of_a_constant_and_no_share_of_a_log_loss_alone(rows):
+    labelled = rows.assign(Y=np.where(rows["Y"] > 1, "high", "low"))
+    model = LogisticRegression().fit(labelled[["S", "L"]], labelled["Y"])
+    use = settled(model, models.CHAIN, labelled).conclusion.checks[0]
+    constant = labelled["Y"].value_counts(normalize=True).max()
+    assert f"a constant {100 * constant:.1f} %; its log loss is {100 * use.value:.1f} % below" in use.sentence
+    assert use.sentence.endswith("at least 1 % is required.")
+
+
+def test_a_bound_on_vcf_is_said_as_a_typical_difference(rows):
+    found = settled(lambda frame: frame["L"], models.chain(), rows, limits=Limits(max_vcf=2.0))
+    check = found.conclusion.checks[-1]
+    assert (check.asks, check.value, check.limit) == ("vcf", found.vcf.value, 2.0)
+    assert check.sentence.startswith(found.unit.amount(found.vcf.typical))
+    assert f"at most {found.unit.amount(2.0)} is allowed" in check.sentence
 
 
 def test_the_result_is_frozen_and_json_takes_it(rows):

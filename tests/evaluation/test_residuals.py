@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ciplearn.evaluation.regression import Basis, Regression
-from ciplearn.evaluation.residuals import Residuals
+from ciplearn.evaluation.regression import Basis, Regression, Residuals
 
 N, RANK, DRAWS = 120, 60, 600
 FEATURES = {"the residuals": lambda r: r, "their squares": lambda r: r.square() - 1, "their sines": torch.sin}

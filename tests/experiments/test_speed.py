@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from ciplearn.experiments import speed
-from ciplearn.experiments.literal import literal_hscic
-from ciplearn.experiments.speed import against_literal, rows_scaling, training_step
+from ciplearn.experiments.speed import against_literal, literal_hscic, rows_scaling, training_step
 from ciplearn.penalties import HSCIC
 
 

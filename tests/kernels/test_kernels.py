@@ -126,3 +126,11 @@ def test_open_kernel_has_no_width():
 def test_parts_must_be_kernels():
     with pytest.raises(InputError, match="takes kernels"):
         Product(Gaussian(), "linear")
+
+
+@pytest.mark.parametrize("columns", [[], [True], [-1], [0.5], "0", -2])
+@pytest.mark.parametrize("kernel", [Gaussian, Laplace, Linear, Categorical])
+def test_columns_are_numbers_from_zero(kernel, columns):
+    with pytest.raises(InputError, match="columns must be"):
+        kernel(columns=columns)
+    assert kernel(columns=2).columns == (2,)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ciplearn.kernels.left_out import LeftOut
+from ciplearn.kernels.ridge import LeftOut
 
 
 @pytest.mark.parametrize("targets", [1, 11])

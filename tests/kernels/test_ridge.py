@@ -3,8 +3,7 @@ import torch
 
 from ciplearn._core.errors import NumericalError
 from ciplearn.kernels import Gaussian
-from ciplearn.kernels.left_out import LeftOut
-from ciplearn.kernels.ridge import RIDGE_GRID, GramRidge, RidgeSpectrum, loading, ridge_floor
+from ciplearn.kernels.ridge import RIDGE_GRID, GramRidge, LeftOut, RidgeSpectrum, loading, ridge_floor
 
 N = 30
 GENERATOR = torch.Generator().manual_seed(0)

@@ -94,7 +94,7 @@ def test_imagined_rows_move_less_and_the_model_is_saved(roles, scm, X, y, levels
 
 
 def test_gamma_is_chosen_for_trees_too(roles, X, y):
-    settings = {"tolerance": 0.5, "low": 0.1, "high": 10.0, "folds": 1, "max_trials": 3, "random_state": 0}
+    settings = {"tolerance": 0.5, "low": 0.1, "high": 10.0, "cv": 1, "max_trials": 3, "random_state": 0}
     search = GammaSearch(CIPRegressor(**roles), **settings).fit(X, y)
     assert search.best_gamma_ >= 0.1
     tried = search.frontier_.table.sort_values("gamma")

@@ -11,7 +11,7 @@ import torch
 
 from ciplearn import CIPRegressor
 from ciplearn._core.errors import InputError
-from ciplearn.learning import checkpoint as checkpoint_module
+from ciplearn.learning import loop as checkpoint_module
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.random((200, 3))
@@ -86,9 +86,9 @@ def test_process_killed_without_warning_resumes(tmp_path):
             import sys
             import numpy as np, torch
             from ciplearn import CIPRegressor
-            from ciplearn.learning import checkpoint
+            from ciplearn.learning import loop
             torch.set_num_threads(1)
-            checkpoint._SECONDS_BETWEEN = 0.0
+            loop._SECONDS_BETWEEN = 0.0
             X = np.random.default_rng(0).random((400, 3))
             model = CIPRegressor(protected=[0], gamma=1.0, epochs=150, random_state=0, checkpoint=sys.argv[1] or None)
             print(repr(float(model.fit(X, X.sum(axis=1)).predict(X).sum())))

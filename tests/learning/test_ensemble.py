@@ -41,8 +41,8 @@ def test_stacked_networks_equal_networks_trained_alone(network, objective):
     target = TARGET if isinstance(objective, SquaredError) else (TARGET[:, 0] > 1.5).long()
     rows = TrainingRows((INPUTS,), target, right=ROWS.right, given=ROWS.given)
     gammas = [0.0, 1.0, 5.0]
-    fit = train_stacked([network(s) for s in range(3)], gammas, rows, objective, SETTINGS, OPERATOR)
-    for seed, (gamma, together) in enumerate(zip(gammas, fit.modules, strict=True)):
+    fits = train_stacked([network(s) for s in range(3)], gammas, rows, objective, SETTINGS, OPERATOR)
+    for seed, (gamma, together) in enumerate(zip(gammas, [fit.module for fit in fits], strict=True)):
         single = alone(network(seed), gamma, objective, target)
         for one, other in zip(together.parameters(), single.parameters(), strict=True):
             torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-3)
@@ -82,6 +82,6 @@ def test_recorded_steps_on_a_device_equal_steps_on_the_cpu(network):
     on_gpu = train_stacked(
         [network(s) for s in range(2)], [0.0, 2.0], ROWS.to(device), SquaredError(), SETTINGS, OPERATOR.to(device)
     )
-    for one, other in zip(on_cpu.modules, on_gpu.modules, strict=True):
-        for a, b in zip(one.parameters(), other.parameters(), strict=True):
+    for one, other in zip(on_cpu, on_gpu, strict=True):
+        for a, b in zip(one.module.parameters(), other.module.parameters(), strict=True):
             torch.testing.assert_close(a, b.cpu(), atol=1e-3, rtol=1e-2)

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from ciplearn._core.errors import InputError
-from ciplearn.learning.gamma import largest_allowed_gamma
+from ciplearn.learning.frontier import largest_allowed_gamma
 
 
 class Tried:

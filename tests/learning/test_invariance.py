@@ -7,8 +7,7 @@ from torch import nn
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, Validation, loop, train
 from ciplearn.learning.ensemble import train_stacked
-from ciplearn.learning.imagined_rows import ImaginedTensors
-from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Worst
+from ciplearn.learning.invariance import CounterfactualVariance, Dependence, ImaginedTensors, Worst
 from ciplearn.penalties import HSIC
 
 
@@ -115,7 +114,7 @@ def test_stacked_networks_take_the_same_steps_on_imagined_rows(network):
     both = [network(0, inputs=2), network(1, inputs=2)]
     stacked = train_stacked(both, [3.0, 0.0], rows, SquaredError(), settings, invariance)
     with torch.no_grad():
-        torch.testing.assert_close(stacked.modules[0](rows.inputs[0]), alone(rows.inputs[0]), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(stacked[0].module(rows.inputs[0]), alone(rows.inputs[0]), rtol=1e-4, atol=1e-5)
 
 
 def test_rows_that_say_when_to_stop_are_judged_alike_in_one_call_of_the_network_and_in_several(network, monkeypatch):

@@ -80,13 +80,13 @@ def test_loss_that_is_not_finite_on_a_device(network):
 
 @pytest.mark.gpu
 def test_interrupted_training_on_a_device_goes_on(network, tmp_path, monkeypatch):
-    from ciplearn.learning import checkpoint
+    from ciplearn.learning import loop
 
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(loop, "_SECONDS_BETWEEN", 0.0)
     rows = rows_of().to(torch.device("cuda"))
     settings = TrainingSettings(epochs=20, batch_size=64)
     whole = train(network().cuda(), rows, SquaredError(), settings)
-    saved = checkpoint.Checkpoint.save
+    saved = loop.Checkpoint.save
     calls = []
 
     def save_and_die(self, state):
@@ -95,7 +95,7 @@ def test_interrupted_training_on_a_device_goes_on(network, tmp_path, monkeypatch
         if len(calls) == 7:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoint.Checkpoint, "save", save_and_die)
+    monkeypatch.setattr(loop.Checkpoint, "save", save_and_die)
     with pytest.raises(KeyboardInterrupt):
         train(network().cuda(), rows, SquaredError(), settings, checkpoint=tmp_path / "work")
     resumed = train(network().cuda(), rows, SquaredError(), settings, checkpoint=tmp_path / "work")

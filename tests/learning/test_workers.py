@@ -15,12 +15,11 @@ from ciplearn import HSCIC, CIPRegressor, Gaussian, Linear, ResidualHSCIC
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, ProcessGroup, Workers
 from ciplearn.learning import SquaredError, StreamedRows, TrainingRows, TrainingSettings, train
-from ciplearn.learning.imagined_rows import ImaginedTensors
 from ciplearn.learning.invariance import (
     BatchDependence,
     CounterfactualVariance,
     Dependence,
-    StreamedDependence,
+    ImaginedTensors,
     Worst,
 )
 from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
@@ -48,7 +47,7 @@ def invariances():
     streamed = scalar.prepare_parts(parts_of(data.right, data.given, (250,)))
     return {
         "series": Dependence(scalar.prepare(data.right, data.given)),
-        "streamed series": StreamedDependence(streamed),
+        "streamed series": Dependence(streamed),
         "linear": Dependence(ResidualHSCIC(kernel=Linear()).prepare(data.right, data.given)),
         "two vectors": Dependence(HSCIC(kernel=Gaussian(0.5), rank=1, exact_rows=0).prepare(data.right, data.given)),
         "each batch": BatchDependence(HSCIC(kernel=Gaussian(0.5))),

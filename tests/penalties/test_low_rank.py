@@ -5,8 +5,8 @@ import torch
 
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, ResidualHSCIC, conditional, hsic, low_rank
-from ciplearn.penalties.approximation_error import gradient_error, smooth_predictions
 from ciplearn.penalties.hscic import _SmoothedSums
+from ciplearn.penalties.low_rank import gradient_error, smooth_predictions
 from ciplearn.penalties.ridge_regression import MomentSums, RegressionProblem
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import ElementwiseProduct, Factor

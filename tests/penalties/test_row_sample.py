@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from ciplearn.penalties.row_sample import RowSample
+from ciplearn.penalties.rows import RowSample
 
 N = 500
 RIGHT = torch.arange(N, dtype=torch.float64)[:, None]

@@ -11,9 +11,10 @@ from sklearn.preprocessing import OneHotEncoder
 import ciplearn
 from ciplearn import CausalGraph, StructuralCausalModel, datasets, repair, variance_of_counterfactuals
 from ciplearn.errors import InputError
-from ciplearn.repairing.correction import Scale, _Problem
-from ciplearn.repairing.engine import Formula
-from ciplearn.scm import Additive
+from ciplearn.repairing.correction import Correction, _Problem
+from ciplearn.repairing.correction import TreeScale as Scale
+from ciplearn.repairing.formula import Formula
+from ciplearn.scm import Additive, AdditiveNoise, fit_scm
 
 CONFOUNDED = CausalGraph.from_edges("Z -> A, Z -> L, A -> L, Z -> Y, A -> Y, L -> Y")
 
@@ -219,6 +220,34 @@ def test_correction_loses_effect_along_its_path_and_starts_at_the_model(open_noi
     assert repaired.at(vcf=0.3).strength < repaired.at(vcf=0.25).strength
     half = repaired.at(strength=5)
     assert half.predict_proba(X.iloc[[7]])[0] == pytest.approx(half.predict_proba(X)[7], abs=1e-12)
+
+
+def homes(n, seed):
+    draw = np.random.default_rng(seed)
+    origin, size = draw.integers(2, size=n), draw.normal(size=n)
+    district = np.where(draw.random(n) < 1 / (1 + np.exp(1.5 * origin - 0.7)), "centre", "edge")
+    built = (2000 - 6 * origin + 2 * size + 5 * draw.normal(size=n)).round()
+    rent = 30 * size + 10 * (built - 2000) + 60 * (district == "centre") - 20 * origin + 10 * draw.normal(size=n)
+    return pd.DataFrame({"origin": origin, "size": size, "district": district, "built": built, "rent": rent})
+
+
+def test_correction_does_not_tell_rows_with_whole_numbers_from_imagined_ones():
+    table, fresh = homes(1500, 0), homes(6000, 1)
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["district"]), remainder="passthrough"), LinearRegression()
+    ).fit(table.drop(columns="rent"), table["rent"])
+    graph = CausalGraph.from_edges("origin, size | district, built | rent")
+    # Additive noise imagines years such as 1994.3.
+    scm = fit_scm(graph, table, mechanisms={"built": AdditiveNoise()})
+    repaired = repair(model, table, scm=scm, outcome="rent", protected="origin")
+    engine = Correction.of(repaired.asked, repaired.worlds, table, np.random.default_rng(0))
+    # Nothing acts on the origin: the difference of two groups of new rows is the effect.
+    before, after = (
+        np.diff([answers[fresh["origin"] == a].mean() for a in (0, 1)])[0]
+        for answers in (model.predict(fresh), engine.knob(fresh).at(np.inf)[:, 0])
+    )
+    assert before < -90
+    assert abs(after) < 10
 
 
 def test_formula_on_open_noise_does_not_depend_on_the_other_rows(open_noise):

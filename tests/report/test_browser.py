@@ -25,7 +25,7 @@ def opened(folder, page, *, width=1280, dark=False):
         f'<html style="color-scheme:{scheme}"><iframe id="f" style="width:{width}px;height:900px" src="page.html">'
         "</iframe><script>addEventListener('load',()=>{const d=document.getElementById('f').contentDocument;"
         "const seen=d.body.innerText;const o=document.createElement('pre');const e=d.documentElement;"
-        "o.textContent=JSON.stringify({wide:e.scrollWidth,back:getComputedStyle(d.body).backgroundColor});"
+        "o.textContent=JSON.stringify({wide:e.scrollWidth,front:(d.querySelector('.sign')||e).getBoundingClientRect().bottom,back:getComputedStyle(d.body).backgroundColor});"
         "document.body.appendChild(o);const t=document.createElement('div');t.id='text';t.textContent=seen;"
         "document.body.appendChild(t)})</script></html>"
     )
@@ -39,6 +39,19 @@ def opened(folder, page, *, width=1280, dark=False):
     )
     assert done.returncode == 0, done.stderr[-500:]
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def test_front_part_is_printed_on_one_page_of_paper(decisions, make_report, tmp_path):
+    """A4 less its margins, with the style of print."""
+    for report in (decisions, make_report()):
+        page = report.to_html()
+        margins = re.search(r"@media print\{@page\{margin:([0-9]+)mm ([0-9]+)mm\}", page)
+        width, height = (
+            (side - 2 * int(margin)) / 25.4 * 96
+            for side, margin in zip((210, 297), margins.groups()[::-1], strict=True)
+        )
+        tree, _ = opened(tmp_path, page.replace(margins[0], "@media all{"), width=int(width))
+        assert 400 < float(re.search(r'"front":([0-9.]+)', tree)[1]) <= height
 
 
 @pytest.mark.parametrize("profile", ["bias-audit", "model-card"])
@@ -56,7 +69,7 @@ def test_page_opens_without_a_complaint_at_desk_and_phone_width_light_and_dark(m
         assert console == []
         assert int(re.search(r'"wide":(\d+)', tree)[1]) <= width, "nothing sticks out sideways"
         backs.add(re.search(r'"back":"([^"]*)"', tree)[1])
-        for heading in ("What it costs, and what else could be had", "Individuals", "To repeat it"):
+        for heading in ("What it costs, and how wrong it may be", "Single rows", "To repeat it"):
             assert heading in tree
     assert len(backs) == 2, "dark is another colour"
 

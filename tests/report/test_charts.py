@@ -4,8 +4,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ciplearn.report.charts import Dot, agreement, over_gamma, trade_off
-from ciplearn.report.scales import Scale
+from ciplearn.report.charts import Dot, Scale, agreement, over_gamma, trade_off
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 

@@ -20,7 +20,7 @@ POINTS = Unit(probability=True)
 
 def test_paired_effects_of_the_page_are_those_of_the_json(both):
     content, page, *_ = both
-    rows = [row for row in tables_of(page)["effects"] if row[0][0] not in ("race: from", "sex: from")]
+    rows = tables_of(page)["effects"]
     shown = {(row[0][0], row[1][0]): row for row in rows if len(row) == 7 and "=" in row[0][0]}
     pairs = content["effects"]["pairs"]
     now = [pair for pair in pairs if pair["model"] == "this model"]
@@ -41,6 +41,26 @@ def test_paired_effects_of_the_page_are_those_of_the_json(both):
                 f"{percent(pair[f'{name}_low'])} to {percent(pair[f'{name}_high'])}",
                 f"before {percent(before[key][name])}",
             ]
+
+
+def test_front_shows_the_largest_effect_of_each_kind_and_the_groups_that_are_furthest_off(both):
+    content, page, *_ = both
+    tables = tables_of(page)
+    now = [pair for pair in content["effects"]["pairs"] if pair["model"] == "this model"]
+    largest = {}
+    for pair in sorted(now, key=lambda pair: abs(pair["effect"])):
+        largest[pair["variable"]] = pair
+    front = [row for row in tables["effects"] if len(row) == 5 and "=" in "".join(row[0])]
+    assert {(row[0][0], row[1][0], row[2][0], row[4][0]) for row in front} == {
+        (pair["first"], pair["second"], POINTS.bare(pair["effect"]), percent(pair["moved"]))
+        for pair in largest.values()
+    }
+    single = [one for one in content["groups"] if one["model"] == "this model" and "×" not in one["columns"]]
+    worst = sorted(single, key=lambda one: -abs(one["calibration"]))[:4]
+    assert [(row[0][0], row[2][0]) for row in tables["front groups"] if len(row) == 5][1:] == [
+        (f"{one['columns']}: {one['group']}", POINTS.bare(one["calibration"]))
+        for one in sorted(worst, key=lambda one: one["calibration"])
+    ]
 
 
 def test_groups_of_the_page_are_those_of_the_json_and_ratios_are_rates_over_the_highest(both):
@@ -73,6 +93,8 @@ def test_conclusion_follows_from_the_json(both):
     assert f'<div class="value">{POINTS.amount(content["typical"])}</div>' in page
     assert f'<div class="value">{percent(largest["flips"])}</div>' in page
     assert f'<div class="value">{percent(content["scores"]["accuracy"])}</div>' in page
+    assert f'<div class="value">{decimal(content["scores"]["auc"], 2)}</div>' in page
+    assert f"before {decimal(content['before']['scores']['auc'], 2)}" in page
 
 
 def test_candidates_of_the_page_are_those_of_the_json(make_report):

@@ -18,12 +18,10 @@ from tests.report.conftest import HOSTILE
 
 HEADINGS = [
     "What changing A does",
-    "Before and after, by group",
-    "What it costs, and what else could be had",
-    "How wrong may this be?",
-    "What this rests on",
-    "Individuals",
-    "Appendix: the statement, reasons and methods",
+    "Who is predicted too high or too low",
+    "What it costs, and how wrong it may be",
+    "To sign",
+    "Appendix",
 ]
 VOID = {"meta", "link", "br", "img"}
 
@@ -145,6 +143,11 @@ def test_page_with_a_comparison_shows_its_recommendation(make_report):
     assert page.count('class="line p') == 4, "two paths, and both in the key"
     assert page.count('class="ring" cx') == 3, "on the frontier, and in both charts of the trainings"
     assert report.candidates["chosen"].tolist() == [False, False, True, False, False]
+    # A folder of before has no words about what breaks the goal.
+    earlier = table.assign(rests_on="the graph", allowed=[False, True, True, True, True])
+    page = make_report(comparison=SimpleNamespace(**vars(chosen) | {"table": earlier})).to_html()
+    assert page.count("<td>yes</td><td>the graph</td>") == 4
+    assert page.count("<td>no</td><td>the graph</td>") == 1
 
 
 def test_doubts_are_answered_where_they_were_asked(make_report):
@@ -181,12 +184,11 @@ def test_how_wrong_it_may_be_is_said_in_three_sentences_with_numbers(make_report
     rows_say, arrows, hidden = asked.how_wrong
     assert rows_say.startswith("The rows cannot say")
     assert re.search(r"between [0-9.]+ and [0-9.]+ instead of at [0-9.]+, over 1 other graph ", arrows)
-    assert "what matters most is: A first" in arrows
+    assert "most of all: A first" in arrows
     assert "graph that the rows do not contradict;" in arrows
     assert "moves both A and Y" in hidden
     assert "S, were it not measured, would make" in hidden
     page = unescape(asked.to_html())
-    assert "<h2>How wrong may this be?</h2>" in page
     assert all(sentence in page for sentence in asked.how_wrong)
     assert 'aria-label="typical difference against correlation ρ that a hidden cause would make"' in page
     assert json.loads(json.dumps(asked.to_dict()))["how_wrong"] == asked.how_wrong
@@ -197,15 +199,16 @@ def test_a_graph_that_is_refuted_and_one_that_is_not_are_told_apart(make_report)
     report = make_report()
     without = CausalGraph(nodes=("S", "A", "Y"), directed=[("S", "A"), ("A", "Y")])
     refuted = make_report(doubts={"rows": falsify(without, report.rows, n_permutations=0)}).how_wrong[0]
-    assert "contradict the drawn graph: of 1 statements that were tested, 1 is wrong (Y ⊥ {S} | {A})" in refuted
+    assert "contradict the drawn graph: of 1 statements that were tested, 1 is wrong" in refuted
+    assert "(Y and S go together among rows with the same A)" in refuted
     fine = falsify(
         CausalGraph.from_edges("S -> A, S -> Z"), report.rows.assign(Z=report.rows["S"] + np.arange(200) % 7)
     )
     tests = pd.concat([fine.tests, fine.tests.assign(p=np.nan, p_adjusted=np.nan)], ignore_index=True)
     few = dataclasses.replace(fine, tests=tests, statements=2 * fine.statements)
-    assert "1 of 2 statements that it makes about them was tested" in make_report(doubts={"rows": few}).how_wrong[0]
+    assert "1 of its 2 statements was tested, none fails" in make_report(doubts={"rows": few}).how_wrong[0]
     said = make_report(doubts={"rows": fine}).how_wrong[0]
-    assert "1 statement that it makes about them was tested, and it holds; a correlation of 0." in said
+    assert "1 statement was tested, none fails; a correlation of 0." in said
 
 
 def test_a_page_about_an_outcome_that_acts_on_an_input():
@@ -272,8 +275,8 @@ def test_strips_of_groups_say_what_they_show(make_report, decisions):
     numbers, labels = make_report().to_html(), decisions.to_html()
     assert "prediction less outcome" in numbers
     assert "rate of positive decisions" not in numbers
-    assert "rate of positive decisions" in labels
-    assert "prediction less outcome" not in labels
+    assert "rate of positive decisions" in labels[labels.index("<h3>Every group</h3>") :]
+    assert "prediction less outcome" not in labels[labels.index("<h3>Every group</h3>") :]
 
 
 def test_group_that_is_no_column_is_named(make_report):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ciplearn.datasets import scenario_1
-from ciplearn.experiments.literal import literal_hscic
+from ciplearn.experiments.speed import literal_hscic
 from reproduction import reasons
 from reproduction.cases import Case
 from reproduction.runner import reproduce

@@ -222,3 +222,22 @@ def test_without_a_judge_the_strictest_of_what_rests_on_the_graph_is_taken():
     assert len(allowed) > 1
     assert found.table.set_index("name").loc[found.chosen, "gamma"] == allowed["gamma"].max()
     assert "no causal model could judge VCF. It rests on" in found.reason
+
+
+@pytest.mark.parametrize("on_violation", ["raise", "warn"])
+def test_statement_that_the_graph_does_not_certify_is_a_route_only_where_it_is_enforced_anyway(on_violation):
+    # A and L have a hidden cause in common, and A is held fixed.
+    graph = CausalGraph.from_edges("A -> L, L -> Y, A <-> L, Z -> L, Z -> Y")
+    roles = {"outcome": "Y", "protected": ["A"], "context": ["A", "Z"]}
+    assert not graph.criterion(**roles).holds
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame(draw.normal(size=(80, 2)), columns=["A", "Z"])
+    table["L"] = table.sum(axis=1) + draw.normal(size=80)
+    model = CIPRegressor(graph=graph, **roles, epochs=2, on_violation=on_violation, random_state=0)
+    asked = {"routes": ["independence", "left-out"], "gammas": (1,), "baselines": False, "cv": 2}
+    found = compare_routes(model, table, table["L"] + draw.normal(size=80), 0.5, **asked)
+    offered = "independence, gamma 1" in found.models
+    assert offered == (on_violation == "warn")
+    notes = [note for note in found.notes if "certify" in note]
+    assert len(notes) == 1
+    assert notes[0].endswith("enforced all the same.") == offered

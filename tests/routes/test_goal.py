@@ -58,6 +58,16 @@ def test_limits_are_met_at_the_least_loss_and_never_by_a_predictor_without_a_con
     assert not weaker["allowed"].any()
 
 
+def test_of_predictors_that_lose_alike_the_strictest_is_taken(table):
+    # The outcome hardly follows A, so that strictness is nearly free.
+    free_of_a = table.assign(Y=table["Y"] - 0.98 * (table["L"] + 0.5 * table["A"]))
+    found = compared(free_of_a, WithinLimits(Limits(max_effect=1.0)))
+    rows = found.table.set_index("name")
+    allowed = rows[rows["allowed"] & (rows["kind"] == "repair")]
+    assert allowed["strength"].min() < 1, "weak strengths meet the limits, too"
+    assert rows.loc[found.chosen, "vcf"] <= 0.1 * rows.loc[found.free, "vcf"]
+
+
 def test_price_and_what_half_of_it_would_buy_are_said(within):
     assert within.reason.startswith("Meets the limits (largest effect")
     assert "instead of" in within.reason

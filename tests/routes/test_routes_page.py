@@ -13,6 +13,14 @@ def test_the_code_on_the_page_runs_and_says_what_it_claims(capsys):
     exec("\n".join(python_on("docs/routes.md")), names)
     printed = capsys.readouterr().out
     table = names["found"].table.set_index("name")
+
+    # The table of the repair: error, difference between the groups, correlation with talent.
+    for name in ("usual", "limited", "repaired"):
+        said = names[name].predict(names["X"][["skill"]] if name == "usual" else names["X"])
+        error, talent = np.mean((said - names["pay"]) ** 2), np.corrcoef(said, names["talent"])[0, 1]
+        apart = said[names["group"] == "b"].mean() - said[names["group"] == "a"].mean()
+        (row,) = (line for line in text.splitlines() if line.startswith(f"| `{name}`"))
+        assert row.split("|")[2:5] == [f" {figure:.2f} " for figure in (error, apart, talent)]
     assert names["found"].chosen == "independence of the protected alone, gamma 10"
     assert "Taken: independence of the protected alone, gamma 10." in printed
 

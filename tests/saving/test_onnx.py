@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from ciplearn import CIPClassifier, CIPRegressor
-from ciplearn._core.errors import MissingDependencyError
-from ciplearn.learners import LEARNERS
+from ciplearn import CIPClassifier, CIPRegressor, datasets, repair
+from ciplearn._core.errors import InputError, InputTypeError, MissingDependencyError
+from ciplearn.learners import LEARNERS, Network
 from ciplearn.saving import export_onnx
 from ciplearn.saving import onnx as onnx_export
 from tests.estimators.mixed_table import mixed_table
@@ -46,3 +46,26 @@ def test_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_export, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"ciplearn\[onnx\]"):
         export_onnx(model, tmp_path / "model.onnx")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_repaired_model_is_exported_by_what_it_teaches_a_network(task, tmp_path):
+    world = datasets.applicants()
+    people = world.sample(300, random_state=0)
+    if task == "classification":
+        people["income"] = np.where(people["income"] > people["income"].median(), "high", "low")
+    learner = LEARNERS["linear"]().estimator(task, random_state=0)
+    model = learner.fit(people.drop(columns="income"), people["income"])
+    repaired = repair(model, people, scm=world, outcome="income", protected="sex", random_state=0)
+    with pytest.raises(InputError, match=r"which an ONNX file cannot hold; export what it teaches .*distil"):
+        export_onnx(repaired, tmp_path / "repaired.onnx")
+    distilled = repaired.distil(Network(epochs=5).estimator(task, random_state=0))
+    path = export_onnx(distilled, tmp_path / "distilled.onnx")
+    expected = distilled.predict_proba(people) if task == "classification" else distilled.predict(people)[:, None]
+    np.testing.assert_allclose(answers(path, distilled.model, people), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_no_network_is_named(tmp_path):
+    with pytest.raises(InputTypeError, match="or what was distilled into one"):
+        export_onnx(len, tmp_path / "model.onnx")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ciplearn._core.errors import InputError
-from ciplearn.scm.formulas import Formula, read_law
+from ciplearn.scm.scm_file import ParsedFormula, read_law
 
 NAMES = ("A", "u", "hours per week")
 
@@ -24,7 +24,7 @@ NAMES = ("A", "u", "hours per week")
 )
 def test_formula_is_what_it_says(text, expected):
     a, u, h = np.random.default_rng(0).normal(size=(3, 50))
-    value = Formula.read(text, NAMES, "It")({"A": a, "u": u, "hours per week": h})
+    value = ParsedFormula.read(text, NAMES, "It")({"A": a, "u": u, "hours per week": h})
     np.testing.assert_allclose(value, expected(a, u, h))
 
 
@@ -78,13 +78,13 @@ def test_formula_is_what_it_says(text, expected):
 )
 def test_what_is_no_formula_is_refused(text):
     with pytest.raises(InputError):
-        Formula.read(text, NAMES, "It")
+        ParsedFormula.read(text, NAMES, "It")
 
 
 @given(st.text(max_size=40))
 def test_no_text_does_anything_but_read_or_be_refused(text):
     try:
-        formula = Formula.read(text, NAMES, "It")
+        formula = ParsedFormula.read(text, NAMES, "It")
     except InputError:
         return
     assert formula.text == text
@@ -98,7 +98,7 @@ def test_no_text_does_anything_but_read_or_be_refused(text):
 def test_no_text_of_signs_that_formulas_have_ends_in_anything_but_a_value_or_a_refusal(text):
     value = law = None
     with contextlib.suppress(InputError):
-        value = Formula.read(text, NAMES, "It")({name: np.ones(2) for name in NAMES})
+        value = ParsedFormula.read(text, NAMES, "It")({name: np.ones(2) for name in NAMES})
     with contextlib.suppress(InputError):
         law = read_law(text, "It")
     assert value is None or np.shape(value) in ((), (2,))
@@ -107,25 +107,25 @@ def test_no_text_of_signs_that_formulas_have_ends_in_anything_but_a_value_or_a_r
 
 def test_arithmetic_is_in_floats_and_leaves_what_it_reads_alone():
     a = np.array([1, 2, 3])
-    value = Formula.read("A ** 40 * 2 - A % 2", ("A",), "It")({"A": a})
+    value = ParsedFormula.read("A ** 40 * 2 - A % 2", ("A",), "It")({"A": a})
     np.testing.assert_allclose(value, a.astype(float) ** 40 * 2 - a % 2)
     assert a.tolist() == [1, 2, 3]
-    assert Formula.read("(A > 1) - (A > 2)", ("A",), "It")({"A": a}).tolist() == [0, 1, 0]
+    assert ParsedFormula.read("(A > 1) - (A > 2)", ("A",), "It")({"A": a}).tolist() == [0, 1, 0]
 
 
 def test_text_may_be_compared_and_chosen():
     job = np.array(["cook", "nurse", "cook"], dtype=object)
-    assert Formula.read("where(job == 'cook', 2, 1)", ("job",), "It")({"job": job}).tolist() == [2, 1, 2]
-    chosen = Formula.read("where(u > 0, 'cook', 'nurse')", ("u",), "It")({"u": np.array([1.0, -1.0])})
+    assert ParsedFormula.read("where(job == 'cook', 2, 1)", ("job",), "It")({"job": job}).tolist() == [2, 1, 2]
+    chosen = ParsedFormula.read("where(u > 0, 'cook', 'nurse')", ("u",), "It")({"u": np.array([1.0, -1.0])})
     assert chosen.tolist() == ["cook", "nurse"]
     with pytest.raises(InputError, match="It cannot be computed"):
-        Formula.read("job + 1", ("job",), "It")({"job": job})
+        ParsedFormula.read("job + 1", ("job",), "It")({"job": job})
 
 
 @pytest.mark.parametrize("text", ["log(A)", "1 / A", "(A - 2) ** 0.5", "exp(A * 1000)"])
 def test_value_that_is_not_finite_is_told_with_its_formula(text):
     with pytest.raises(InputError, match=r"It gives .* of 3 rows"):
-        Formula.read(text, ("A",), "It")({"A": np.array([0.0, 1.0, 2.0])})
+        ParsedFormula.read(text, ("A",), "It")({"A": np.array([0.0, 1.0, 2.0])})
 
 
 def test_laws():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ciplearn.scm.equation import find_line
+from ciplearn.scm.equation import linear_noise
 
 
 def draw(n, generator):
@@ -13,9 +13,9 @@ def test_noise_that_enters_linearly_is_solved_for(function):
     generator = np.random.default_rng(0)
     parents, noise = {"A": generator.normal(size=200)}, generator.normal(size=200)
     value = function(parents, noise)
-    line = find_line(function, draw, parents, value)
-    assert line is not None
-    np.testing.assert_allclose(line.noise(value), noise, atol=1e-11)
+    solved = linear_noise(function, draw, parents, value)
+    assert solved is not None
+    np.testing.assert_allclose(solved[0], noise, atol=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -25,18 +25,18 @@ def test_noise_that_enters_linearly_is_solved_for(function):
 def test_what_is_not_linear_is_not_solved_for(function):
     generator = np.random.default_rng(0)
     parents, noise = {"A": generator.normal(size=2000)}, generator.normal(size=2000)
-    assert find_line(function, draw, parents, function(parents, noise)) is None
+    assert linear_noise(function, draw, parents, function(parents, noise)) is None
 
 
 def test_draws_that_lie_close_together_cost_no_accuracy():
     generator = np.random.default_rng(0)
     parents, noise = {"A": generator.normal(size=200_000)}, generator.normal(size=200_000)
     value = parents["A"] + noise
-    line = find_line(lambda p, u: p["A"] + u, draw, parents, value)
-    assert np.abs(line.noise(value) - noise).max() < 1e-13
+    found, _ = linear_noise(lambda p, u: p["A"] + u, draw, parents, value)
+    assert np.abs(found - noise).max() < 1e-13
 
 
 def test_the_jacobian_is_one_over_the_slope():
     parents = {"A": np.ones(4)}
-    line = find_line(lambda p, u: p["A"] + 4 * u, draw, parents, np.arange(4.0))
-    np.testing.assert_allclose(line.log_jacobian(), -np.log(4), atol=1e-6)
+    _, slope = linear_noise(lambda p, u: p["A"] + 4 * u, draw, parents, np.arange(4.0))
+    np.testing.assert_allclose(-np.log(np.abs(slope)), -np.log(4), atol=1e-6)

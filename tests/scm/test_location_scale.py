@@ -5,7 +5,7 @@ from sklearn.linear_model import LinearRegression
 from ciplearn._core.errors import InputError
 from ciplearn.scm import AdditiveNoise, LocationScale, Log, Logit
 from ciplearn.scm.kinds import Vector
-from ciplearn.scm.links import Identity
+from ciplearn.scm.location_scale import Identity
 from tests.scm.models import sample
 
 

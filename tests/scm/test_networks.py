@@ -2,9 +2,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from ciplearn.scm.networks import Training, tanh_network, train
+from ciplearn.scm.networks import AdamSettings, tanh_network, train
 
-TRAINING = Training(epochs=3, batch_size=32, learning_rate=1e-2)
+TRAINING = AdamSettings(epochs=3, batch_size=32, learning_rate=1e-2)
 
 
 class Regression:
@@ -65,9 +65,9 @@ def test_training_ends_when_held_out_rows_no_longer_gain():
     # Targets are pure noise: what is learnt after the first epochs is learnt by heart.
     problem, other = Regression(), Regression()
     other.y = -other.y
-    long = Training(epochs=60, batch_size=32, learning_rate=3e-2)
+    long = AdamSettings(epochs=60, batch_size=32, learning_rate=3e-2)
     networks, epochs = learn(problem, long, other.tensors())
     assert epochs < 20
-    expected, _ = learn(problem, Training(epochs, 32, 3e-2))
+    expected, _ = learn(problem, AdamSettings(epochs, 32, 3e-2))
     for name, weights in expected.state_dict().items():
         torch.testing.assert_close(networks.state_dict()[name], weights, rtol=1e-6, atol=1e-7)

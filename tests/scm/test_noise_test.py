@@ -4,13 +4,13 @@ import pytest
 from ciplearn.scm import AdditiveNoise, GumbelMax, Multinomial
 from ciplearn.scm.estimate import split
 from ciplearn.scm.kinds import Categories
-from ciplearn.scm.noise_test import judge_noise
+from ciplearn.scm.noise_test import independence_of_noise
 from tests.scm.models import sample
 
 
 def judged(recipe, given, generator):
     train, held_out = split(given, generator)
-    return judge_noise(recipe.fit(train, generator), train, held_out, generator)
+    return independence_of_noise(recipe.fit(train, generator), train, held_out, generator)
 
 
 def test_rows_that_choose_are_apart_and_no_more_than_needed(generator):
@@ -42,7 +42,7 @@ def test_labels_are_tested_by_what_their_probabilities_leave_over():
     bent = sample(a, kind.labels[(generator.uniform(size=2000) < 1 / (1 + np.exp(1 - a**2))).astype(int)], kind)
     constant = GumbelMax(kind.levels, [0.5, 0.5], "V")
     train, held_out = split(bent, generator)
-    assert judge_noise(constant, train, held_out, generator).p_value < 0.05
+    assert independence_of_noise(constant, train, held_out, generator).p_value < 0.05
 
 
 def test_a_few_rows_say_nothing():
@@ -73,4 +73,4 @@ def test_one_label_is_looked_at_whichever_is_the_commoner_among_the_held_out_row
 
     train = bent(2000, 0.0)
     line = Multinomial().fit(train, generator)
-    assert judge_noise(line, train, bent(1000, shift), generator).p_value < 0.05
+    assert independence_of_noise(line, train, bent(1000, shift), generator).p_value < 0.05

@@ -11,9 +11,8 @@ from sklearn.linear_model import LinearRegression
 from ciplearn import CausalGraph, fit_scm
 from ciplearn._core.errors import InputError
 from ciplearn.scm import EstimatedModel, Mechanism, MonotoneFlow, Multinomial, VariationalLatent
-from ciplearn.scm.kept import KEPT, kept
-from ciplearn.scm.recipe import Recipe
-from ciplearn.scm.saving import read_parts, write_parts
+from ciplearn.scm.recipe import MechanismRecipe
+from ciplearn.scm.saving import KEPT, kept, read_parts, write_parts
 from tests.scm import models
 
 
@@ -66,11 +65,11 @@ def concrete(base):
 @pytest.mark.parametrize("mechanism", concrete(Mechanism))
 def test_every_mechanism_is_registered_or_known_to_be_code(mechanism):
     # A user's functions, models of another library, and known mechanisms in other units.
-    code = {"Equation", "_DowhyMechanism", "_ScaledLatent", "_ScaledMechanism"}
+    code = {"EquationMechanism", "_DowhyMechanism", "_ScaledLatent", "_ScaledMechanism"}
     assert (KEPT.get(mechanism.__name__) is mechanism) != (mechanism.__name__ in code)
 
 
-@pytest.mark.parametrize("recipe", concrete(Recipe))
+@pytest.mark.parametrize("recipe", concrete(MechanismRecipe))
 def test_every_recipe_makes_a_mechanism_that_comes_back(recipe, tmp_path):
     if recipe is MonotoneFlow:
         pytest.importorskip("zuko")

@@ -160,3 +160,17 @@ def test_durations_of_a_parquet_file_are_refused_as_those_of_a_frame_are(kind, t
         column_of(pd.read_parquet(tmp_path / "t.parquet")["wait"])
     with TableFile(tmp_path / "t.parquet").opened(labels=["wait"]) as opened:
         assert opened.read(["wait"])["wait"].nunique() == 10
+
+
+def test_label_that_a_parquet_file_holds_once_is_held_once(tmp_path):
+    """Written out in every row, 400 times 1 MB would be held."""
+    labels = pyarrow.DictionaryArray.from_arrays([0] * 300 + [None, 1] + [0] * 98, ["x" * 1_000_000, " y "])
+    parquet.write_table(pyarrow.table({"a": labels}), tmp_path / "t.parquet")
+    pool = pyarrow.default_memory_pool()
+    highest = max(pool.max_memory(), pool.bytes_allocated() + 50_000_000)
+    with TableFile(tmp_path / "t.parquet", missing=("y",)).opened() as opened:
+        column = opened.read(["a"])["a"]
+    assert pool.max_memory() <= highest
+    assert len({id(cell) for cell in column if isinstance(cell, str)}) <= 2
+    assert column.isna().tolist() == [False] * 300 + [True, False] + [False] * 98
+    assert column.iloc[301] == " y "

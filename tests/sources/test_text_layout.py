@@ -107,3 +107,33 @@ def test_long_first_line_of_a_pipe_has_several_columns(tmp_path):
 def test_what_is_no_table_is_refused(text, tmp_path):
     with pytest.raises(InputError, match=r"is empty|no regular table"):
         cells(TableFile(written(tmp_path, text)))
+
+
+LONG_ROWS = {
+    "the first": ("x,y\n1,2,3\n4,5\n", {}, 1),
+    "far too long": ("x,y\n1,2,3,4,5\n4,5\n", {}, None),
+    "the first of a later chunk": ("x,y\n1,2\n3,4\n5,6,7\n", {}, 3),
+    "a single column": ("x\n1,2\n", {}, 1),
+    "without names": ("1,2\n4,5,6\n", {"columns": ("x", "y")}, 2),
+    "another separator": ("x·y\n1·2·3\n", {"separator": "·"}, 1),
+}
+
+
+@pytest.mark.parametrize("name", LONG_ROWS)
+@pytest.mark.parametrize("cuts", [False, True], ids=["new pandas", "old pandas"])
+def test_a_row_of_too_many_cells_is_refused_by_every_pandas(name, cuts, tmp_path, monkeypatch):
+    """Before 3.1 pandas itself cuts the first row of each chunk to the width of the table, and says nothing."""
+    monkeypatch.setattr("ciplearn.sources.table_file._PANDAS_CUTS_ROWS", cuts)
+    text, reading, row = LONG_ROWS[name]
+    with (
+        TableFile(written(tmp_path, text), **reading).opened() as opened,
+        pytest.raises(InputError, match=rf"row {row} has more cells than" if cuts and row else "is no regular table"),
+    ):
+        list(opened.chunks(2, ["x"]))
+
+
+def test_old_pandas_reads_a_regular_table_as_the_new_one_does(tmp_path, monkeypatch):
+    monkeypatch.setattr("ciplearn.sources.table_file._PANDAS_CUTS_ROWS", True)
+    for text in ("x,y\n1,2\n\n3\n,4\n", "x\n1\n3\n\n"):
+        assert cells(TableFile(written(tmp_path, text))) == ["1", "3", None]
+    assert cells(TableFile(written(tmp_path, "1,2\n3,4\n"), columns=("x", "y")), "y") == ["2", "4"]

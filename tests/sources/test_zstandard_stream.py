@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from ciplearn.sources.zstandard_stream import ZstandardStream
+from ciplearn.sources.text_layout import ZstandardStream
 
 zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
 

@@ -10,7 +10,6 @@ import pytest
 from ciplearn import CausalGraph, datasets
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
-from ciplearn.workbench.recipes import WITHOUT_GAMMA
 from ciplearn.workbench.store import Store
 from tests.workbench.graphs import twenty
 
@@ -29,9 +28,7 @@ def test_example_is_judged_to_hold_with_its_reasons(desk):
     assert answer["holds"]
     assert answer["statement"] == "Ŷ ⊥ {A, L} | {Z}"
     assert answer["adjustment_sets"]["minimal"] == [["Z"]]
-    assert {route["name"]: route["allowed"] for route in answer["routes"]} == {
-        "independence": True, "counterfactual": True, "line": True, "cf1": True, "cf2": True,
-    }  # fmt: skip
+    assert [route["allowed"] for route in answer["routes"]] == [True] * 6
 
 
 def test_demo_is_about_the_applicants_and_brings_those_of_the_command(desk):
@@ -107,7 +104,7 @@ def test_of_a_table_of_thousands_of_columns_those_of_the_drawing_and_the_first_a
         {"do": "example", "name": "none"},
         {"do": "save", "document": 3, "version": 0},
         {"do": "describe", "document": {"graph": {}}},
-        {"do": "train", "document": {"graph": {}}, "routes": ["cf1"], "tolerance": 0.1},
+        {"do": "train", "document": {"graph": {}}, "goal": "tolerance"},
         {"do": "cancel", "run": "../.."},
         {"do": "download", "run": "../..", "stop": "x", "what": "model"},
         {"do": "keep", "run": ["a"], "stop": None},
@@ -168,7 +165,7 @@ def test_verdict_at_fifty_nodes_has_all_its_parts(desk):
              "exposures": ["v5"], "outcomes": ["v49"]}  # fmt: skip
     answer = desk.answer({"do": "judge", "document": {"graph": graph}})
     assert answer["state"] == "judged"
-    assert len(answer["routes"]) == 5
+    assert len(answer["routes"]) == 6
 
 
 def test_page_is_greeted_without_loading_what_trains(tmp_path):
@@ -181,9 +178,3 @@ def test_page_is_greeted_without_loading_what_trains(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]
-
-
-def test_routes_without_a_gamma_have_the_names_of_the_estimators():
-    from ciplearn.estimators.preparation import LEFT_OUT, LINE
-
-    assert (LINE, LEFT_OUT) == WITHOUT_GAMMA

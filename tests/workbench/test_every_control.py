@@ -224,15 +224,14 @@ def recorded_titles(web):
 def enforces(web):
     """A statement that the graph does not certify is enforced only if one says so."""
     web.click("#cw-tab-train")
-    web.click("[data-key=train]")
-    web.until(lambda: "does not certify" in web.text(".notices"))
-    web.click(".notice.warn [data-key=dismiss]")
-    web.until(lambda: not web.find(".notice.warn"))
+    assert not web.find("[data-key=anyway]")
+    web.click("[data-key='goal|tolerance']")
     web.click("[data-key=anyway]")
     web.click("[data-key=train]")
     web.wait("progress")
     web.click("[data-key=cancel]")
     web.until(lambda: not web.find("progress"))
+    web.click("[data-key='goal|limits']")
     web.click("#cw-tab-verdict")
     web.click("[data-key^='repair|']")
     web.wait(".headline.good")
@@ -272,23 +271,23 @@ def checks(web, path):
 
 
 def trains(web, folder):
-    """Routes, tolerance and effort; a walk; a stop that is kept, cancelled, kept again and taken along."""
+    """Goal, learner and effort; a walk; a stop that is kept, cancelled, kept again and taken along."""
     web.click("#cw-tab-train")
-    web.click("#cw-panel-train [data-key='term|noise']")
-    for route in ("independence", "line", "cf1", "cf2", "counterfactual"):
-        web.click(f"[data-key='route|{route}']")
-        web.click(f"[data-key='route|{route}']")
+    for goal in ("strict", "tolerance", "vcf"):
+        web.click(f"[data-key='goal|{goal}']")
+    choose(web, "[data-key=learner]", "l")
+    web.until(lambda: web.doc("panels.train.choice.learner") == "linear")
     choose(web, "[data-key=preset]", "\ue015")  # down, and up again
     choose(web, "[data-key=preset]", "\ue013")
-    web.find("[data-key=tolerance]")[0].send_keys("\ue015")
+    web.find("[data-key=amount]")[0].send_keys("\ue010", "1", "\ue004")  # 0.051
+    web.until(lambda: web.doc("panels.train.choice.amount") == 0.051)
     web.click("[data-key=train]")
     web.wait("[data-key=forget]", 150)
     web.find("[data-key=walk]")[0].send_keys("\ue012")
-    web.until(lambda: web.find("[data-stop=i03]"))
-    web.click("[data-stop=i03]")
-    web.until(lambda: "gamma 0.3" in web.text("#cw-panel-train .walk"))
-    for title in ("What to train", "By group, with 95 % intervals", "Compared with"):
-        web.click(f"[data-key='section|{title}']")
+    web.until(lambda: web.find("[data-stop=s04]"))
+    web.click("[data-stop=s04]")
+    web.until(lambda: "strength 0.778" in web.text("#cw-panel-train .walk"))
+    web.click("[data-key='section|What to ask']")
     before = sorted(path.relative_to(folder) for path in folder.rglob("*"))
     web.click("[data-key=keep]")
     web.click("[data-key=cancel-keep]", 60)
@@ -296,6 +295,7 @@ def trains(web, folder):
     assert sorted(path.relative_to(folder) for path in folder.rglob("*") if path.name != "kept") == before
     web.click("[data-key=keep]")
     web.wait("[data-key='get|model']:enabled", 150)
+    web.click("[data-key='section|By group, with 95 % intervals']")
     for what, name in (
         ("model", "model.zip"),
         ("report", "report.html"),

@@ -52,6 +52,12 @@ def test_page_itself_is_the_same_for_everybody(client):
     assert client.get("/").text == client.get("/", token=SECRET).text == client.get("/", token="t" * 43).text
 
 
+def test_scripts_are_scripts_whatever_the_machine_calls_them(client, monkeypatch):
+    monkeypatch.setattr("starlette.responses.guess_type", lambda name: ("text/plain", None))
+    assert client.get("/workbench.js").headers["content-type"] == "text/javascript; charset=utf-8"
+    assert client.get("/").headers["content-type"] == "text/html; charset=utf-8"
+
+
 def test_secret_in_the_address_does_not_open_what_changes_something(client):
     assert client.post("/message", HELLO, query={"token": SECRET}).status == 403
 

@@ -8,33 +8,35 @@ import zipfile
 
 import pytest
 
-from ciplearn.saving import load_model
-from tests.workbench.test_runs import ASKED, desk_with_table, rows, wait
+from ciplearn.cli.app import run as command
+from ciplearn.repairing import load_model
+from tests.workbench.test_runs import ASKED, chosen, desk_with_table, rows, wait
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def walked(tmp_path_factory):
+@pytest.fixture(scope="module", params=["limits", "tolerance"])
+def walked(tmp_path_factory, request):
     desk = desk_with_table(tmp_path_factory.mktemp("walked"))
-    name = desk.answer({**ASKED, "routes": ["independence", "counterfactual"]})["run"]["name"]
-    run = wait(desk, name, lambda run: run["status"] != "running", 400)
+    amount = 0.2 if request.param == "tolerance" else None
+    name = desk.answer({**ASKED, "goal": request.param, "amount": amount})["run"]["name"]
+    run = wait(desk, name, lambda run: run["status"] != "running", 900)
     assert run["status"] == "done", run["phase"]
     yield desk, run
     desk.close()
 
 
-def test_counterfactual_route_shares_the_stop_without_a_penalty(walked):
-    _, run = walked
-    assert [stop["route"] for stop in run["stops"]].count("counterfactual") == len(run["stops"]) - 6
-    assert [stop["gamma"] for stop in run["stops"]].count(0.0) == 1
-    assert run["stops"][-1]["vcf"]["value"] < 0.3 * run["stops"][0]["vcf"]["value"]
+def stops(run):
+    """The chosen stop, one that its knob is turned to, and one of another path."""
+    path = [stop for stop in run["stops"] if stop["path"] == chosen(run)["path"] and stop is not chosen(run)]
+    others = [stop for stop in run["stops"] if stop["path"] != chosen(run)["path"] and stop["model"]]
+    return chosen(run), path[2], others[-1]
 
 
-@pytest.mark.parametrize("route", ["independence", "counterfactual"])
-def test_kept_stop_gives_a_model_folder_and_a_report(walked, tmp_path, route):
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_kept_stop_gives_a_model_folder_that_predicts_and_a_report(walked, tmp_path, place, monkeypatch):
     desk, run = walked
-    stop = [stop for stop in run["stops"] if stop["route"] == route][3]
+    stop = stops(run)[place]
     desk.answer({"do": "keep", "run": run["name"], "stop": stop["key"]})
     kept = wait(desk, run["name"], lambda run: run["kept"][stop["key"]]["status"] != "running", 400)["kept"]
     assert kept[stop["key"]]["status"] == "done", kept
@@ -43,18 +45,25 @@ def test_kept_stop_gives_a_model_folder_and_a_report(walked, tmp_path, route):
     assert report.lstrip().lower().startswith("<!doctype html>")
     packed = base64.b64decode(desk.answer({**asked, "what": "model"})["base64"])
     zipfile.ZipFile(io.BytesIO(packed)).extractall(tmp_path)
-    assert load_model(tmp_path / "model").gamma_ == stop["gamma"]
-    assert (tmp_path / "model" / "training.json").exists() == (route == "independence")
+    model = load_model(tmp_path / "model")
+    if stop["strength"] is not None:
+        assert model.strength == float(stop["strength"])
+    monkeypatch.chdir(tmp_path)
+    rows(30).to_csv("new.csv", index=False)
+    assert command(["predict", "model", "new.csv", "--out=said.csv"]) == 0
+    assert len((tmp_path / "said.csv").read_text().splitlines()) == 31
 
 
-@pytest.mark.parametrize("route", ["independence", "counterfactual"])
-def test_script_trains_saves_and_audits(walked, tmp_path, route):
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_script_trains_saves_and_audits(walked, tmp_path, place):
     desk, run = walked
-    stop = [stop for stop in run["stops"] if stop["route"] == route][2]
+    stop = stops(run)[place]
     asked = {"do": "download", "run": run["name"], "stop": stop["key"], "what": "script"}
-    (tmp_path / "train.py").write_text(desk.answer(asked)["text"])
+    (tmp_path / "train.py").write_text(desk.answer(asked)["text"].replace(f"epochs={run['epochs']}", "epochs=5"))
     rows().to_csv(tmp_path / "people.csv", index=False)
     done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "VCF" in done.stdout
-    assert load_model(tmp_path / "model").gamma_ == stop["gamma"]
+    model = load_model(tmp_path / "model")
+    if stop["strength"] is not None:
+        assert model.strength == float(stop["strength"])

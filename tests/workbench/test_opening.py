@@ -5,8 +5,8 @@ import pytest
 from ciplearn import CIPRegressor
 from ciplearn._core.errors import InputError
 from ciplearn.cli.app import run
-from ciplearn.saving import load_model, save_model
-from ciplearn.workbench.opening import opened
+from ciplearn.repairing import load_model, save_model
+from ciplearn.workbench.desk import opened
 from ciplearn.workbench.store import Store
 from tests.workbench.test_runs import GRAPH, rows, wait
 
@@ -33,7 +33,7 @@ def test_model_is_measured_on_a_table(model, tmp_path):
     run = wait(desk, name, lambda run: run["status"] != "running")
     desk.close()
     assert run["status"] == "done", run["phase"]
-    assert [(stop["gamma"], stop["vcf"]["value"] >= 0) for stop in run["stops"]] == [(0.5, True)]
+    assert [(stop["name"], stop["vcf"] >= 0) for stop in run["stops"]] == [("gamma 0.5", True)]
     again = opened(Store(tmp_path / "work"), model=model, table=tmp_path / "people.csv")
     assert list(again.runs.known) == [name], "measured once"
 
@@ -43,22 +43,34 @@ def test_table_that_is_not_there_is_named(tmp_path):
         opened(Store(tmp_path), table=tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize("route", ["line", "left-out"])
-def test_model_without_a_gamma_stands_beside_the_unconstrained_one_and_is_the_chosen_stop(route, tmp_path):
+@pytest.mark.parametrize(
+    ("words", "route"),
+    [
+        (["--route", "line", "--tolerance", "0.9"], "line"),
+        (["--learner", "linear"], "repair"),
+        (["--gamma", "0.5"], "independence"),
+    ],
+)
+def test_stops_of_a_folder_stand_beside_the_unconstrained_one_and_its_model_is_the_chosen_stop(words, route, tmp_path):
     table, folder = tmp_path / "people.csv", tmp_path / "model"
     rows().to_csv(table, index=False)
-    fit = ["fit", str(table), "--graph", GRAPH.to_dagitty(), "--route", route, "--epochs", "3", "--out", str(folder)]
-    assert run([*fit, "--tolerance", "0.9"]) == 0
+    fit = ["fit", str(table), "--graph", GRAPH.to_dagitty(), "--epochs", "3", "--out", str(folder)]
+    assert run([*fit, *words]) == 0
     assert load_model(folder).route_ == route, "the kept model is what the test is about"
     desk = opened(Store(tmp_path / "work"), model=folder, table=table)
     (name,) = desk.runs.known
     measured = wait(desk, name, lambda run: run["status"] != "running")
-    free = desk.runs.free_model(name)
-    refused = desk.answer({"do": "download", "run": name, "stop": measured["chosen"], "what": "script"})
-    desk.close()
     assert measured["status"] == "done", measured["phase"]
-    kept = next(stop for stop in measured["stops"] if stop["key"] == measured["chosen"])
-    assert kept["route"] == route
-    assert len(measured["stops"]) == 2
-    assert load_model(free).route_ != route
+    asked = {"run": name, "stop": measured["chosen"]}
+    refused = desk.answer({"do": "download", **asked, "what": "script"})
+    row = desk.answer({"do": "rows", **asked})["rows"][0]
+    imagined = desk.answer({"do": "imagine", **asked, "row": row["row"], "values": {"A": row["values"]["A"]}})
+    told = desk.answer({"do": "hello"})
+    desk.close()
+    stops = {stop["key"]: stop for stop in measured["stops"]}
+    kept, free = (stops[measured[which]] for which in ("chosen", "free"))
+    assert kept is not free
+    assert free["free"]
+    assert imagined["before"]["kept"] is not None
     assert "fit.json" in refused["error"]
+    assert str(tmp_path) not in str(told["runs"])

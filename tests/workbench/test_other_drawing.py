@@ -39,6 +39,7 @@ def trained(tmp_path_factory):
             web.tap(web.place(name))
             web.click(f".selection [data-key={role}]")
         dropped(web, "applicants.csv", people())
+        web.find("[data-key=learner]")[0].send_keys("l")
         web.click("[data-key=train]")
         web.wait("[data-key=forget]", 150)
         yield web

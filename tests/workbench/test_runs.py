@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,16 +13,16 @@ import pandas as pd
 import pytest
 
 from ciplearn import CausalGraph
-from ciplearn._core.errors import InputError
-from ciplearn.saving import load_model
+from ciplearn.cli.app import run as command
+from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
-from ciplearn.workbench.store import Store, read_json
-from ciplearn.workbench.worker import Walk
+from ciplearn.workbench.stops import load_stop
+from ciplearn.workbench.store import Store
 
 GRAPH = CausalGraph.from_dagitty("dag { Z -> {A L Y} A [exposure] Y [outcome] A -> L -> Y A -> Y }")
 DOCUMENT = Document(GRAPH).to_dict()
-ASKED = {"do": "train", "document": DOCUMENT, "routes": ["independence", "line", "cf1", "cf2"], "tolerance": 0.2}
+ASKED = {"do": "train", "document": DOCUMENT, "goal": "limits", "learner": "linear"}
 
 
 def rows(n=240):
@@ -36,6 +37,10 @@ def desk_with_table(folder):
     desk = Desk(Store(folder))
     desk.answer({"do": "table", "name": "people.csv", "content": rows().to_csv(index=False).encode()})
     return desk
+
+
+def chosen(run):
+    return next(stop for stop in run["stops"] if stop["key"] == run["chosen"])
 
 
 def wait(desk, name, until, seconds=150):
@@ -61,51 +66,46 @@ def trained(tmp_path_factory):
     desk.close()
 
 
-def test_stops_have_every_figure_with_an_interval_that_holds_it(trained):
-    _, run, _ = trained
-    assert [stop["gamma"] for stop in run["stops"]] == [0.0, 0.03, 0.1, 0.3, 1.0, 3.0]
-    for stop in (*run["stops"], *run["baselines"]):
-        for key in ("loss", "score", "vcf", "relative"):
-            assert stop[key]["low"] <= stop[key]["value"] + 1e-12
-            assert stop[key]["value"] <= stop[key]["high"] + 1e-12
-        assert {group["column"] for group in stop["groups"]} == {"A"}
-    assert run["stops"][0]["score"]["value"] > 0.8
-    assert run["stops"][-1]["vcf"]["value"] < 0.5 * run["stops"][0]["vcf"]["value"]
+def test_stops_are_the_candidates_of_fit_and_the_chosen_one_is_fit_s(trained, tmp_path, monkeypatch, capsys):
+    desk, run, _ = trained
+    monkeypatch.chdir(tmp_path)
+    rows().to_csv("people.csv", index=False)
+    typed = desk.runs._text(run, chosen(run), "command").partition("\nciplearn audit")[0]
+    assert command([*shlex.split(typed)[1:], "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    candidates = told["comparison"]["candidates"]
+    assert [stop["name"] for stop in run["stops"]] == [one["name"] for one in candidates]
+    for key in ("loss", "score", "vcf", "relative", "effect", "moved"):
+        assert [stop[key] for stop in run["stops"]] == pytest.approx([one[key] for one in candidates], rel=1e-9)
+    assert chosen(run)["name"] == told["comparison"]["chosen"]
+    assert run["reason"] == told["comparison"]["reason"]
+    assert run["audit"]["vcf"]["value"] == pytest.approx(told["audit"]["vcf"]["value"], rel=1e-9)
+    assert run["audit"]["conclusion"]["headline"] == told["audit"]["conclusion"]["headline"]
 
 
-def test_baselines_and_the_line_stand_beside(trained):
-    _, run, _ = trained
-    assert [baseline["name"] for baseline in run["baselines"]] == ["CF1", "CF2"]
-    assert run["baselines"][0]["vcf"]["value"] == 0
-    ends = run["line"][0], run["line"][-1]
-    assert ends[0]["vcf"] == 0
-    assert ends[0]["loss"] == pytest.approx(run["baselines"][0]["loss"]["value"])
-    assert ends[1]["vcf"] == pytest.approx(run["stops"][0]["vcf"]["value"])
-    assert ends[1]["loss"] == pytest.approx(run["stops"][0]["loss"]["value"])
-
-
-def test_chosen_stop_is_the_largest_gamma_within_the_tolerance(trained):
+def test_knob_is_turned_along_the_chosen_path_without_another_training(trained):
     desk, run, _ = trained
     folder = desk.store.run_folder(run["name"])
-    walk = Walk(folder, read_json(folder / "request.json"))
-    X, y = walk.judging.drop(columns="Y"), walk.judging["Y"].to_numpy()
-    answers = [load_model(folder / "stops" / stop["key"]).predict(X) for stop in run["stops"]]
-    losses = [np.square(given - y) for given in answers]
-    # From the definition: what is lost, beyond a share of what the first one explains, with a one-sided bound of 90 %.
-    explained = np.square(y - y.mean()) - losses[0]
-    beyond = [loss - losses[0] - 0.2 * explained for loss in losses]
-    bounds = [each.mean() + 1.2816 * each.std(ddof=1) / np.sqrt(len(y)) for each in beyond]
-    allowed = [stop for stop, bound in zip(run["stops"], bounds, strict=True) if bound <= 0]
-    assert 1 <= len(allowed) < len(run["stops"])
-    assert [stop for stop in run["stops"] if stop["allowed"]] == allowed
-    assert run["chosen"] == allowed[-1]["key"]
+    path = [stop for stop in run["stops"] if stop["path"] == chosen(run)["path"]]
+    assert len(path) == 16
+    assert {stop["model"] for stop in path} == {"model"}
+    assert [float(stop["strength"]) for stop in path] == sorted(float(stop["strength"]) for stop in path)
+    fitted = ModelFolder.read(folder / "model").model
+    table = rows(20)
+    for stop in path[::5]:
+        expected = fitted.at(float(stop["strength"])).predict(table)
+        assert load_stop(folder, stop).predict(table).tolist() == expected.tolist()
+    assert not np.allclose(load_stop(folder, path[0]).predict(table), load_stop(folder, path[-1]).predict(table))
+    spread = [stop["vcf"] for stop in path]
+    assert spread[-1] < 0.2 * spread[0]
 
 
-def test_progress_was_told_stop_by_stop_and_without_paths(trained):
+def test_progress_was_told_step_by_step_and_without_paths(trained):
     desk, _, told = trained
     events = [event["run"] for event in told if event["event"] == "run"]
-    assert sorted({len(event["stops"]) for event in events}) == list(range(7))
+    assert len({event["done"] for event in events}) > 2
     assert all(0 <= event["done"] <= event["total"] for event in events)
+    assert "comparing routes" in {event["phase"] for event in events}
     assert str(desk.store.folder) not in json.dumps(told)
 
 
@@ -114,26 +114,25 @@ def test_reloaded_page_and_restarted_server_find_the_run(trained, tmp_path):
     shutil.copytree(desk.store.folder, tmp_path / "work")
     again = Desk(Store(tmp_path / "work")).answer({"do": "hello"})
     assert [(known["name"], known["status"], len(known["stops"])) for known in again["runs"]] == [
-        (run["name"], "done", 6)
+        (run["name"], "done", len(run["stops"]))
     ]
 
 
-def test_command_and_script_name_the_stop(trained):
+def test_command_names_the_strength_of_a_stop_and_the_script_every_stop(trained):
     desk, run, _ = trained
-    asked = {"do": "download", "run": run["name"], "stop": run["stops"][3]["key"]}
-    command = desk.answer({**asked, "what": "command"})["text"]
-    assert command.startswith("ciplearn fit people.csv ")
-    assert "--gamma=0.3" in command
-    assert "ciplearn audit model people.csv" in command
-    compile(desk.answer({**asked, "what": "script"})["text"], "train.py", "exec")
-
-
-def test_gamma_of_the_counterfactual_route_has_no_command_and_the_page_says_why(trained):
-    desk, run, _ = trained
-    walked = {**run["stops"][3], "route": "counterfactual"}
-    with pytest.raises(InputError, match="--route counterfactual searches for its gamma, and takes none"):
-        desk.runs._text(run, walked, "command")
-    assert "counterfactuals=" in desk.runs._text(run, walked, "script")
+    turned = next(stop for stop in run["stops"] if stop["model"] == "model" and stop is not chosen(run))
+    asked = {"do": "download", "run": run["name"], "stop": turned["key"]}
+    text = desk.answer({**asked, "what": "command"})["text"]
+    assert text.startswith("ciplearn fit people.csv ")
+    assert f"--strength={turned['strength']}" in text
+    own = desk.answer({**asked, "stop": run["chosen"], "what": "command"})["text"]
+    assert "ciplearn audit model people.csv" in own
+    assert "--strength" not in own
+    other = next(stop for stop in run["stops"] if stop["model"] != "model")
+    refused = desk.answer({**asked, "stop": other["key"], "what": "command"})
+    assert "takes the best stop for the goal, not this one" in refused["error"]
+    for stop in (turned, other):
+        compile(desk.answer({**asked, "stop": stop["key"], "what": "script"})["text"], "train.py", "exec")
 
 
 def test_stop_that_is_not_kept_has_no_model_to_download(trained):
@@ -144,7 +143,7 @@ def test_stop_that_is_not_kept_has_no_model_to_download(trained):
 
 def test_what_if_moves_descendants_and_both_models(trained):
     desk, run, _ = trained
-    asked = {"run": run["name"], "stop": run["stops"][-1]["key"]}
+    asked = {"run": run["name"], "stop": run["chosen"]}
     found = desk.answer({"do": "rows", **asked})
     row = min(found["rows"], key=lambda entry: abs(entry["values"]["A"]))
     spreads = [entry["vcf"] for entry in found["rows"]]
@@ -155,7 +154,7 @@ def test_what_if_moves_descendants_and_both_models(trained):
     assert moved["imagined"]["Z"] == pytest.approx(moved["observed"]["Z"])
     assert moved["imagined"]["L"] - moved["observed"]["L"] == pytest.approx(1, abs=0.5)
     change = {key: abs(moved["after"][key] - moved["before"][key]) for key in ("kept", "free")}
-    assert change["kept"] < 0.6 * change["free"]
+    assert change["kept"] < 0.6 * change["free"], change
 
 
 @pytest.mark.parametrize(
@@ -163,8 +162,8 @@ def test_what_if_moves_descendants_and_both_models(trained):
 )
 def test_what_if_refuses_what_it_cannot_imagine(trained, row, values):
     desk, run, _ = trained
-    known = desk.answer({"do": "rows", "run": run["name"], "stop": run["stops"][-1]["key"]})["rows"][0]["row"]
-    asked = {"do": "imagine", "run": run["name"], "stop": run["stops"][-1]["key"], "values": values}
+    known = desk.answer({"do": "rows", "run": run["name"], "stop": run["chosen"]})["rows"][0]["row"]
+    asked = {"do": "imagine", "run": run["name"], "stop": run["chosen"], "values": values}
     assert list(desk.answer({**asked, "row": known if row == "0" else row})) == ["error"]
 
 
@@ -185,14 +184,14 @@ def test_cancelled_training_leaves_no_process_and_no_file(tmp_path):
     name = desk.answer(ASKED)["run"]["name"]
     assert "Another training" in desk.answer(ASKED)["error"]
     pid = desk.runs._job._process.pid
-    wait(desk, name, lambda run: run["stops"])
+    wait(desk, name, lambda run: run["done"])
     assert desk.answer({"do": "cancel", "run": name}) == {"cancelled": name}
     assert gone(pid)
     assert sorted(tmp_path.rglob("*")) == before
     assert desk.answer({"do": "hello"})["runs"] == []
 
 
-def test_killed_server_takes_its_worker_along_and_the_next_keeps_the_finished_stops(tmp_path):
+def test_killed_server_takes_its_worker_along_and_the_next_says_so(tmp_path):
     desk = desk_with_table(tmp_path)
     desk.close()
     code = (
@@ -202,7 +201,7 @@ def test_killed_server_takes_its_worker_along_and_the_next_keeps_the_finished_st
         "from ciplearn.workbench.store import Store\n"
         "desk = Desk(Store(Path(sys.argv[1])))\n"
         "name = desk.answer(json.loads(sys.argv[2]))['run']['name']\n"
-        "while not desk.runs.known[name]['stops']: time.sleep(0.05)\n"
+        "while not desk.runs.known[name]['done']: time.sleep(0.05)\n"
         "print(desk.runs._job._process.pid, flush=True)\n"
         "time.sleep(600)\n"
     )
@@ -218,8 +217,8 @@ def test_killed_server_takes_its_worker_along_and_the_next_keeps_the_finished_st
     assert gone(pid)
     hello = Desk(Store(tmp_path)).answer({"do": "hello"})
     assert "interrupted" in hello["interrupted"]
-    assert hello["runs"][0]["status"] == "interrupted"
-    assert hello["runs"][0]["stops"]
+    assert hello["runs"] == []
+    assert list((tmp_path / "runs").iterdir()) == []
     assert desk.table.shown == "people.csv"
 
 

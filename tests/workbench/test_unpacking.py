@@ -6,6 +6,8 @@ import json
 import resource
 
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from ciplearn.workbench.server import application
@@ -17,7 +19,7 @@ LIMIT = 1_000_000
 
 
 def packed(rows):
-    return gzip.compress(b"A,Y\n" + b"1,2\n" * rows)
+    return gzip.compress(b"A,Y\n" + b"1,2\n" * rows, mtime=0)
 
 
 def parquet(**columns):
@@ -55,3 +57,19 @@ def test_table_within_the_limit_is_taken(name, content, desk):
 )
 def test_what_cannot_be_read_is_left_to_the_reader(name, content):
     assert not unpacks_beyond(name, content, LIMIT)
+
+
+@pytest.mark.parametrize("labels", [True, False], ids=["a column of labels", "a column of text"])
+def test_cell_that_a_parquet_file_holds_once_and_repeats_counts_in_every_row(labels):
+    """A cell of 1 MB in 500 rows takes 1 MB where labels are numbered, and 500 MB once they are written out."""
+    cells = pyarrow.DictionaryArray.from_arrays([0] * 500, ["x" * 1_000_000])
+    file, limit = io.BytesIO(), 100_000_000
+    # Without Arrow's schema the column is one of text, which Arrow writes out when it reads.
+    pyarrow.parquet.write_table(pyarrow.table({"A": cells}), file, store_schema=labels)
+    content = file.getvalue()
+    assert len(content) < limit / 10
+    pool = pyarrow.default_memory_pool()
+    highest = max(pool.max_memory(), pool.bytes_allocated() + limit)
+    assert unpacks_beyond("a.parquet", content, limit)
+    assert not unpacks_beyond("a.parquet", content, 10 * limit)
+    assert pool.max_memory() <= highest

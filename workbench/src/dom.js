@@ -37,6 +37,26 @@ export function svg(what, properties = {}, ...children) {
   return made;
 }
 
+/** Make a table of titles and rows; the first cell of a row names it, `rowKind(place)` is its class. */
+export const tableOf = (kind, titles, rows, caption, rowKind = () => "") =>
+  el(
+    "div.scroll",
+    {},
+    el(
+      `table.${kind}`,
+      {},
+      caption ? el("caption", {}, caption) : null,
+      titles.some(Boolean) ? el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col" }, title)))) : null,
+      el(
+        "tbody",
+        {},
+        rows.map(([name, ...cells], place) =>
+          el("tr", { class: rowKind(place) || null }, el("th", { scope: "row" }, name), cells.map((cell) => el("td", {}, cell))),
+        ),
+      ),
+    ),
+  );
+
 /** Replace what an element holds, and give the focus back to the control that had it. */
 export function fill(parent, ...children) {
   const focused = parent.getRootNode().activeElement;

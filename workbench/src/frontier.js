@@ -1,4 +1,4 @@
-// The frontier as a drawing: accuracy against variance of counterfactuals, one stop per gamma, baselines and the line beside.
+// The frontier as a drawing: accuracy against variance of counterfactuals, one dot per stop, baselines beside.
 import { svg } from "./dom.js";
 import { said, ticks } from "./figures.js";
 
@@ -6,29 +6,25 @@ const WIDE = 440;
 const HIGH = 330;
 const EDGE = { left: 58, right: 14, top: 14, bottom: 44 };
 
-/** Whether a stop was trained for accuracy alone; a line and columns left out have no gamma either. */
-const isFree = (stop) => stop.gamma === 0 && !["line", "left-out"].includes(stop.route);
-
-/** A stop in words. */
-export function stopName(stop) {
-  if (isFree(stop)) return "without a penalty";
-  return stop.gamma === 0 ? `${stop.route} route` : `gamma ${said(stop.gamma)}, ${stop.route} route`;
+/** The stops of a path, from the predictor without a constraint of the same learner on. */
+export function pathOf(run, current) {
+  const own = current.free ? (run.stops.find((stop) => stop.key === run.chosen) ?? current) : current;
+  const free = (stop) => stop.free && stop.learner === own.learner;
+  const path = run.stops.filter((stop) => free(stop) || stop.path === own.path);
+  return path.includes(current) ? path : [current];
 }
 
 /** Draw a run; `pick(key)` is called when a stop is clicked. */
 export function frontier(run, current, scoreName, pick) {
-  const stops = run.stops.filter((stop) => stop.vcf);
+  const stops = run.stops.filter((stop) => stop.vcf !== null);
   if (!stops.length) return null;
-  const points = [...stops, ...run.baselines.filter((baseline) => baseline.vcf)];
-  const line = run.line.filter((point) => point.vcf !== undefined);
-  const xs = [0, ...points.flatMap((point) => [point.vcf.high, point.vcf.value]), ...line.map((point) => point.vcf)];
-  const ys = [...points.flatMap((point) => [point.score.low, point.score.high]), ...line.map((point) => point.score)];
+  const xs = [0, ...stops.map((stop) => stop.vcf)];
+  const ys = stops.map((stop) => stop.score);
   const [left, right] = [0, Math.max(...xs) * 1.05 || 1];
   const room = (Math.max(...ys) - Math.min(...ys)) * 0.08 || 0.05;
   const [low, high] = [Math.min(...ys) - room, Math.max(...ys) + room];
   const x = (value) => EDGE.left + ((value - left) / (right - left)) * (WIDE - EDGE.left - EDGE.right);
   const y = (value) => HIGH - EDGE.bottom - ((value - low) / (high - low)) * (HIGH - EDGE.top - EDGE.bottom);
-  const routes = [...new Set(stops.map((stop) => stop.route))];
   const path = (entries) =>
     entries.map(([a, b], place) => `${place ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
   return svg(
@@ -61,61 +57,48 @@ export function frontier(run, current, scoreName, pick) {
       },
       scoreName,
     ),
-    line.length ? svg("path.mixed", { d: path(line.map((point) => [point.vcf, point.score])) }) : null,
-    // The stop without a penalty is the beginning of every route.
-    routes.map((route) =>
-      svg(`path.route.${route}`, {
-        d: path(
-          stops
-            .filter((stop) => stop.route === route || isFree(stop))
-            .map((stop) => [stop.vcf.value, stop.score.value]),
-        ),
-      }),
+    // The predictor without a constraint is the beginning of every path of its learner.
+    [...new Map(stops.filter((stop) => !stop.free && !stop.baseline).map((stop) => [stop.path, stop])).values()].map(
+      (stop) =>
+        svg(`path.route.p${stop.path % 6}${stop.mixed ? ".mixed" : ""}`, {
+          d: path(pathOf({ ...run, stops }, stop).map((one) => [one.vcf, one.score])),
+        }),
     ),
-    stops.filter((stop) => stop.key === current).map((stop) => cross(stop, x, y)),
-    marks(run.baselines, x, y),
-    stops.map((stop) => dot(stop, stop.key === current, stop.key === run.chosen, x, y, pick)),
+    marks(stops, x, y),
+    stops
+      .filter((stop) => !stop.baseline || stop === current)
+      // The one that is stood at lies on top.
+      .sort((a, b) => (a === current) - (b === current))
+      .map((stop) => dot(stop, stop === current, stop.key === run.chosen, x, y, pick)),
   );
 }
 
-function cross(stop, x, y) {
-  return [
-    svg("line.error", { x1: x(stop.vcf.low), x2: x(stop.vcf.high), y1: y(stop.score.value), y2: y(stop.score.value) }),
-    svg("line.error", { x1: x(stop.vcf.value), x2: x(stop.vcf.value), y1: y(stop.score.low), y2: y(stop.score.high) }),
-  ];
-}
-
 function dot(stop, isCurrent, isChosen, x, y, pick) {
-  const [a, b] = [x(stop.vcf.value), y(stop.score.value)];
-  const size = isCurrent ? 9 : 6;
-  const shape =
-    stop.route === "counterfactual"
-      ? svg("path.dot", { d: `M${a} ${b - size - 1}L${a + size + 1} ${b}L${a} ${b + size + 1}L${a - size - 1} ${b}Z` })
-      : svg("circle.dot", { cx: a, cy: b, r: size });
-  const name = stopName(stop);
+  const [a, b] = [x(stop.vcf), y(stop.score)];
+  const size = isCurrent ? 9 : 5;
   return svg(
-    `g.stop.${stop.route}${isCurrent ? ".current" : ""}`,
+    `g.stop.p${stop.path % 6}${isCurrent ? ".current" : ""}${stop.free ? ".free" : ""}`,
     {
       tabindex: 0,
       role: "button",
       "aria-pressed": String(isCurrent),
-      "aria-label": `Stop at ${name}: score ${said(stop.score.value)}, VCF ${said(stop.vcf.value)}${isChosen ? "; chosen" : ""}`,
+      "aria-label": `${stop.name}: score ${said(stop.score)}, VCF ${said(stop.vcf)}${isChosen ? "; taken" : ""}`,
       "data-stop": stop.key,
       onclick: () => pick(stop.key),
       onkeydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick(stop.key)),
     },
     isChosen ? svg("circle.halo", { cx: a, cy: b, r: size + 5 }) : null,
-    shape,
-    svg("title", {}, name),
+    svg("circle.dot", { cx: a, cy: b, r: size }),
+    svg("title", {}, stop.name),
   );
 }
 
-function marks(baselines, x, y) {
+function marks(stops, x, y) {
   const named = [];
-  return baselines
-    .filter((baseline) => baseline.vcf)
+  return stops
+    .filter((stop) => stop.baseline)
     .map((baseline) => {
-      const [a, b] = [x(baseline.vcf.value), y(baseline.score.value)];
+      const [a, b] = [x(baseline.vcf), y(baseline.score)];
       const name = { x: a + 11, y: b + 5 };
       // Baselines may stand at the same place: then their names stand side by side.
       while (named.some((other) => Math.abs(other.x - name.x) < 34 && Math.abs(other.y - name.y) < 14)) name.x += 34;

@@ -43,6 +43,12 @@ export function mount(root, transport, { page = false } = {}) {
     app.live.textContent = text;
   };
   app.ask = (message) => transport.ask(message);
+  // Ask, and show what was wrong in the notice of that name.
+  app.askFor = async (message, notice) => {
+    const answer = await app.ask(message);
+    if (answer.error) app.notices.show(notice, answer.error, "warn");
+    return answer;
+  };
   app.open = (dialog) => openDialog(app, dialog);
   app.openExample = (name) => openExample(app, name);
   root.replaceChildren(header(app), el("main", {}, stage, side), app.live);

@@ -29,10 +29,10 @@ def entries(value: Any) -> list[Any] | None:
 
 def several(value: Any, name: str) -> list[Any]:
     """Return ``value`` as a list if it holds several values; text is one."""
-    found = None if isinstance(value, str | bytes) else entries(value)
-    if found is None:
+    values = None if isinstance(value, str | bytes) else entries(value)
+    if values is None:
         raise InputTypeError(f"{name} must be several values, got {value!r}; pass a list.")
-    return found
+    return values
 
 
 def distinct(values: list[T], name: str) -> list[T]:
@@ -66,3 +66,18 @@ def of_kind(value: Any, kind: type[T], name: str, advice: str) -> T:
     if not isinstance(value, kind):
         raise InputTypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}; {advice}.")
     return value
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return ``value`` if it is on or off; an array says neither."""
+    # Of numpy's too, which graphs are read without.
+    is_bool = type(value).__name__ in ("bool", "bool_")
+    if not is_bool and not (isinstance(value, int) and value in (0, 1)):
+        raise InputTypeError(f"{name} must be True or False, got {value!r}; pass one of these.")
+    return bool(value)
+
+
+def check_flags(holder: Any, *names: str) -> None:
+    """Refuse settings that are neither on nor off."""
+    for name in names:
+        flag(getattr(holder, name), name)

@@ -161,10 +161,10 @@ class ColumnSum:
         with np.errstate(over="ignore", invalid="ignore"):
             self._add_moments(len(numbers), numbers.mean(), numbers.var() * len(numbers))
         self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
-        if len(self.values) < _FEW:
-            self.values = _few(self.values | set(np.unique(numbers[:1024]).tolist()))
-        if len(self.values) < _FEW:
-            self.values = _few(self.values | set(np.unique(numbers).tolist()))
+        # The first thousand are enough for most columns of amounts.
+        for some in (numbers[:1024], numbers):
+            if len(self.values) < _FEW:
+                self.values = _few(self.values | set(np.unique(some).tolist()))
         if self.medians:
             few = len(numbers) <= len(_LEVELS)
             self.quantiles.append((len(numbers), numbers if few else np.quantile(numbers, _LEVELS)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -24,9 +25,6 @@ NUMBER, CATEGORY = "number", "category"
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
-# A protected or other column of so few whole numbers may hold codes.
-_FEW_CODES = 10
-
 # In the words of pandas.
 _NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
 _TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
@@ -34,7 +32,7 @@ _TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", 
 # A column with more levels is no category that a model could learn from.
 MOST_LEVELS = 1000
 
-# A number with more values than this has distances that matter.
+# Numbers of more values have distances that matter; whole numbers of so few may be codes.
 _FEW_VALUES = 10
 
 # With more groups than this, groups are too small to compare their laws.
@@ -67,15 +65,15 @@ def holds_numbers(column: pd.Series) -> bool:
 
 def check_cells(column: pd.Series) -> None:
     """Refuse what is neither a number nor a label: times, complex numbers, lists."""
-    held = pd.api.types.infer_dtype(column, skipna=True)
-    if held in _TIMES:
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind in _TIMES:
         raise InputError(
-            f"Column {column.name!r} holds dates or times ({held}); convert them to numbers, days since a start for "
+            f"Column {column.name!r} holds dates or times ({kind}); convert them to numbers, days since a start for "
             f"example."
         )
-    if held == "complex":
+    if kind == "complex":
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
-    if held == "mixed" and any(isinstance(value, _SEVERAL_VALUES) for value in column):
+    if kind == "mixed" and any(isinstance(value, _SEVERAL_VALUES) for value in column):
         raise InputError(f"Column {column.name!r} holds lists or the like; convert them to numbers or labels.")
 
 
@@ -112,7 +110,7 @@ def number_classes(numbers: Array) -> Array:
 def looks_like_codes(column: pd.Series) -> bool:
     """Whether a column holds whole numbers 0, 1, 2, ... or 1, 2, 3, ... without a gap, and few of them."""
     values = sorted(column.dropna().unique())
-    few = 2 <= len(values) <= _FEW_CODES and values[0] in (0, 1)
+    few = 2 <= len(values) <= _FEW_VALUES and values[0] in (0, 1)
     # 0 and 1 are two groups, whether they are taken for amounts or for codes.
     return few and values != [0, 1] and values == list(range(int(values[0]), int(values[0]) + len(values)))
 
@@ -140,8 +138,8 @@ def read_numbers(column: pd.Series) -> pd.Series:
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
     if column.dtype.kind == "O":
         # Before pandas 3.1 to_numeric misses the last digit of every third number.
-        known = numbers.notna()
-        numbers[known] = column[known].astype(float)
+        present = numbers.notna()
+        numbers[present] = column[present].astype(float)
     return numbers.mask(_blurred(column, numbers))
 
 
@@ -162,6 +160,7 @@ class NumberColumn:
     """A column of numbers, encoded so that the training rows span [0, 1]; missing values become the median."""
 
     kind: ClassVar[str] = NUMBER
+    width: ClassVar[int] = 1  # how many network inputs the column becomes
 
     name: str
     low: float
@@ -172,10 +171,10 @@ class NumberColumn:
     def of(cls, column: pd.Series) -> Self:
         """Read range and median off training rows."""
         values = as_numbers(column).to_numpy()
-        known = values[~np.isnan(values)]
-        if not len(known):
+        values = values[~np.isnan(values)]
+        if not len(values):
             raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
-        return cls.spanning(str(column.name), float(known.min()), float(known.max()), float(np.median(known)))
+        return cls.spanning(str(column.name), float(values.min()), float(values.max()), float(np.median(values)))
 
     @classmethod
     def spanning(cls, name: str, low: float, high: float, median: float) -> Self:
@@ -185,11 +184,6 @@ class NumberColumn:
         if math.isinf(high - low):
             raise InputError(f"Column {name!r} spans {low:g} to {high:g}, too far to be scaled; rescale it.")
         return cls(name, low, high, median)
-
-    @property
-    def width(self) -> int:
-        """How many network inputs the column becomes."""
-        return 1
 
     def encode(self, column: pd.Series) -> Array:  # (n,)
         """Return the scaled values."""
@@ -279,13 +273,13 @@ class CategoryColumn:
     def unseen(self, column: pd.Series) -> dict[str, int]:
         """Count the rows of each label that training never saw."""
         labels, places = distinct_labels(column)
-        counts = np.bincount(places, minlength=len(labels))
-        found: dict[str, int] = {}
-        for label, code, count in zip(labels, self._codes(labels), counts, strict=True):
+        rows = Counter[str]()
+        for label, code, count in zip(
+            labels, self._codes(labels), np.bincount(places, minlength=len(labels)), strict=True
+        ):
             if code == len(self.levels) and count:
-                shown = "missing" if label == MISSING else label
-                found[shown] = found.get(shown, 0) + int(count)
-        return found
+                rows["missing" if label == MISSING else label] += int(count)
+        return dict(rows)
 
     def write_features(self, column: pd.Series, inputs: Array) -> None:  # (n, levels)
         """Put a one at each row's level where there are zeros."""
@@ -363,18 +357,18 @@ class TableEncoding:
 
     def unseen(self, table: pd.DataFrame) -> dict[str, dict[str, int]]:
         """Count, per column, the rows of each label that training never saw."""
-        found = {c.name: c.unseen(table[c.name]) for c in self.columns if isinstance(c, CategoryColumn)}
-        return {name: counts for name, counts in found.items() if counts}
+        categories = (column for column in self.columns if isinstance(column, CategoryColumn))
+        return {column.name: counts for column in categories if (counts := column.unseen(table[column.name]))}
 
     def far(self, table: pd.DataFrame) -> dict[str, tuple[int, float]]:
         """Count, per column, the rows far outside the training rows, with one of their values."""
-        found = {c.name: c.far(table[c.name]) for c in self.columns if isinstance(c, NumberColumn)}
-        return {name: some for name, some in found.items() if some is not None}
+        numbers = (column for column in self.columns if isinstance(column, NumberColumn))
+        return {column.name: rows for column in numbers if (rows := column.far(table[column.name])) is not None}
 
     def only(self, names: Sequence[str]) -> Self:
         """Return the encoding of some of the columns, in the order of the names."""
-        known = dict(zip(self.names, self.columns, strict=True))
-        return type(self)(tuple(known[name] for name in names))
+        named = {column.name: column for column in self.columns}
+        return type(self)(tuple(named[name] for name in names))
 
     @property
     def slices(self) -> list[slice]:

@@ -84,8 +84,8 @@ def _function_parts(function: FunctionType) -> Iterator[bytes]:
         codes.extend(entry for entry in code.co_consts if isinstance(entry, CodeType))
         yield from _parts([entry for entry in code.co_consts if not isinstance(entry, CodeType)])
     # What a function holds may hold the function: only what holds nothing else is looked into.
-    held = [*(function.__defaults__ or ()), *(cell.cell_contents for cell in function.__closure__ or ())]
-    yield from _parts([one if isinstance(one, _HOLDS_NOTHING_ELSE) else type(one) for one in held])
+    values = [*(function.__defaults__ or ()), *(cell.cell_contents for cell in function.__closure__ or ())]
+    yield from _parts([value if isinstance(value, _HOLDS_NOTHING_ELSE) else type(value) for value in values])
 
 
 def _array_parts(array: np.ndarray) -> Iterator[bytes]:

@@ -26,9 +26,9 @@ class CiplearnError(Exception):
     GraphError
     """
 
-    def __init__(self, *said: Any) -> None:
+    def __init__(self, *parts: Any) -> None:
         # What was received may be an array that is shown in several lines.
-        super().__init__(*(re.sub(r"\s*\n\s*", " ", part) if isinstance(part, str) else part for part in said))
+        super().__init__(*(re.sub(r"\s*\n\s*", " ", part) if isinstance(part, str) else part for part in parts))
 
 
 class InputError(CiplearnError, ValueError):
@@ -66,8 +66,8 @@ class NumericalError(CiplearnError, ArithmeticError):
 
     Examples
     --------
-    >>> from ciplearn.errors import CiplearnError, NumericalError
-    >>> issubclass(NumericalError, CiplearnError)
+    >>> from ciplearn.errors import NumericalError
+    >>> issubclass(NumericalError, ArithmeticError)
     True
     """
 
@@ -128,23 +128,15 @@ class MissingDataError(CiplearnError, FileNotFoundError):
 
     Examples
     --------
-    >>> from ciplearn.errors import CiplearnError, MissingDataError
-    >>> issubclass(MissingDataError, CiplearnError)
+    >>> from ciplearn.errors import MissingDataError
+    >>> issubclass(MissingDataError, FileNotFoundError)
     True
     """
 
 
 @contextmanager
 def in_one_sentence(what: str, advice: str) -> Iterator[None]:
-    """Turn what scikit-learn and torch refuse in several lines into one sentence of ours.
-
-    Parameters
-    ----------
-    what : str
-        What is wrong; what the library said follows.
-    advice : str
-        What to do.
-    """
+    """Turn what scikit-learn and torch refuse in several lines into "what is wrong: their words; what to do"."""
     try:
         yield
     except CiplearnError:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, also after a kill; locks; reading within bounds.
+"""Files that appear whole or not at all, also after a kill; locks; reading within bounds; answers line by line.
 
 Whatever is unfinished lies beside its target under a hidden name, `.ciplearn-….part`, and is locked by the run that
 writes it. A name without a lock was left by a run that was killed; the next run that writes there removes it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -15,7 +16,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ciplearn._core.errors import InputError
 
@@ -87,10 +88,10 @@ def checksum(content: bytes | Path | IO[bytes]) -> str:
     if isinstance(content, Path):
         with content.open("rb") as stream:
             return checksum(stream)
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     while block := content.read(_BLOCK):
-        found.update(block)
-    return found.hexdigest()
+        digest.update(block)
+    return digest.hexdigest()
 
 
 @contextmanager
@@ -222,3 +223,42 @@ def _is_about(error: OSError, place: Path) -> bool:
         return True
     path = Path(os.path.realpath(error.filename))
     return _is_hidden(path) or path == place or path in place.parents or place in path.parents
+
+
+class KeptAnswers:
+    """Answers to one question, a line each, written down as they come: a job that was stopped goes on where it was.
+
+    ``path``: the file, which may not be there yet; None keeps nothing. ``digest``: what tells the question apart: a
+    file with answers to another one is refused. ``known``: answers that the file holds, by key.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, digest: str) -> None:
+        self.path, self.digest = None if path is None else Path(path), digest
+        self.known: dict[str, dict[str, Any]] = {}
+        if self.path is None or not self.path.exists():
+            return
+        content = self.path.read_bytes()
+        # A line that a kill has cut short is forgotten, and written anew.
+        whole = content[: content.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            try:
+                entry = json.loads(line)
+                key, answer, other = entry["key"], entry["answer"], entry["digest"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(f"{path} holds no answers of this kind; name another file, or delete it.") from error
+            if other != digest:
+                raise InputError(f"{path} holds answers to another question; name another file, or delete this one.")
+            self.known[key] = answer
+        if len(whole) < len(content):
+            os.truncate(self.path, len(whole))
+
+    def add(self, key: str, answer: dict[str, Any]) -> None:
+        """Write an answer down."""
+        self.known[key] = answer
+        if self.path is None:
+            return
+        line = json.dumps({"key": key, "digest": self.digest, "answer": answer}) + "\n"
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())

@@ -25,6 +25,9 @@ MISSING = "\0missing"
 # Of these, two values in an object column that are equal have the same label.
 _EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
 
+# A label that was held impossible costs this much: −log of it is 27.6.
+_SMALLEST = 1e-12
+
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
@@ -68,3 +71,9 @@ def label_of(value: Any) -> str:
 def written_number(label: str) -> bool:
     """Whether a label is a number as people write it."""
     return _WRITTEN_NUMBER.fullmatch(label) is not None
+
+
+def log_losses(probabilities: np.ndarray, places: np.ndarray) -> np.ndarray:  # (n, classes), (n,) -> (n,)
+    """−log of the right class's probability; a place of −1 is a class that training has not seen."""
+    right = np.where(places >= 0, probabilities[np.arange(len(places)), places], 0.0)
+    return -np.log(np.maximum(right, _SMALLEST))

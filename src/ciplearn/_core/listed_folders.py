@@ -112,7 +112,10 @@ def _finish(folder: Path) -> None:
         for name in listed:
             if name not in new:
                 (folder / name).unlink(missing_ok=True)
-                _remove_empty_folders((folder / name).parent, folder)
+                for above in (folder / name).parents[: name.count("/")]:
+                    # One that still holds a file stays.
+                    with suppress(OSError):
+                        above.rmdir()
         for name in new:
             if (arriving / name).exists():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -173,10 +176,3 @@ def _write_checksums(folder: Path) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / CHECKSUMS)
     lines = [f"{checksum(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
-
-
-def _remove_empty_folders(folder: Path, above: Path) -> None:
-    with suppress(OSError):
-        while folder != above:
-            folder.rmdir()
-            folder = folder.parent

@@ -19,9 +19,8 @@ _LARGE = 1 << 20
 def give_back_what_is_freed() -> None:
     """Have large pieces of memory go back to the system as soon as they are freed.
 
-    C's allocator keeps them for later, and so does Arrow's: a process that reads a large table piece by piece would
-    hold a quarter more than it ever uses at a time. Only for a process of one's own, such as a command; without glibc
-    nothing changes but Arrow's.
+    C's allocator keeps them for later, and so does Arrow's: a process that reads a table piece by piece would hold a
+    quarter more than it uses. Only for a process of one's own, such as a command; without glibc only Arrow's changes.
     """
     if "pyarrow" in sys.modules:
         import pyarrow
@@ -64,8 +63,7 @@ class _Later(ModuleType):
 def put_off(name: str) -> None:
     """Have a module be loaded not where it is imported, but where something in it is first asked for.
 
-    scikit-learn imports scipy.stats, which takes 40 MB, for the few who ask for a mode. Only for a process of one's
-    own, such as a command.
+    scikit-learn imports scipy.stats, which takes 40 MB, for those who ask for a mode. Only for a process of one's own.
     """
     if name not in sys.modules:
         module = _Later(name)

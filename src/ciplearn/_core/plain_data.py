@@ -37,5 +37,5 @@ def as_data(value: Any) -> Any:
 
 def fields_as_data(result: Any, *left_out: str, **more: Any) -> dict[str, Any]:
     """Return the fields of a dataclass as plain data, some of them left out, with what else there is to say."""
-    own = {field.name: getattr(result, field.name) for field in fields(result) if field.name not in left_out}
-    return {name: as_data(value) for name, value in {**own, **more}.items()}
+    values = {field.name: getattr(result, field.name) for field in fields(result) if field.name not in left_out}
+    return {name: as_data(value) for name, value in {**values, **more}.items()}

@@ -15,11 +15,9 @@ _MOST = 2**31 - 1
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a numpy Generator.
+    """Return a Generator as it is, or a new one seeded by a whole number, a draw from a RandomState, or fresh entropy.
 
-    ``random_state``: A Generator is returned as it is; a whole number seeds a new one; a RandomState is drawn from to
-    seed a new one, so that the next call gives other numbers; None takes fresh entropy. Numpy's global state is neither
-    read nor changed. Raises `InputTypeError` if it is none of these.
+    Numpy's global state is neither read nor changed.
     """
     if isinstance(random_state, np.random.Generator):
         return random_state
@@ -29,11 +27,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 def as_seed(random_state: Any) -> int:
-    """Return a whole number below 2**31, for generators that numpy does not make.
-
-    ``random_state``: the same whole number always gives the same seed; a Generator or RandomState is drawn from and
-    gives another one in the next call; None takes fresh entropy. Raises `InputTypeError` if it is none of these.
-    """
+    """Return a whole number below 2**31, for generators that numpy does not make: drawn as `as_generator` has it."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(_MOST))
     if isinstance(random_state, np.random.Generator):

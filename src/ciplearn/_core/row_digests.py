@@ -17,7 +17,7 @@ import pandas as pd
 from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.labels import distinct_labels, written_number
-from ciplearn._core.sampled_numbers import keys
+from ciplearn._core.rows import keys
 
 # Of fewer different rows all may agree by chance.
 _LEAST_DIFFERENT = 20

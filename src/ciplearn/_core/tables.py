@@ -27,14 +27,21 @@ def as_frame(X: Any) -> pd.DataFrame | None:
 
 def refuse_lazy(X: Any) -> None:
     """Refuse a table whose rows are yet to be computed: every look at it would compute them anew."""
-    if hasattr(X, "collect") and hasattr(X, "collect_schema") and not hasattr(X, "get_column"):
+    if _is_lazy(X):
         raise InputTypeError(f"A {type(X).__name__} has no rows yet; pass what its collect() returns.")
+
+
+def _is_lazy(X: Any) -> bool:
+    return hasattr(X, "collect") and hasattr(X, "collect_schema") and not hasattr(X, "get_column")
 
 
 def checked_table(table: Any, name: str) -> pd.DataFrame:
     """Return ``table`` if it is a pandas frame whose columns have names of their own."""
     if not isinstance(table, pd.DataFrame):
-        raise InputTypeError(f"{name} must be a pandas DataFrame, got {type(table).__name__}; pass the table.")
+        kind, advice = f"{type(table).__module__}.{type(table).__name__}".removeprefix("builtins."), "the table"
+        if _is_lazy(table) or hasattr(table, "to_pandas"):
+            advice = f"what its {'collect().' if _is_lazy(table) else ''}to_pandas() returns"
+        raise InputTypeError(f"{name} must be a pandas DataFrame, got {kind}; pass {advice}.")
     repeated = table.columns[table.columns.duplicated()]
     if len(repeated):
         raise InputError(f"{name} has several columns named {repeated[0]!r}; rename all but one of them.")

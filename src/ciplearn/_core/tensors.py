@@ -18,9 +18,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 def as_rows(value: Any, name: str, *, integers: bool = False, finite: bool = True) -> Tensor:
     """Return ``value`` as a finite tensor of shape (n, d); one dimension means one column.
 
-    ``name``: the argument's name in messages. ``integers``: whether whole-number and boolean tensors are welcome, as
-    codes of categories. ``finite``: whether to look for NaN and infinity; not where the caller takes the `extremes`
-    anyway.
+    ``integers``: whether codes of categories are welcome. ``finite``: False where the caller takes `extremes` anyway.
     """
     tensor = _as_tensor(value, name)
     if tensor.dim() == 1:

@@ -14,20 +14,8 @@ import torch
 from torch import nn
 
 # Families of torch's layers that draw nothing while they run, by the module that holds them.
-_QUIET = {
-    "activation",
-    "batchnorm",
-    "container",
-    "conv",
-    "flatten",
-    "instancenorm",
-    "linear",
-    "normalization",
-    "padding",
-    "pooling",
-    "sparse",
-    "upsampling",
-}
+_QUIET = {"activation", "batchnorm", "container", "conv", "flatten", "instancenorm", "linear", "normalization"}
+_QUIET |= {"padding", "pooling", "sparse", "upsampling"}
 _LOUD = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
 
 _one_at_a_time = threading.RLock()
@@ -35,12 +23,10 @@ _one_at_a_time = threading.RLock()
 
 @contextmanager
 def torch_seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
-    """Seed torch's own generator, and put it back afterwards.
+    """Seed torch's own generator, and that of a CUDA device, and put them back afterwards.
 
     One thread at a time: two that seed it in turns would draw each other's numbers. Code of other people that draws
     from it at the same time in another thread is still disturbed, and disturbs.
-
-    ``device``: A CUDA device whose generator is seeded and put back too.
     """
     devices = [device] if device is not None and device.type == "cuda" else []
     with _one_at_a_time, torch.random.fork_rng(devices=devices):
@@ -61,5 +47,5 @@ def _is_quiet(part: nn.Module) -> bool:
     if hasattr(kind, "draws_from_torch"):
         return not kind.draws_from_torch
     package, _, family = kind.__module__.rpartition(".")
-    known = package == "torch.nn.modules" and family in _QUIET and not isinstance(part, _LOUD)
-    return known and not getattr(part, "dropout", 0.0)  # attention has a share of its own
+    quiet = package == "torch.nn.modules" and family in _QUIET and not isinstance(part, _LOUD)
+    return quiet and not getattr(part, "dropout", 0.0)  # attention has a share of its own

@@ -107,14 +107,12 @@ class ProcessGroup(Workers):
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Add up the gradients of all workers, all at once."""
-        known = [one for one in parameters if one.requires_grad]
-        for one in known:
-            if one.grad is None:
-                one.grad = torch.zeros_like(one)
-        flat = torch.cat([one.grad.flatten() for one in known if one.grad is not None])
+        trained = [weights for weights in parameters if weights.requires_grad]
+        gradients = [torch.zeros_like(weights) if weights.grad is None else weights.grad for weights in trained]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
         distributed.all_reduce(flat)
-        for one, part in zip(known, flat.split([one.numel() for one in known]), strict=True):
-            one.grad = part.view_as(one)
+        for weights, part in zip(trained, flat.split([weights.numel() for weights in trained]), strict=True):
+            weights.grad = part.view_as(weights)
 
     def agreed(self, value: Any) -> Any:
         """The first worker's value."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -14,43 +15,19 @@ from sklearn.utils import _safe_indexing as take
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from ciplearn._core.choices import flag
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
-from ciplearn._core.flags import flag
 from ciplearn._core.numbers import whole
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns, outcome_columns
-from ciplearn.baselines.regression import ColumnRegression
-from ciplearn.baselines.table_estimator import TableEstimator
+from ciplearn.baselines.fitted_models import ColumnRegression, TableEstimator
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import network_of
 from ciplearn.learning.settings import chosen_device
 
 _MOST_COPIES = 10_000
-
-
-class Change(ABC):
-    """What becomes of encoded rows when A is drawn anew."""
-
-    @abstractmethod
-    def __call__(
-        self, rows: Tensor, noise: Tensor, generator: torch.Generator | None = None
-    ) -> Tensor:  # (b, width), (b, width) -> (b, width)
-        """Return changed rows, drawn from a generator; inside a training from the one that training has seeded."""
-
-
-@dataclass(frozen=True)
-class DrawnProtected(Change):
-    """A drawn from the training rows, all of its columns together; everything else as it was."""
-
-    pool: Tensor  # (n, width of A): encoded A of the training rows: its marginal law
-    places: Tensor  # where A stands in a row
-
-    def __call__(self, rows: Tensor, noise: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Draw A."""
-        drawn = self.pool[torch.randint(len(self.pool), (len(rows),), device=rows.device, generator=generator)]
-        return rows.index_copy(1, self.places, drawn)
 
 
 @dataclass(frozen=True)
@@ -77,15 +54,19 @@ class Equation:
 
 
 @dataclass(frozen=True)
-class PropagatedChange(Change):
-    """A change of A that its descendants follow, equation by equation, each after its causes."""
+class ChangeOfA:
+    """A drawn from the training rows, all of its columns together; descendants follow, everything else stays."""
 
-    first: Change
-    equations: Sequence[Equation]
+    pool: Tensor  # (n, width of A): encoded A of the training rows, its marginal law
+    places: Tensor  # where A stands in a row
+    equations: Sequence[Equation] = ()  # of what follows A, each after its causes
 
-    def __call__(self, rows: Tensor, noise: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Change A, then what A changes."""
-        changed = self.first(rows, noise, generator)
+    def __call__(
+        self, rows: Tensor, noise: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor:  # (b, width), (b, width) -> (b, width)
+        """Return changed rows, drawn from a generator; inside a training from the one that training has seeded."""
+        drawn = self.pool[torch.randint(len(self.pool), (len(rows),), device=rows.device, generator=generator)]
+        changed = rows.index_copy(1, self.places, drawn)
         for equation in self.equations:
             changed = changed.index_copy(1, equation.places, equation.value(changed, noise, generator))
         return changed
@@ -97,7 +78,7 @@ class AugmentedNetwork(nn.Module):
     ``seen``: where the network's inputs stand in the rows that change.
     """
 
-    def __init__(self, network: nn.Module, change: Change, seen: Tensor) -> None:
+    def __init__(self, network: nn.Module, change: ChangeOfA, seen: Tensor) -> None:
         super().__init__()
         self.network = network
         self.change = change
@@ -123,31 +104,47 @@ class _Augmentation(Baseline):
     copies: int = 50
 
     @abstractmethod
-    def _taking_part(self, known: Iterable[str], columns: NodeColumns) -> tuple[str, ...]:
-        """The columns that the change takes part in; ``known`` has the outcome too."""
+    def _following(self, columns: NodeColumns) -> dict[str, tuple[str, ...]]:
+        """Nodes that follow when A is drawn anew, each after its causes and with their names."""
 
     @abstractmethod
-    def _change(self, rows: Tensor, encoding: TableEncoding, columns: NodeColumns) -> tuple[Change, Tensor]:
-        """The change, and the noise of the training rows that it keeps."""
+    def _noise(self, rows: Tensor, equations: Sequence[Equation]) -> Tensor:
+        """What each training row keeps of its own when its columns follow."""
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
         return columns.of(columns.inputs)
 
+    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
+        following = self._following(columns)
+        nodes = {*columns.protected, *following, *chain(*following.values())} - {columns.outcome} if following else ()
+        return tuple(dict.fromkeys((*self.inputs_, *columns.of(sorted(nodes), "causes"))))
+
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
         copies = whole(self.copies, "copies", minimum=1, maximum=_MOST_COPIES)
-        known = pd.concat([table, outcome_columns(y, self.task_).set_index(table.index)], axis=1)
-        encoding = TableEncoding.of(known, self._taking_part(known.columns, columns))
+        following = self._following(columns)
+        outcome = outcome_columns(y, self.task_).set_index(table.index)
+        # The outcome causes a descendant of A in anti-causal graphs, and keeps its value there.
+        outcomes = tuple(outcome) if columns.outcome in {*chain(*following.values())} else ()
+        known = pd.concat([table, outcome], axis=1)
+        encoding = TableEncoding.of(known, (*self._read_by_fit(columns), *outcomes))
         rows = torch.from_numpy(encoding.features(known)).to(chosen_device(self.device))
-        change, noise = self._change(rows, encoding, columns)
+        seed, equations = self._seed(), list[Equation]()
+        for node, causes in following.items():
+            names = columns.of([cause for cause in causes if cause != columns.outcome], "causes")
+            names += outcomes if columns.outcome in causes else ()
+            for column in columns.of([node]):
+                equations.append(self._equation(rows, encoding, column, names, seed + len(equations)))
+        drawn = [name for name in columns.of(columns.protected) if name in encoding.names]
+        places = torch.tensor(encoding.places(drawn), dtype=torch.int64, device=rows.device)
+        change, noise = ChangeOfA(rows[:, places], places, equations), self._noise(rows, equations)
         seen = torch.tensor(encoding.places(self.inputs_), device=rows.device)
         if self.estimator is not None:
-            generator = torch.Generator(rows.device).manual_seed(self._seed())
+            generator = torch.Generator(rows.device).manual_seed(seed)
             shown = torch.cat([change(rows, noise.to(rows), generator)[:, seen] for _ in range(copies)]).cpu().numpy()
             again = np.tile(np.arange(len(table)), copies)
             weights = None if weights is None else take(weights, again)
-            return TableEstimator.fitted_on_rows(
-                self.estimator, shown, take(y, again), weights, encoding.only(self.inputs_), seed=self._seed()
-            )
+            encoding = encoding.only(self.inputs_)
+            return TableEstimator.fitted(self.estimator, shown, take(y, again), weights, seed=seed, encoding=encoding)
         model: CIPEstimator = self._network(
             module=lambda: AugmentedNetwork(self._plain_network(model, rows[:, seen]), change, seen),
             # A pass over the rows is one copy of each: nothing is repeated in memory.
@@ -166,9 +163,13 @@ class _Augmentation(Baseline):
             return model.fresh_perceptron(inputs, torch.Generator().manual_seed(self._seed()))
         return network_of(self.module)
 
-    def _drawn(self, rows: Tensor, encoding: TableEncoding, columns: NodeColumns) -> DrawnProtected:
-        places = torch.tensor(encoding.places(columns.of(columns.protected)), device=rows.device)
-        return DrawnProtected(rows[:, places], places)
+    def _equation(
+        self, rows: Tensor, encoding: TableEncoding, column: str, causes: tuple[str, ...], seed: int
+    ) -> Equation:
+        places, given = (torch.tensor(encoding.places(names), device=rows.device) for names in ([column], causes))
+        (is_category,) = encoding.only([column]).categories
+        learnt = self._regression(rows[:, given], rows[:, places], is_category=is_category, seed=seed)
+        return Equation(places, given, learnt, is_category)
 
 
 @dataclass(eq=False, repr=False)
@@ -194,17 +195,16 @@ class Augmented(_Augmentation):
     (100,)
     """
 
-    def _taking_part(self, known: Iterable[str], columns: NodeColumns) -> tuple[str, ...]:
-        unseen = [node for node in columns.protected if node not in columns.inputs]
-        if len(unseen) == len(columns.protected):
+    def _following(self, columns: NodeColumns) -> dict[str, tuple[str, ...]]:
+        if not set(columns.protected) & set(columns.inputs):
             raise InputError(
-                f"There is nothing to augment: {as_set(unseen)} is not among the inputs {as_set(columns.inputs)}; add "
-                f"it, or use NaivePredictor."
+                f"There is nothing to augment: {as_set(columns.protected)} is not among the inputs "
+                f"{as_set(columns.inputs)}; add it, or use NaivePredictor."
             )
-        return (*self.inputs_, *columns.of(columns.protected))
+        return {}
 
-    def _change(self, rows: Tensor, encoding: TableEncoding, columns: NodeColumns) -> tuple[Change, Tensor]:
-        return self._drawn(rows, encoding, columns), torch.zeros(len(rows), 1)
+    def _noise(self, rows: Tensor, equations: Sequence[Equation]) -> Tensor:
+        return torch.zeros(len(rows), 1)
 
 
 @dataclass(eq=False, repr=False)
@@ -238,39 +238,11 @@ class CausallyAugmented(_Augmentation):
 
     keep_residuals: bool = True
 
-    def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
-        causes = [cause for node in columns.responding() for cause in columns.causes(node) if cause != columns.outcome]
-        nodes = (*columns.protected, *columns.responding(), *causes)
-        return tuple(dict.fromkeys((*self.inputs_, *columns.of(nodes, "causes"))))
+    def _following(self, columns: NodeColumns) -> dict[str, tuple[str, ...]]:
+        return {node: columns.causes(node) for node in columns.responding()}
 
-    def _taking_part(self, known: Iterable[str], columns: NodeColumns) -> tuple[str, ...]:
-        return (*self._read_by_fit(columns), *self._outcomes(known, columns))
-
-    def _change(self, rows: Tensor, encoding: TableEncoding, columns: NodeColumns) -> tuple[Change, Tensor]:
-        seed = self._seed()
-        keep_residuals = flag(self.keep_residuals, "keep_residuals")
-        equations: list[Equation] = []
+    def _noise(self, rows: Tensor, equations: Sequence[Equation]) -> Tensor:
         noise = torch.zeros_like(rows)
-        for node in columns.responding():
-            causes = columns.causes(node)
-            names = columns.of([cause for cause in causes if cause != columns.outcome], "causes")
-            if columns.outcome in causes:
-                names += self._outcomes(encoding.names, columns)
-            for column in columns.of([node]):
-                equation = self._equation(rows, encoding, column, names, seed + len(equations))
-                if keep_residuals:
-                    noise[:, equation.places] = equation.residual(rows)
-                equations.append(equation)
-        return PropagatedChange(self._drawn(rows, encoding, columns), equations), noise
-
-    def _equation(
-        self, rows: Tensor, encoding: TableEncoding, column: str, causes: tuple[str, ...], seed: int
-    ) -> Equation:
-        places, given = (torch.tensor(encoding.places(names), device=rows.device) for names in ([column], causes))
-        (is_category,) = encoding.only([column]).categories
-        learnt = self._regressions().regression(rows[:, given], rows[:, places], is_category=is_category, seed=seed)
-        return Equation(places, given, learnt, is_category)
-
-    def _outcomes(self, names: Iterable[str], columns: NodeColumns) -> tuple[str, ...]:
-        """The outcome's columns; it causes a descendant of A in anti-causal graphs, and keeps its value there."""
-        return tuple(name for name in names if name not in columns.names)
+        for equation in equations if flag(self.keep_residuals, "keep_residuals") else ():
+            noise[:, equation.places] = equation.residual(rows)
+        return noise

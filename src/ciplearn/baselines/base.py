@@ -16,24 +16,20 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils import _safe_indexing as take
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from torch import Tensor, nn
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.choices import check_flags, one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, check_cells, task_of
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
-from ciplearn._core.flags import check_flags
 from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
-from ciplearn.baselines.regression import NetworkSettings
-from ciplearn.baselines.table_estimator import TableEstimator, task_of_estimator
+from ciplearn.baselines.fitted_models import NetworkRegression, TableEstimator, task_of_estimator
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPClassifier, CIPRegressor
-from ciplearn.estimators.base import TRAINED_BY, CIPEstimator
+from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.learner import Learner
 from ciplearn.estimators.roles import Columns
 from ciplearn.estimators.tables import read_table, refuse_unpredictable, same_rows, warn_of_unseen, without_missing
-from ciplearn.learning import TrainingSettings
-from ciplearn.learning.settings import chosen_device
 
 TASKS = ("auto", REGRESSION, CLASSIFICATION)
 
@@ -172,13 +168,17 @@ validation_fraction, patience, device, verbose, random_state
         """Columns without which there is no training; by default those of `predict`."""
         return self.inputs_
 
-    @abstractmethod
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
         """Learn on training rows what the baseline needs, and return the trained predictor."""
+        return self._trained(self._view(table), y, weights)
+
+    def _view(self, table: pd.DataFrame) -> pd.DataFrame:
+        """What the predictor is shown for these rows, by default all that it reads."""
+        return table[list(self.inputs_)]
 
     def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
-        """What the predictor is shown for these rows, by default themselves; answers to several views are averaged."""
-        yield table
+        """Several views of the same rows, where answers are averaged."""
+        yield self._view(table)
 
     def _settled_task(self, y: Any) -> str:
         one_of(self.task, "task", TASKS)
@@ -186,12 +186,12 @@ validation_fraction, patience, device, verbose, random_state
             if self.module is not None or self.learner is not None:
                 other = "module" if self.learner is None else "learner"
                 raise InputError(f"Pass either a {other} or an estimator, got both; the estimator stands in its place.")
-            found = task_of_estimator(self.estimator)
-            if self.task not in ("auto", found):
+            task = task_of_estimator(self.estimator)
+            if self.task not in ("auto", task):
                 raise InputError(
-                    f"The task is {self.task}, but {type(self.estimator).__name__} does {found}; change one of them."
+                    f"The task is {self.task}, but {type(self.estimator).__name__} does {task}; change one of them."
                 )
-            return found
+            return task
         if self.task != "auto":
             return self.task
         if np.ndim(y) == 2 and np.shape(y)[1] > 1:
@@ -206,20 +206,14 @@ validation_fraction, patience, device, verbose, random_state
 
     def _network(self, **more: Any) -> CIPEstimator:
         """The untrained network; without an independence among ``more`` it has no penalty."""
-        own = (*TRAINED_ALIKE, "module", "verbose", "random_state", "learner")
-        settings = {name: getattr(self, name) for name in own}
+        shared = (*TRAINED_ALIKE, "module", "verbose", "random_state", "learner")
         kind = CIPClassifier if self.task_ == CLASSIFICATION else CIPRegressor
-        return kind(**{**settings, **more})
+        return kind(**{**{name: getattr(self, name) for name in shared}, **more})
 
-    def _regressions(self) -> NetworkSettings:
-        """How networks that regress one column on others are trained: as the predictor is, where that is a network."""
-        is_network = self.learner is not None and self.learner.is_network
-        said = self._network(learner=self.learner if is_network else None).setting
-        training = TrainingSettings(
-            **{name: said(name) for name in TRAINED_BY}, patience=said("patience") if said("early_stopping") else None
-        )
-        device = chosen_device(said("device"))
-        return NetworkSettings(said("hidden"), training, device, said("validation_fraction"), bool(self.verbose))
+    def _regression(self, inputs: Tensor, target: Tensor, *, is_category: bool, seed: int) -> NetworkRegression:
+        """Regress one encoded column on others by a network, trained as the predictor is where that is one."""
+        like = self._network(learner=self.learner if self.learner is not None and self.learner.is_network else None)
+        return NetworkRegression.trained(like, inputs, target, is_category=is_category, seed=seed)
 
     def _seed(self) -> int:
         return as_seed(self.random_state)
@@ -270,10 +264,10 @@ def asked_once(
 
     Rows that agree in all of these columns are asked once, and get the same answer to the last bit.
     """
-    same = np.zeros(len(table), dtype=int)
+    group = np.zeros(len(table), dtype=int)
     if names:
-        same = table.groupby(list(names), sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    _, first, place = np.unique(same, return_index=True, return_inverse=True)
+        group = table.groupby(list(names), sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
     asked = table[list(names)].iloc[first].reset_index(drop=True)
     blocks = (asked[start : start + _ROWS_AT_ONCE] for start in range(0, len(asked), _ROWS_AT_ONCE))
-    return np.concatenate([ask(block) for block in blocks])[place]
+    return np.concatenate([ask(block) for block in blocks])[group]

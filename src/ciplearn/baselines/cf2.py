@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +14,7 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
-from ciplearn.baselines.regression import ColumnRegression, estimator_regression
-
-_REGRESSED_ON = ("parents", "protected")
+from ciplearn.baselines.fitted_models import ColumnRegression, EstimatorRegression
 
 
 @dataclass(eq=False, repr=False)
@@ -58,7 +55,7 @@ class CF2(Baseline):
     regress_on: str = "parents"
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
-        one_of(self.regress_on, "regress_on", _REGRESSED_ON)
+        one_of(self.regress_on, "regress_on", ("parents", "protected"))
         unchanged, regressed = columns.unchanged(), self._regressed(columns)
         if not unchanged and not regressed:
             raise InputError(
@@ -75,37 +72,27 @@ class CF2(Baseline):
             self._residual(table, column, causes, seed + number)
             for number, (column, causes) in enumerate(self._regressed(columns).items())
         ]
-        return self._trained(self._residual_table(table), y, weights)
+        return super()._learnt(table, y, weights, columns)
 
-    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
-        yield self._residual_table(table)
+    def _view(self, table: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([table[list(self.unchanged_)], *(residual(table) for residual in self.residuals_)], axis=1)
 
     def _regressed(self, columns: NodeColumns) -> dict[str, tuple[str, ...]]:
         """Columns of the inputs that descend from A, each with the columns it is regressed on."""
-        return {
-            column: columns.of(self._causes(node, columns), self.regress_on)
-            for node in columns.descendants()
-            if node in columns.inputs
-            for column in columns.of([node])
-        }
-
-    def _causes(self, node: str, columns: NodeColumns) -> tuple[str, ...]:
-        if self.regress_on == "protected":
-            return columns.protected
-        return columns.causes(node, with_outcome=False)
+        by_parents = self.regress_on == "parents"
+        regressed: dict[str, tuple[str, ...]] = {}
+        for node in columns.descendants():
+            causes = columns.causes(node, with_outcome=False) if by_parents else columns.protected
+            if node in columns.inputs:
+                regressed |= dict.fromkeys(columns.of([node]), columns.of(causes, self.regress_on))
+        return regressed
 
     def _residual(self, table: pd.DataFrame, column: str, names: tuple[str, ...], seed: int) -> _Residual:
         causes, value = TableEncoding.of(table, names), TableEncoding.of(table, (column,))
         inputs, target = torch.from_numpy(causes.features(table)), torch.from_numpy(value.features(table))
         if self.regressor is not None:
-            return _Residual(causes, value, estimator_regression(self.regressor, inputs, target))
-        is_category = value.categories[0]
-        learnt = self._regressions().regression(inputs, target, is_category=is_category, seed=seed)
-        return _Residual(causes, value, learnt)
-
-    def _residual_table(self, table: pd.DataFrame) -> pd.DataFrame:
-        parts = [table[list(self.unchanged_)], *(residual(table) for residual in self.residuals_)]
-        return pd.concat(parts, axis=1)
+            return _Residual(causes, value, EstimatorRegression.fitted(self.regressor, inputs, target))
+        return _Residual(causes, value, self._regression(inputs, target, is_category=value.categories[0], seed=seed))
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ class NodeColumns:
         parents = graph.parents(node)
         hidden = set(graph.latent if with_outcome else {*graph.latent, self.outcome})
         through_hidden = hidden.intersection(parents) & graph.descendants(self.protected)
-        found = [parent for parent in parents if parent not in hidden]
-        return tuple(dict.fromkeys([*found, *(self.protected if through_hidden else ())]))
+        observed = [parent for parent in parents if parent not in hidden]
+        return tuple(dict.fromkeys([*observed, *(self.protected if through_hidden else ())]))
 
     def _known_graph(self) -> CausalGraph:
         if self.graph is None:
@@ -98,10 +98,7 @@ def settle_columns(
 def outcome_columns(y: Any, task: str) -> pd.DataFrame:
     """Return y under names that no input has, for what conditions on it; classes as text, which makes them labels."""
     values = np.asarray(y)
-    parts = values.reshape(len(values), -1).T
-    return pd.DataFrame(
-        {
-            f"the outcome[{place}]": part.astype(str) if task == CLASSIFICATION else part
-            for place, part in enumerate(parts)
-        }
-    )
+    if task == CLASSIFICATION:
+        values = values.astype(str)
+    outputs = values.reshape(len(values), -1)
+    return pd.DataFrame(outputs, columns=[f"the outcome[{number}]" for number in range(outputs.shape[1])])

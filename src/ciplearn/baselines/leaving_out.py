@@ -6,7 +6,7 @@ causal model says A moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,15 +27,7 @@ _CONSTANT = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class _LeavingOut(Baseline):
-    """A predictor from some of the inputs."""
-
-    def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
-        return self._trained(table[list(self.inputs_)], y, weights)
-
-
-@dataclass(eq=False, repr=False)
-class NaivePredictor(_LeavingOut):
+class NaivePredictor(Baseline):
     """Ŷ = f(inputs without A): not looking at the protected variables, only at everything they have changed.
 
     Needs no graph. Parameters and attributes: see `Baseline`.
@@ -61,7 +53,7 @@ class NaivePredictor(_LeavingOut):
 
 
 @dataclass(eq=False, repr=False)
-class CF1(_LeavingOut):
+class CF1(Baseline):
     """Ŷ = f(non-descendants of A), level 1 of counterfactual fairness [kusner2017].
 
     Counterfactually invariant whatever the data look like, if the graph is right. Parameters and attributes: see
@@ -153,8 +145,8 @@ class InvariantDirections(Baseline):
         still = np.diag(movement) <= tolerance**2 * np.diag(spread)
         self.unchanged_ = tuple(
             column.name
-            for column, place in zip(self.encoding_.columns, self.encoding_.slices, strict=True)
-            if still[place].all()
+            for column, entries in zip(self.encoding_.columns, self.encoding_.slices, strict=True)
+            if still[entries].all()
         )
         self.moved_ = self.encoding_.only([name for name in self.inputs_ if name not in self.unchanged_])
         places = self.encoding_.places(self.moved_.names)
@@ -165,14 +157,11 @@ class InvariantDirections(Baseline):
                 f"Nothing is left to predict from: the models move every combination of the inputs "
                 f"{as_set(columns.inputs)}; add inputs that do not follow the protected variables."
             )
-        return self._trained(self._view(table), y, weights)
-
-    def _views(self, table: pd.DataFrame) -> Iterable[pd.DataFrame]:
-        yield self._view(table)
+        return super()._learnt(table, y, weights, columns)
 
     def _view(self, table: pd.DataFrame) -> pd.DataFrame:
         values = self.moved_.features(table).astype(float) @ self.directions_
-        names = [f"direction {place}" for place in range(values.shape[1])]
+        names = [f"direction {number}" for number in range(values.shape[1])]
         return pd.concat([table[list(self.unchanged_)], pd.DataFrame(values, columns=names, index=table.index)], axis=1)
 
     def _movement(

@@ -1,26 +1,30 @@
-"""PSCF: path-specific counterfactual fairness [chiappa2019]."""
+"""PSCF: path-specific counterfactual fairness [chiappa2019].
+
+Each descendant of A has a latent variable of its own; rows are shown as they would be, had A a baseline value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import log_softmax, one_hot
 
 from ciplearn._core.choices import several
 from ciplearn._core.columns import TableEncoding, form_groups, takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
+from ciplearn._core.rows import row_blocks
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns
-from ciplearn.baselines.latents import Correction, FairRows, LatentNode, NegativeEvidence
-from ciplearn.causal import CausalGraph
+from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian
-from ciplearn.kernels.mixed import mixed_kernel
-from ciplearn.learning import TrainingRows, TrainingSettings, train
+from ciplearn.kernels.combined import mixed_kernel
+from ciplearn.learning import Objective, TrainingRows, TrainingSettings, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, MMD, Penalty
 
@@ -29,6 +33,12 @@ _LATENT_KERNEL = Gaussian(1.0)
 
 # Draws, latent variables and units of a network, each at most: more end in hours or beyond memory.
 _MOST = 10_000
+
+# On columns scaled to [0, 1]: a decoder that is surer than this models rounding, not the column.
+_LEAST_LOG_SCALE = -4.0
+
+# Sure enough from the start that what the causes leave unexplained is worth a place in the latent.
+_FIRST_LOG_SCALE = -3.0
 
 
 @dataclass(eq=False, repr=False)
@@ -94,10 +104,9 @@ class PSCF(Baseline):
         self.seen_ = self.encoding_.places(columns.of(columns.inputs))
         rows = self._encoded(table)
         fixed = columns.of(node for node in columns.protected if unfair.reaches_outcome(node))
-        device = chosen_device(self.device)
         self.fair_rows_ = FairRows(
             corrections=self._corrections(table, rows, columns, unfair),
-            baseline=self._baseline(table, columns).double().to(device),
+            baseline=self._baseline_row(table, columns).double().to(chosen_device(self.device)),
             fixed=self.encoding_.places(fixed),
             seed=self._seed(),
         )
@@ -113,11 +122,11 @@ class PSCF(Baseline):
 
     def _corrections(
         self, table: pd.DataFrame, rows: Tensor, columns: NodeColumns, unfair: UnfairEdges
-    ) -> tuple[Correction, ...]:
+    ) -> tuple[CorrectedNode, ...]:
         protected = TableEncoding.of(table, columns.of(columns.protected))
         penalty = latent_penalty(table, protected)
         right = torch.from_numpy(protected.numbers(table))
-        found: list[Correction] = []
+        corrections: list[CorrectedNode] = []
         changed: set[str] = set()
         for node in columns.responding():
             causes = self._causes(node, columns)
@@ -125,21 +134,14 @@ class PSCF(Baseline):
             if not unfairly and not changed.intersection(causes):
                 continue
             changed.add(node)
-            latent = self._latent_node(rows, right, columns.of(causes), columns.of([node]), penalty, len(found))
-            own, given, replaced = (self.encoding_.places(columns.of(names)) for names in ([node], causes, unfairly))
-            found.append(Correction(own, given, replaced, latent))
-        return tuple(found)
+            places, given, replaced = (self.encoding_.places(columns.of(names)) for names in ([node], causes, unfairly))
+            training = TrainingRows(inputs=(rows[:, given], rows[:, places]), target=rows[:, places], right=right)
+            latent = self._latent_node(training, self.encoding_.only(columns.of([node])), penalty, len(corrections))
+            corrections.append(CorrectedNode(places, given, replaced, latent))
+        return tuple(corrections)
 
-    def _latent_node(
-        self,
-        rows: Tensor,
-        right: Tensor,
-        causes: tuple[str, ...],
-        own: tuple[str, ...],
-        penalty: Penalty,
-        number: int,
-    ) -> LatentNode:
-        encoding, device = self.encoding_, chosen_device(self.device)
+    def _latent_node(self, rows: TrainingRows, encoding: TableEncoding, penalty: Penalty, number: int) -> LatentNode:
+        device = chosen_device(self.device)
         settings = TrainingSettings(
             gamma=self.gamma,
             epochs=self.epochs,
@@ -148,25 +150,38 @@ class PSCF(Baseline):
             weight_decay=self.weight_decay,
             seed=self._seed() + number,
         )
-        value, given = rows[:, encoding.places(own)], rows[:, encoding.places(causes)]
-        widths = given.shape[1], self.n_latents, self.latent_hidden
+        widths = rows.inputs[0].shape[1], self.n_latents, self.latent_hidden
         generator = torch.Generator().manual_seed(settings.seed)
-        node = LatentNode(*widths, self.divergence_weight, encoding.only(own), generator).to(device)
+        node = LatentNode(*widths, self.divergence_weight, encoding, generator).to(device)
         node.draws = torch.Generator(device).manual_seed(settings.seed)
-        trained = TrainingRows(inputs=(given, value), target=value, right=right).to(device)
-        operator = penalty.prepare(trained.right)
-        train(node, trained, NegativeEvidence(), settings, operator, verbose=bool(self.verbose))
+        rows = rows.to(device)
+        train(node, rows, NegativeEvidence(), settings, penalty.prepare(rows.right), verbose=bool(self.verbose))
         node.draws = None
         return node.double()
 
-    def _baseline(self, table: pd.DataFrame, columns: NodeColumns) -> Tensor:  # (width,)
-        chosen = baseline_row(table, columns, self.baseline)
-        row = self._encoded(table.iloc[:1].assign(**{name: chosen[name].to_numpy() for name in chosen.columns}))[0]
-        for name in chosen.columns:
+    def _baseline_row(self, table: pd.DataFrame, columns: NodeColumns) -> Tensor:  # (width,)
+        """A row with each protected column at what was chosen, else at its mean or commonest value."""
+        names, chosen = columns.of(columns.protected, "protected"), {} if self.baseline is None else self.baseline
+        if not isinstance(chosen, Mapping):
+            raise InputError(
+                f"baseline must map protected columns to values, got {chosen!r}; pass {{{names[0]!r}: ...}}."
+            )
+        strange = [name for name in chosen if name not in names]
+        if strange:
+            raise InputError(
+                f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}."
+            )
+        # Numbers that take few values count as groups: theirs is the commonest value.
+        usual = {
+            name: table[name].mode().iloc[0] if takes_few_values(table[name]) else float(table[name].mean())
+            for name in names
+        }
+        row = self._encoded(table.iloc[:1].assign(**{**usual, **chosen}))[0]
+        for name in chosen:
             if any(self.encoding_.only([name]).categories) and row[self.encoding_.places([name])].sum() == 0:
                 raise InputError(
-                    f"baseline names {chosen[name].iloc[0]!r} for {name!r}, which no training row has; pass a value "
-                    f"that occurs."
+                    f"baseline names {chosen[name]!r} for {name!r}, which no training row has; pass a value that "
+                    f"occurs."
                 )
         return row
 
@@ -175,7 +190,7 @@ class PSCF(Baseline):
 
     def _shown(self, rows: Tensor) -> pd.DataFrame:
         seen = rows[:, self.seen_].cpu().numpy()
-        return pd.DataFrame(seen, columns=[f"input {place}" for place in range(seen.shape[1])])
+        return pd.DataFrame(seen, columns=[f"input {number}" for number in range(seen.shape[1])])
 
 
 def latent_penalty(table: pd.DataFrame, protected: TableEncoding) -> Penalty:
@@ -197,8 +212,8 @@ class UnfairEdges:
         """Check edges against the graph."""
         if edges is None:
             return cls(None, columns)
-        known = set(columns.graph.directed) if isinstance(columns.graph, CausalGraph) else set()
-        out = sorted(edge for edge in known if edge[0] in columns.protected)
+        directed = () if columns.graph is None else columns.graph.directed
+        out = sorted(edge for edge in directed if edge[0] in columns.protected)
         listed = [tuple(several(edge, "An edge of unfair_edges")) for edge in several(edges, "unfair_edges")]
         for edge in listed:
             if edge not in out:
@@ -222,21 +237,146 @@ class UnfairEdges:
         return not fair or (protected, outcome) in (self.edges or ())
 
 
-def baseline_row(table: pd.DataFrame, columns: NodeColumns, chosen: Mapping[str, Any] | None) -> pd.DataFrame:
-    """Return one row with the baseline of each protected column: what was chosen, else its mean or commonest value.
+class LatentNode(nn.Module):
+    """V = decoder(causes, H), H ~ N(0, I), with a Gaussian posterior q(H | causes, V): a variational autoencoder.
 
-    Numbers that take few values count as groups: theirs is the commonest value.
+    Numbers have a Gaussian likelihood of learnt scale, categories that of their level.
+
+    ``n_causes``, ``n_latents``, ``n_hidden``: widths of the encoded causes, of H, and of the hidden layers.
+    ``divergence_weight``: weight of the divergence of posterior from prior in the bound. At 1 the best model may
+    explain V by its causes and the likelihood's own noise alone and leave H empty; below 1 it pays to keep in H what
+    tells rows apart. ``encoding``: of the node's columns. ``generator``: of the first weights. ``draws``: of H in
+    training, on the network's device.
     """
-    names = columns.of(columns.protected, "protected")
-    if chosen is not None and not isinstance(chosen, Mapping):
-        raise InputError(f"baseline must map protected columns to values, got {chosen!r}; pass {{{names[0]!r}: ...}}.")
-    strange = [name for name in chosen or {} if name not in names]
-    if strange:
-        raise InputError(f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}.")
-    values = {
-        name: (chosen or {}).get(
-            name, table[name].mode().iloc[0] if takes_few_values(table[name]) else float(table[name].mean())
-        )
-        for name in names
-    }
-    return pd.DataFrame({name: [value] for name, value in values.items()})
+
+    draws: torch.Generator | None = None
+
+    def __init__(
+        self,
+        n_causes: int,
+        n_latents: int,
+        n_hidden: int,
+        divergence_weight: float,
+        encoding: TableEncoding,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        width = encoding.width
+        self.parts = tuple(zip(encoding.slices, encoding.categories, strict=True))
+        self.divergence_weight = divergence_weight
+        self.encoder = Perceptron(n_causes + width, (n_hidden,), 2 * n_latents, generator=generator)
+        self.decoder = Perceptron(n_causes + n_latents, (n_hidden,), width, generator=generator)
+        self.log_scale = nn.Parameter(torch.full((width,), _FIRST_LOG_SCALE))
+
+    def forward(self, causes: Tensor, value: Tensor) -> Tensor:  # (b, c), (b, w) -> (b, 1 + n_latents)
+        """Return the negative evidence bound of each row, and beside it a draw from its posterior."""
+        mean, scale = self.posterior(causes, value)
+        latent = mean
+        if self.training:
+            noise = torch.randn(scale.shape, generator=self.draws, dtype=scale.dtype, device=scale.device)
+            latent = mean + scale * noise
+        divergence = (mean.square() + scale.square() - 1).sum(dim=1) / 2 - scale.log().sum(dim=1)
+        misfit = self._misfit(self.decoder(torch.cat([causes, latent], dim=1)), value)
+        return torch.cat([(misfit + self.divergence_weight * divergence)[:, None], latent], dim=1)
+
+    def posterior(self, causes: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and scale of H for rows."""
+        mean, log_scale = self.encoder(torch.cat([causes, value], dim=1)).chunk(2, dim=1)
+        return mean, log_scale.clamp(-10, 10).exp()
+
+    def decoded(self, causes: Tensor, latent: Tensor, gumbel: Tensor) -> Tensor:  # (b, c), (b, d), (w,) -> (b, w)
+        """The node's value under these causes: mean of a number, for a category the level that the noise selects."""
+        output = self.decoder(torch.cat([causes, latent], dim=1))
+        value = output.clone()
+        for places, is_category in self.parts:
+            if is_category:
+                level = (output[:, places] + gumbel[places]).argmax(dim=1)
+                value[:, places] = one_hot(level, places.stop - places.start).to(value.dtype)
+        return value
+
+    def _misfit(self, output: Tensor, value: Tensor) -> Tensor:  # (b, w), (b, w) -> (b,)
+        total = output.new_zeros(len(output))
+        for places, is_category in self.parts:
+            decoded, seen = output[:, places], value[:, places]
+            if is_category:
+                total = total - (seen * log_softmax(decoded, dim=1)).sum(dim=1)
+            else:
+                log_scale = self.log_scale[places].clamp_min(_LEAST_LOG_SCALE)
+                total = total + (((decoded - seen) / log_scale.exp()).square() / 2 + log_scale).sum(dim=1)
+        return total
+
+
+@dataclass(frozen=True)
+class NegativeEvidence(Objective):
+    """The bound that `LatentNode` returns; the penalty sees the draw of H."""
+
+    def losses(self, output: Tensor, target: Tensor) -> Tensor:
+        """Negative evidence bound of each row."""
+        return output[:, 0]
+
+    def prediction(self, output: Tensor) -> Tensor:
+        """The draws of H."""
+        return output[:, 1:]
+
+    def columns(self, target: Tensor) -> None:
+        """The bound and the draws of H, however many."""
+
+
+@dataclass(frozen=True)
+class CorrectedNode:
+    """How one node follows its causes."""
+
+    # places, causes: where the node and its causes stand in an encoded row
+    places: list[int]
+    causes: list[int]
+    replaced: list[int]  # those places of protected causes that act along unfair edges
+    node: LatentNode  # in double precision
+
+    def posterior(self, rows: Tensor) -> tuple[Tensor, Tensor]:  # (n, width) -> (n, d), (n, d)
+        """Mean and scale of the node's latent given observed rows."""
+        with torch.no_grad():
+            return self.node.posterior(rows[:, self.causes], rows[:, self.places])
+
+    def value(self, rows: Tensor, baseline: Tensor, latent: Tensor, gumbel: Tensor) -> Tensor:
+        """The node's value with its causes as in ``rows`` and A at the baseline where its effect is unfair."""
+        causes = rows[:, self.causes]
+        causes[:, [self.causes.index(place) for place in self.replaced]] = baseline[self.replaced]
+        with torch.no_grad():
+            return self.node.decoded(causes, latent, gumbel)
+
+
+@dataclass(frozen=True)
+class FairRows:
+    """Draws of corrected rows."""
+
+    corrections: Sequence[CorrectedNode]  # each after its causes
+    baseline: Tensor  # (width,): an encoded row with A at its baseline; only the places of A matter
+    fixed: list[int]  # places of protected variables that the predictor is shown at the baseline
+    seed: int
+
+    def draws(self, rows: Tensor, n_draws: int) -> Iterator[Tensor]:  # (n, width) -> n_draws times (n, width)
+        """Draw latents from their posteriors and yield the corrected rows; one draw where no latent is drawn."""
+        rows = rows.to(self.baseline)
+        posteriors = [correction.posterior(rows) for correction in self.corrections]
+        generator = torch.Generator().manual_seed(self.seed)
+        blocks = row_blocks(len(rows)) if rows.device.type == "cpu" else [slice(None)]
+        for _ in range(n_draws if self.corrections else 1):
+            noises = []
+            for correction, (mean, _) in zip(self.corrections, posteriors, strict=True):
+                # The same noise for every row: a row's answer does not depend on the rows it is asked with.
+                noise = torch.randn(mean.shape[1], generator=generator, dtype=torch.float64).to(rows)
+                uniform = torch.rand(len(correction.places), generator=generator, dtype=torch.float64)
+                noises.append((noise, -torch.log(-torch.log(uniform.clamp(1e-12, 1 - 1e-12))).to(rows)))
+            changed = rows.clone()
+            for block in blocks:
+                some = changed[block]  # a view
+                given = zip(self.corrections, posteriors, noises, strict=True)
+                for correction, (mean, scale), (noise, gumbel) in given:
+                    latent = mean[block] + scale[block] * noise
+                    value = correction.value(some, self.baseline, latent, gumbel)
+                    # The places of a column stand together: they are written as slices, not one by one.
+                    for column, _ in correction.node.parts:
+                        first = correction.places[column.start]
+                        some[:, first : first + column.stop - column.start] = value[:, column]
+            changed[:, self.fixed] = self.baseline[self.fixed]
+            yield changed

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from ciplearn._core.columns import CLASSIFICATION
@@ -79,9 +80,12 @@ class StraightLine(Baseline):
                 f"The straight line mixes probabilities, but {type(self.estimator).__name__} has none; pass a "
                 f"classifier with predict_proba."
             )
-        if not unchanged:
-            return Mixture(BestConstant.of(y, weights, classes), unchanged, free, share)
-        return Mixture(self._trained(table[list(unchanged)], y, weights), unchanged, free, share)
+        if unchanged:
+            invariant = self._trained(table[list(unchanged)], y, weights)
+        else:
+            constant = DummyRegressor() if classes is None else DummyClassifier(strategy="prior")
+            invariant = constant.fit(table, np.asarray(y), weights)
+        return Mixture(invariant, unchanged, free, share)
 
 
 @dataclass(frozen=True)
@@ -111,22 +115,3 @@ class Mixture:
         weight = sqrt(self.share)
         # In this form both ends of the line are g and f to the last bit.
         return (1 - weight) * invariant + weight * unconstrained
-
-
-@dataclass(frozen=True)
-class BestConstant:
-    """The constant with the smallest loss: the weighted mean of the outcome, or the weighted shares of its classes."""
-
-    answer: np.ndarray
-
-    @classmethod
-    def of(cls, y: Any, weights: Any, classes: np.ndarray | None) -> Self:
-        """Learn it; without ``classes`` y holds numbers."""
-        values = np.asarray(y, dtype=float) if classes is None else np.asarray(y)[:, None] == classes
-        return cls(np.average(values, axis=0, weights=weights))
-
-    def predict(self, table: pd.DataFrame) -> np.ndarray:
-        """Return the same for every row."""
-        return np.broadcast_to(self.answer, (len(table), *self.answer.shape))
-
-    predict_proba = predict

@@ -1,7 +1,6 @@
 """Causal graphs, adjustment, and the criterion that turns a graph into an independence statement."""
 
-from ciplearn.causal.assumptions import Assumption
-from ciplearn.causal.findings import Finding
+from ciplearn.causal.findings import Assumption, Finding
 from ciplearn.causal.graph import CausalGraph
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.paths import Path

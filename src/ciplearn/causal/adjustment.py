@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ciplearn.causal.dag import Dag
-from ciplearn.causal.separation import separated
-from ciplearn.causal.separators import minimal_separators, smallest_separator
+from ciplearn.causal.separation import minimal_separators, separated, smallest_separator
 
 
 @dataclass(frozen=True)

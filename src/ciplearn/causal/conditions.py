@@ -17,6 +17,9 @@ changes none of them (docs/theory/criterion.md has the proof).
 
 Validity is asked for Ŷ, not for the outcome: Ŷ inherits every cause of its inputs, and a path into an input is as good
 a back door as a path into the outcome.
+
+The default S is the largest inside the context, since moving a node from X into S only weakens what is demanded;
+docs/theory/criterion.md proves that it certifies whenever any S inside the context does.
 """
 
 from __future__ import annotations
@@ -90,15 +93,8 @@ class Conditions:
 
     def responding(self, s: Set[int]) -> set[int]:
         """R: nodes of X ∖ A that A changes, with every node through which A changes them."""
-        found = (self.exposures(s) - self.protected) & self.affected
-        reached = set(found)
-        stack = list(reached)
-        while stack:
-            for parent in self.dag.parents[stack.pop()]:
-                if parent in self.affected and parent not in reached:
-                    reached.add(parent)
-                    stack.append(parent)
-        return reached
+        unaffected = set(range(self.dag.size)) - self.affected
+        return self.dag.ancestors((self.exposures(s) - self.protected) & self.affected, avoiding=unaffected)
 
     def is_noise(self, node: int) -> bool:
         """Tell whether a node is a latent root, which counts as noise of its children."""
@@ -107,12 +103,8 @@ class Conditions:
     def unexplained(self, s: Set[int]) -> list[tuple[int, int]]:
         """Pairs (V, parent) with V in R whose parent is outside A ∪ W ∪ S; (V, V) where V itself is."""
         inside = self.known | s
-        missing = []
-        for node in sorted(self.responding(s)):
-            if node not in inside:
-                missing.append((node, node))
-            missing += [(node, p) for p in self.dag.parents[node] if p not in inside and not self.is_noise(p)]
-        return missing
+        pairs = ((node, near) for node in sorted(self.responding(s)) for near in (node, *self.dag.parents[node]))
+        return [(node, near) for node, near in pairs if near not in inside and not self.is_noise(near)]
 
     def confounded(self, s: Set[int]) -> list[tuple[int, int]]:
         """Pairs (V, root) with V in R and a latent root that has other children too."""
@@ -144,6 +136,47 @@ class Conditions:
         """Return the statement for a penalty to enforce with adjustment set `s`: Ŷ ⊥ X | S."""
         right, given = self.graph.names(self.exposures(s)), self.graph.names(s)
         return Independence(right=right, given=given, left=self.predictor_name)
+
+
+def largest_inside(conditions: Conditions) -> frozenset[int]:
+    """Return the largest S ⊆ W ∖ A that can be valid: T without A and without what carries A's effect to Ŷ."""
+    dag, known = conditions.dag, conditions.known
+    free_to_predictor = dag.ancestors((conditions.predictor,), avoiding=known)
+    carriers = {node for node in known & conditions.affected if not free_to_predictor.isdisjoint(dag.children[node])}
+    return known - conditions.protected - carriers
+
+
+def default_adjustment(conditions: Conditions) -> frozenset[int]:
+    """Return the adjustment set of choice: a certifying one whenever there is one.
+
+    In this order: the largest set inside the context; the same with as few observed nodes from outside as possible; the
+    same with the outcome allowed too; a set that certifies by the inputs, valid if it can be. Where nothing certifies,
+    a set that is valid at least, else the largest inside.
+    """
+    inside = largest_inside(conditions)
+    if conditions.certifies_by_paths(inside):
+        return inside
+    outside = conditions.observed - conditions.known
+    parents = frozenset(missing for _, missing in conditions.unexplained(inside))
+    inputs = conditions.inputs - conditions.known
+    required_inputs = inputs if inputs.isdisjoint(conditions.affected) else frozenset[int]()
+    for required in (parents, required_inputs):
+        for allowed in (outside - {conditions.outcome}, outside):
+            if required <= allowed:
+                s = conditions.adjustment(inside).smallest(allowed | inside, inside | required)
+                if s is not None:
+                    return frozenset(s)
+    return inside | required_inputs
+
+
+def some_set_certifies(conditions: Conditions) -> bool:
+    """Tell whether `default_adjustment` certifies, without finding it: one separation at most, so linear."""
+    if (conditions.inputs - conditions.known).isdisjoint(conditions.affected):
+        return True
+    inside = largest_inside(conditions)
+    parents = {missing for _, missing in conditions.unexplained(inside)}
+    outside = conditions.observed - conditions.known
+    return parents <= outside and conditions.adjustment(inside).exists(outside | inside, inside | parents)
 
 
 def search_limit(graph: CausalGraph) -> int:

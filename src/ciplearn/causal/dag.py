@@ -7,7 +7,7 @@ m-separation in the drawn graph is d-separation here and no algorithm needs a se
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
 
 
@@ -50,22 +50,34 @@ class Dag:
             children[parent] = [*children[parent], added]
         return Dag([*self.parents, into], children)
 
-    def without_edges(self, removed: Collection[tuple[int, int]]) -> Dag:
+    def without_edges(self, removed: Set[tuple[int, int]]) -> Dag:
         """Return the graph without the given pairs (parent, child)."""
         parents, children = list(self.parents), list(self.children)
-        gone_parents: dict[int, set[int]] = {}
-        gone_children: dict[int, set[int]] = {}
-        for parent, child in removed:
-            gone_parents.setdefault(child, set()).add(parent)
-            gone_children.setdefault(parent, set()).add(child)
-        for child, gone in gone_parents.items():
-            parents[child] = [node for node in parents[child] if node not in gone]
-        for parent, gone in gone_children.items():
-            children[parent] = [node for node in children[parent] if node not in gone]
+        for child in {child for _, child in removed}:
+            parents[child] = [node for node in parents[child] if (node, child) not in removed]
+        for parent in {parent for parent, _ in removed}:
+            children[parent] = [node for node in children[parent] if (parent, node) not in removed]
         return Dag(parents, children)
 
     def topological_order(self) -> list[int] | None:
         """Parents before children, lowest number first among the free ones; None where there is a cycle."""
+        order = self._freed()
+        return order if len(order) == self.size else None
+
+    def cycle(self) -> list[int] | None:
+        """Return one directed cycle as nodes with the first repeated at the end, or None."""
+        left = set(range(self.size)).difference(self._freed())
+        if not left:
+            return None
+        # Each node that is left has a parent that is left: a walk against the edges comes back to where it was.
+        node, walk = min(left), dict[int, int]()
+        while node not in walk:
+            walk[node] = len(walk)
+            node = next(parent for parent in self.parents[node] if parent in left)
+        return [node, *reversed(list(walk)[walk[node] :])]
+
+    def _freed(self) -> list[int]:
+        """Nodes in the order in which their parents are all listed before them; none that is on or below a cycle."""
         waiting = [len(parents) for parents in self.parents]
         free = [node for node, count in enumerate(waiting) if count == 0]
         heapq.heapify(free)
@@ -77,28 +89,7 @@ class Dag:
                 waiting[child] -= 1
                 if waiting[child] == 0:
                     heapq.heappush(free, child)
-        return order if len(order) == self.size else None
-
-    def cycle(self) -> list[int] | None:
-        """Return one directed cycle as nodes with the first repeated at the end, or None."""
-        state = bytearray(self.size)  # 0 new, 1 on the current walk, 2 done
-        for start in range(self.size):
-            if state[start]:
-                continue
-            walk, branches = [start], [iter(self.children[start])]
-            state[start] = 1
-            while walk:
-                child = next(branches[-1], None)
-                if child is None:
-                    state[walk.pop()] = 2
-                    branches.pop()
-                elif state[child] == 1:
-                    return [*walk[walk.index(child) :], child]
-                elif state[child] == 0:
-                    state[child] = 1
-                    walk.append(child)
-                    branches.append(iter(self.children[child]))
-        return None
+        return order
 
 
 def _closure(neighbours: list[list[int]], of: Iterable[int], avoiding: Collection[int]) -> set[int]:

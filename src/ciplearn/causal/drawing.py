@@ -13,12 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ciplearn.causal.drawing_boxes import Box, boxes, draw_frame, draw_node, node_size
-from ciplearn.causal.drawing_lines import Line, draw_lines
-from ciplearn.causal.drawing_style import LEGEND, STYLE
+from ciplearn.causal.drawing_parts import Box, Line, boxes, draw_lines, draw_node, node_size, rectangle
 from ciplearn.causal.layout import Layout, layered
+from ciplearn.causal.names import tiers_of
 from ciplearn.causal.paths import Path, predictor_name
-from ciplearn.causal.tiers import tiers_of
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -28,6 +26,50 @@ if TYPE_CHECKING:
 _WIDE = 10  # nodes
 _MARGIN = 26.0
 _LEGEND_ROW = 24.0
+
+# Fills differ in lightness as well as in hue, so that the roles stay apart without colour vision.
+_STYLE = """
+.cg{--page:#fff;--ink:#334155;--pale:#b6c0ce;--red:#dc2626;--text:#0f172a;--soft:#64748b;--other:#f1f5f9;
+--protected:#fdba74;--outcome:#93c5fd;--given:#a7e8bd;--context:#e9e3fb;--predictor:#fff;--block:#f8fafc;
+font-family:ui-sans-serif,system-ui,"Segoe UI",Helvetica,Arial,sans-serif}
+@media (prefers-color-scheme:dark){.cg{--page:#0f172a;--ink:#cbd5e1;--pale:#475569;--red:#f87171;--text:#f8fafc;
+--soft:#94a3b8;--other:#1e293b;--protected:#9a4a12;--outcome:#1d4f91;--given:#1b6b41;--context:#43386e;
+--predictor:#0f172a;--block:#172033}}
+.cg .page{fill:var(--page)}
+.cg text{font-size:14px;fill:var(--text);text-anchor:middle}
+.cg text.key{font-size:12px;fill:var(--soft);text-anchor:start}
+.cg path{fill:none;stroke:var(--ink);stroke-width:1.5;stroke-linecap:round}
+.cg path.input{stroke:var(--pale);stroke-width:1.2}
+.cg path.common{stroke-dasharray:5 4}
+.cg path.refuted{stroke:var(--red);stroke-width:2;stroke-dasharray:1.5 5}
+.cg path.open{stroke:var(--red);stroke-width:2.4}
+.cg marker path{stroke:none}
+.cg marker .ink{fill:var(--ink)}.cg marker .pale{fill:var(--pale)}.cg marker .red{fill:var(--red)}
+.cg .node rect{fill:var(--other);stroke:var(--ink);stroke-width:1.3}
+.cg .protected rect{fill:var(--protected)}.cg .outcome rect{fill:var(--outcome)}.cg .given rect{fill:var(--given)}
+.cg .context rect{fill:var(--context)}.cg .predictor rect{fill:var(--predictor);stroke-width:2.4}
+.cg .block{fill:var(--block);stroke:var(--soft);stroke-width:1}
+.cg .seen{fill:var(--ink);stroke:var(--page);stroke-width:1.5}
+.cg .latent rect{fill:none;stroke:var(--soft);stroke-dasharray:4 3}
+.cg .latent text{fill:var(--soft);font-style:italic}
+""".replace("\n", "")
+
+_LEGEND = (
+    ("protected", "protected"),
+    ("outcome", "outcome"),
+    ("given", "adjusted for"),
+    ("context", "context"),
+    ("predictor", "predictor"),
+    ("latent", "latent"),
+    ("seen", "seen by the predictor"),
+    ("block", "same causes and effects"),
+    ("tiers", "acts on all that follow, not only on the next"),
+    ("input", "input of the predictor"),
+    ("common", "unobserved common cause"),
+    ("loose", "direction not known"),
+    ("open", "open path"),
+    ("refuted", "independent in the graph, not in the data"),
+)
 
 
 def draw(
@@ -50,7 +92,7 @@ def draw(
     with_predictor = verdict is not None and (inputs_as_edges or any(line.kind == "input" for line in lines))
     names = [*graph.nodes, *([predictor] if with_predictor else [])]
     seen = () if verdict is None or inputs_as_edges else verdict.inputs
-    roles = {name: _role(graph, verdict, name, predictor) for name in names}
+    roles = _roles(graph, verdict, names)
     placed = bool(graph.nodes) and set(graph.nodes) <= set(graph.positions)
     open_ends = {name for line in lines if line.is_open or line.kind == "refuted" for name in (line.a, line.b)}
     framed = wide and not placed
@@ -69,27 +111,25 @@ def draw(
     identity = f"cg{zlib.crc32(repr((names, lines, sorted(roles.items()))).encode()):08x}"
     # Open paths last, so that no other line covers them.
     curves = zip(lines, draw_lines(lines, box_of, layout, centres, identity, bowed=placed), strict=True)
-    body = [draw_frame(box, layout.centres[box.name]) for box in parts if box.framed]
+    body = [rectangle(box.size, layout.centres[box.name], 14, 'class="block" ') for box in parts if box.framed]
     body += [curve for _, curve in sorted(curves, key=lambda pair: pair[0].is_open)]
     body += [draw_node(name, centres[name], roles[name], name in seen) for name in names]
     present = {*roles.values(), *("open" if line.is_open else line.kind for line in lines)}
     present |= {"tiers"} if tier_of else {"block" for box in parts if box.framed}
     present |= {"seen"} if seen else set()
-    return _document(layout, parts, body, [(key, words) for key, words in LEGEND if key in present], identity)
+    return _document(layout, parts, body, [(key, words) for key, words in _LEGEND if key in present], identity)
 
 
-def _role(graph: CausalGraph, verdict: Verdict | None, name: str, predictor: str) -> str:
-    protected = graph.exposures if verdict is None else verdict.protected
-    outcomes = graph.outcomes if verdict is None else (verdict.outcome,)
-    adjusted = graph.adjusted if verdict is None else verdict.adjustment
-    if name == predictor:
-        return "predictor"
-    if name in graph.latent:
-        return "latent"
-    for role, members in (("protected", protected), ("outcome", outcomes), ("given", adjusted)):
-        if name in members:
-            return role
-    return "context" if verdict is not None and name in verdict.context else "other"
+def _roles(graph: CausalGraph, verdict: Verdict | None, names: Sequence[str]) -> dict[str, str]:
+    roles = dict.fromkeys(names, "predictor") | dict.fromkeys(graph.nodes, "other")
+    if verdict is None:
+        parts = {"given": graph.adjusted, "outcome": graph.outcomes, "protected": graph.exposures}
+    else:
+        parts = {"context": verdict.context, "given": verdict.adjustment, "outcome": (verdict.outcome,)}
+        parts["protected"] = verdict.protected
+    for role, members in (*parts.items(), ("latent", graph.latent)):
+        roles |= dict.fromkeys(members, role)
+    return roles
 
 
 def _lines(graph: CausalGraph, verdict: Verdict | None, predictor: str, shown: Sequence[Path]) -> list[Line]:
@@ -144,14 +184,10 @@ def _ends(lines: Sequence[Line], box_of: Mapping[str, Box], common: bool) -> lis
 def _document(
     layout: Layout, parts: Sequence[Box], body: Sequence[str], legend: Sequence[tuple[str, str]], identity: str
 ) -> str:
-    corners = [
-        (x + side * box.size[0] / 2, y + side * box.size[1] / 2)
-        for box in parts
-        for x, y in [layout.centres[box.name]]
-        for side in (-1, 1)
-    ]
-    xs = [x for x, _ in corners] or [0.0]
-    ys = [y for _, y in corners] + [run.y for runs in layout.runs for run in runs] or [0.0]
+    placed = [(*layout.centres[box.name], *box.size) for box in parts]
+    xs = [x + side * width / 2 for x, _, width, _ in placed for side in (-1, 1)] or [0.0]
+    ys = [y + side * height / 2 for _, y, _, height in placed for side in (-1, 1)]
+    ys = ys + [run.y for runs in layout.runs for run in runs] or [0.0]
     # A bidirected edge within the first column bends out to the left.
     left, top = min(xs) - 2 * _MARGIN, min(ys) - _MARGIN
     width = max(max(xs) + 2 * _MARGIN - left, 320.0)
@@ -167,7 +203,7 @@ def _document(
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" role="img" aria-label="causal graph">'
-        f"<style>{STYLE}</style><defs>{markers}</defs>"
+        f"<style>{_STYLE}</style><defs>{markers}</defs>"
         f'<rect class="page" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
         f"{''.join(body)}{keys}</svg>"
     )

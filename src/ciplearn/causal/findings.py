@@ -1,16 +1,15 @@
-"""Each condition of the criterion as a sentence with its witnesses."""
+"""What the criterion found, each condition as a sentence with its witnesses; and what it rests on, with checks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.wording import as_set
 from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.conditions import Conditions
-from ciplearn.causal.dag import Dag
 from ciplearn.causal.paths import Path, as_path, shortest_directed, why_open
 from ciplearn.causal.separation import reachable, shortest_open_walk
 
@@ -67,13 +66,51 @@ class Finding:
         return cls(content["condition"], content["holds"], content["sentence"], paths)
 
 
+class Assumption(str):
+    """What a verdict rests on, as a sentence; a string with two more attributes.
+
+    Attributes
+    ----------
+    sentence : str
+        The assumption.
+    check : str
+        What can refute it, or show how much it matters.
+    key : str
+        Which of them it is: "graph", "overlap", "inputs", "exact" or "injective".
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
+    >>> print(verdict.assumptions[0])
+    The graph is right: no edge and no unobserved common cause is missing.
+    >>> verdict.assumptions[0].key
+    'graph'
+    """
+
+    check: str
+    key: str = ""
+
+    def __new__(cls, sentence: str, check: str, key: str = "") -> Assumption:
+        """Make the string and hang the check and the key on it."""
+        assumption = super().__new__(cls, sentence)
+        assumption.check, assumption.key = check, key
+        return assumption
+
+    def __reduce__(self) -> tuple[type[Assumption], tuple[str, str, str]]:
+        return Assumption, (self.sentence, self.check, self.key)
+
+    @property
+    def sentence(self) -> str:
+        """The assumption as a plain string."""
+        return str.__str__(self)
+
+
 def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:
     """Say whether `s` is a valid adjustment set for the exposures and `target`, with every offence shown."""
-    given = set(graph.names(s))
-    exposures = as_set(graph.names(adjustment.x))
-    found = []
-    for node in sorted(adjustment.forbidden & s)[:_SHOWN]:
-        found.append(_forbidden_finding(graph, adjustment, node, target))
+    given, exposures = graph.names(s), as_set(graph.names(adjustment.x))
+    findings = [_forbidden_finding(graph, adjustment, node, target) for node in sorted(adjustment.forbidden & s)]
+    findings = findings[:_SHOWN]
     backdoor = adjustment.backdoor_graph
     connected = adjustment.x & reachable(backdoor, adjustment.y, s)
     walks = (shortest_open_walk(backdoor, {x}, adjustment.y, s) for x in sorted(connected))
@@ -81,76 +118,72 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
     proper = (walk for walk in walks if walk and adjustment.x.isdisjoint(walk[1:]))
     for walk in islice(proper, _SHOWN):
         path = as_path(graph, adjustment.dag, walk)
-        found.append(Finding("validity", False, f"{path} is open: {why_open(graph, path, given)}.", (path,)))
-    if not found:
-        held = as_set(sorted(given, key=graph.index.__getitem__))
-        fixed = f"Once {held} is held fixed" if given else "With nothing held fixed"
-        found.append(
-            Finding(
-                "validity",
-                True,
-                f"{fixed}, {exposures} and {target} go together only by what {exposures} causes, and none of that is "
-                f"hidden: {held} is a valid adjustment set for ({exposures}, {target}).",
-            )
-        )
-    return found
+        findings.append(Finding("validity", False, f"{path} is open: {why_open(graph, path, set(given))}.", (path,)))
+    if findings:
+        return findings
+    fixed = f"once {as_set(given)} is held fixed" if given else "with nothing held fixed"
+    sentence = (
+        f"{exposures} and {target} go together only by what {exposures} causes, {fixed}, and none of that is hidden: "
+        f"{as_set(given)} is a valid adjustment set for ({exposures}, {target})."
+    )
+    return [Finding("validity", True, sentence)]
 
 
 def parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     """Say whether the nodes through which A changes the context are known together with their parents."""
     graph, protected = conditions.graph, conditions.written(conditions.protected)
     inside = conditions.written(conditions.known | s)
-    found = []
+    findings = []
     for node, missing in conditions.unexplained(s)[:_SHOWN]:
         name, gap = graph.nodes[node], graph.nodes[missing]
         state = "latent" if gap in graph.latent else "not among them"
         if node == missing:
+            paths: tuple[Path, ...] = ()
             sentence = (
                 f"{name} carries the effect of {protected} into the context but is {state}: what it would have been "
                 f"cannot be told from {inside}."
             )
-            found.append(Finding("parents", False, sentence))
         else:
-            path = Path((gap, name), ("→",))
+            paths = (Path((gap, name), ("→",)),)
             sentence = (
-                f"{path}: {name} responds to {protected}, so its parents must lie in {inside}, but {gap} is {state}."
+                f"{paths[0]}: {name} responds to {protected}, so its parents must lie in {inside}, but {gap} is "
+                f"{state}."
             )
-            found.append(Finding("parents", False, sentence, (path,)))
-    if not found:
-        responding = conditions.responding(s)
-        which = conditions.written(responding)
+        findings.append(Finding("parents", False, sentence, paths))
+    if findings:
+        return findings
+    responding = conditions.responding(s)
+    which = conditions.written(responding)
+    if responding:
         sentence = (
             f"{which} respond{'s' if len(responding) == 1 else ''} to {protected}, and everything that acts on {which} "
             f"is known: all parents lie in {inside}."
-            if responding
-            else f"Only {protected} itself changes in {conditions.written(conditions.exposures(s))}: nothing else "
-            f"there responds to {protected}."
         )
-        found.append(Finding("parents", True, sentence))
-    return found
+    else:
+        sentence = (
+            f"Only {protected} itself changes in {conditions.written(conditions.exposures(s))}: nothing else there "
+            f"responds to {protected}."
+        )
+    return [Finding("parents", True, sentence)]
 
 
 def noise_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     """Name the nodes that must be injective in their total noise; nothing where none is confounded."""
     graph, dag = conditions.graph, conditions.dag
-    confounded = conditions.confounded(s)
-    found = []
-    for node in dict.fromkeys(node for node, _ in confounded):
-        paths = tuple(
-            as_path(graph, dag, [node, root, other])
-            for confounded_node, root in confounded
-            if confounded_node == node
-            for other in dag.children[root]
-            if other != node
-        )
+    paths: dict[int, list[Path]] = {}
+    for node, root in conditions.confounded(s):
+        others = [other for other in dag.children[root] if other != node]
+        paths.setdefault(node, []).extend(as_path(graph, dag, [node, root, other]) for other in others)
+    findings = []
+    for node, through in paths.items():
         name = graph.nodes[node]
         sentence = (
             f"{name} responds to {conditions.written(conditions.protected)} and is confounded "
-            f"({', '.join(str(path) for path in paths)}): certified only if {name} is injective in its total noise, "
-            "the unobserved causes included."
+            f"({', '.join(map(str, through))}): certified only if {name} is injective in its total noise, the "
+            "unobserved causes included."
         )
-        found.append(Finding("noise", True, sentence, paths))
-    return found
+        findings.append(Finding("noise", True, sentence, tuple(through)))
+    return findings
 
 
 def inputs_finding(conditions: Conditions, s: Set[int]) -> Finding:
@@ -160,7 +193,7 @@ def inputs_finding(conditions: Conditions, s: Set[int]) -> Finding:
         f"a function of {conditions.written(kept)} alone, which {protected} does not change" if kept else "a constant"
     )
     known = conditions.written(conditions.known | s)
-    return Finding("inputs", True, f"Every input lies in {known}: under overlap the independence leaves {left}.")
+    return Finding("inputs", True, f"Every input lies in {known}: the independence, under overlap, leaves {left}.")
 
 
 def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
@@ -173,27 +206,28 @@ def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
         sentence = f"The paper's theorem does not apply: {outcome} is the outcome and is adjusted for."
         return [Finding("paper", False, sentence)]
     target = Adjustment(graph.dag(), conditions.exposures(s), frozenset((conditions.outcome,)))
-    found = [finding for finding in validity_findings(graph, target, s, outcome) if not finding.holds]
+    offences = [
+        replace(finding, condition="paper")
+        for finding in validity_findings(graph, target, s, outcome)
+        if not finding.holds
+    ]
+    known = conditions.written(conditions.known)
     strangers = [
         (node, parent)
         for node in sorted(conditions.known - conditions.protected)
         for parent in dag.parents[node]
         if parent not in conditions.known and not (conditions.is_noise(parent) and len(dag.children[parent]) == 1)
     ]
-    known = conditions.written(conditions.known)
     for node, parent in strangers[:_SHOWN]:
         others = [child for child in dag.children[parent] if child != node]
-        walk = [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node]
-        path = as_path(graph, dag, walk)
+        path = as_path(graph, dag, [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node])
         sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {known}."
-        found.append(Finding("paper", False, sentence, (path,)))
-    if found:
-        return [Finding("paper", False, finding.sentence, finding.paths) for finding in found]
+        offences.append(Finding("paper", False, sentence, (path,)))
     sentence = (
         f"{conditions.written(s)} is a valid adjustment set for ({conditions.written(target.x)}, {outcome}), and all "
         f"parents of the context lie in {known}."
     )
-    return [Finding("paper", True, sentence)]
+    return offences or [Finding("paper", True, sentence)]
 
 
 def _forbidden_finding(graph: CausalGraph, adjustment: Adjustment, node: int, target: str) -> Finding:
@@ -201,10 +235,9 @@ def _forbidden_finding(graph: CausalGraph, adjustment: Adjustment, node: int, ta
     name = graph.nodes[node]
     below = shortest_directed(dag, adjustment.proper_causal, node, x) or [node]
     turn = node if node in adjustment.proper_causal else below[0]
-    causal = [
-        *(shortest_directed(dag, x, turn, x) or [turn]),
-        *next(onward[1:] for y in sorted(adjustment.y) if (onward := _onward(dag, turn, y, x))),
-    ]
+    walks = ([turn] if turn == y else shortest_directed(dag, {turn}, y, x) for y in sorted(adjustment.y))
+    onward = next(walk for walk in walks if walk)
+    causal = [*(shortest_directed(dag, x, turn, x) or [turn]), *onward[1:]]
     path = as_path(graph, dag, causal)
     where = "it lies" if turn == node else f"it descends from {graph.nodes[turn]}, which lies"
     sentence = (
@@ -214,5 +247,44 @@ def _forbidden_finding(graph: CausalGraph, adjustment: Adjustment, node: int, ta
     return Finding("validity", False, sentence, (path,))
 
 
-def _onward(dag: Dag, turn: int, y: int, x: Set[int]) -> list[int] | None:
-    return [turn] if turn == y else shortest_directed(dag, {turn}, y, x)
+def assumptions(
+    conditions: Conditions, s: Set[int], injective: tuple[str, ...], by_inputs: bool
+) -> tuple[Assumption, ...]:
+    """Return what the verdict with adjustment set `s` rests on."""
+    protected, inputs = conditions.written(conditions.protected), as_set(conditions.question.inputs)
+    rests = ", on which the certificate rests" if by_inputs else ""
+    where = f" together with every value of {conditions.written(s)}" if s else ""
+    right = conditions.written(conditions.exposures(s))
+    rests_on = [
+        Assumption(
+            "The graph is right: no edge and no unobserved common cause is missing.",
+            "ciplearn check GRAPH --data TABLE (graph.falsify) can refute it but never prove it; sensitivity shows how "
+            "much a wrong edge or a hidden common cause would matter.",
+            "graph",
+        ),
+        Assumption(
+            f"Overlap{rests}: every value that changing {protected} could give to {right} occurs{where}.",
+            "audit counts the imagined rows that lie where there are no data.",
+            "overlap",
+        ),
+        Assumption(
+            f"{conditions.predictor_name} is a function of {inputs} and of nothing else but independent noise.",
+            "true of every model that receives these columns and no others; look at what predict is given.",
+            "inputs",
+        ),
+        Assumption(
+            "The independence is exact: a small but positive dependence bounds no counterfactual difference by itself.",
+            "independence_test on rows that training has not seen can refute it; variance_of_counterfactuals measures "
+            "what is left.",
+            "exact",
+        ),
+    ]
+    if injective:
+        rests_on.append(
+            Assumption(
+                f"{as_set(injective)}: injective in the total noise, unobserved causes included, given their parents.",
+                "no data can refute it; for discrete variables counterfactual_bounds shows what may happen without it.",
+                "injective",
+            )
+        )
+    return tuple(rests_on)

@@ -1,30 +1,25 @@
-"""`CausalGraph`: the drawn assumptions as a value.
-
-A value here means: frozen, hashable, compared by content. Two graphs with the same nodes, edges, latent nodes and roles
-are equal and answer every question alike, whatever the order in which they were written.
-"""
+"""`CausalGraph`: the drawn assumptions, and the questions that they answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
-from ciplearn.causal import queries
-from ciplearn.causal.class_criterion import judge_class
-from ciplearn.causal.criterion import judge
-from ciplearn.causal.dag import Dag
+from ciplearn._core.numbers import first
+from ciplearn._core.wording import as_set
+from ciplearn.causal.adjustment import Adjustment
+from ciplearn.causal.criterion import judge, judge_class
 from ciplearn.causal.drawing import draw
-from ciplearn.causal.formats.parts import GraphParts
-from ciplearn.causal.implications import implied_independencies
-from ciplearn.causal.independence import Independence
-from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_point, in_order, nearest
-from ciplearn.causal.notations import Notations
+from ciplearn.causal.drawn_graph import DrawnGraph
+from ciplearn.causal.independence import Independence, implied_independencies
+from ciplearn.causal.names import Names
 from ciplearn.causal.orientations import equivalence_class, members, members_by_parents
-from ciplearn.causal.paths import Path
+from ciplearn.causal.paths import Path, as_path, proper_causal_paths
 from ciplearn.causal.question import read_question
+from ciplearn.causal.separation import separated, shortest_open_walk
 from ciplearn.causal.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -35,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class CausalGraph(Notations):
+class CausalGraph(DrawnGraph):
     """Directed, bidirected and undirected edges between named nodes, some of them latent.
 
     A directed edge A → B says that A is a direct cause of B. A bidirected edge A ↔ B says that A and B share an
@@ -67,177 +62,32 @@ class CausalGraph(Notations):
     Ŷ ⊥ {A, L} | {S}
     """
 
-    nodes: tuple[str, ...] = ()
-    directed: tuple[Edge, ...] = ()
-    bidirected: tuple[Edge, ...] = ()
-    undirected: tuple[Edge, ...] = ()
-    latent: frozenset[str] = frozenset()
-    exposures: tuple[str, ...] = ()
-    outcomes: tuple[str, ...] = ()
-    adjusted: tuple[str, ...] = ()
-    positions: Mapping[str, tuple[float, float]] = field(default_factory=dict, compare=False)
-
-    def __post_init__(self) -> None:
-        directed = checked_edges(self.directed, "directed", symmetric=False)
-        bidirected = checked_edges(self.bidirected, "bidirected", symmetric=True)
-        undirected = checked_edges(self.undirected, "undirected", symmetric=True)
-        ends = [name for edge in (*directed, *bidirected, *undirected) for name in edge]
-        _set(self, "nodes", in_order([*as_names(self.nodes, "nodes"), *ends]))
-        _set(self, "directed", directed)
-        _set(self, "bidirected", bidirected)
-        _set(self, "undirected", undirected)
-        _set(self, "latent", frozenset(self.known(self.latent, "latent")))
-        for role in ("exposures", "outcomes", "adjusted"):
-            _set(self, role, in_order(self.known(getattr(self, role), role)))
-        _set(
-            self,
-            "positions",
-            {name: checked_point(name, self.positions[name]) for name in self.known(self.positions, "positions")},
-        )
-        self._refuse_contradictions()
-
-    def _refuse_contradictions(self) -> None:
-        drawn = {frozenset(edge) for edge in (*self.directed, *self.bidirected)}
-        for a, b in self.undirected:
-            if frozenset((a, b)) in drawn:
-                raise GraphError(
-                    f"{a} − {b} contradicts another edge between the two: an undirected edge says that the direction "
-                    "is not known; keep one of them."
-                )
-        if self._dag.topological_order() is None:
-            cycle = self._dag.cycle() or []
-            raise GraphError(
-                f"A causal graph has no directed cycle, but {' → '.join(self.nodes[node] for node in cycle)} was "
-                "received; remove one of these edges, or write A <-> B for an unobserved common cause."
-            )
-
-    # ---------------------------------------------------------------- the graph as numbers
-
-    @cached_property
-    def index(self) -> dict[str, int]:
-        """Number of each node: its place in `nodes`."""
-        return {name: number for number, name in enumerate(self.nodes)}
-
-    @cached_property
-    def _dag(self) -> Dag:
-        number = self.index
-        edges = [(number[a], number[b]) for a, b in self.directed]
-        for root, (a, b) in enumerate(self.bidirected, start=len(self.nodes)):
-            edges += [(root, number[a]), (root, number[b])]
-        return Dag.from_edges(len(self.nodes) + len(self.bidirected), edges)
-
-    def dag(self) -> Dag:
-        """Return the graph as numbers: nodes first, then one root for each bidirected edge.
-
-        Raises
-        ------
-        GraphError
-            If an edge has no direction: such a graph is a class of graphs, and `members` lists them.
-        """
-        if self.undirected:
-            a, b = self.undirected[0]
-            raise GraphError(
-                f"This question needs a direction for every edge, but {a} − {b} has none "
-                f"({len(self.undirected)} undirected in all); ask each graph of members(), or direct the edge."
-            )
-        return self._dag
-
-    def known(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
-        """Read `names` and make sure that each is a node of this graph.
-
-        Raises
-        ------
-        GraphError
-            If a name is unknown; the message suggests the nearest one.
-        """
-        asked = as_names(names, role)
-        for name in asked:
-            if name not in self.index:
-                raise GraphError(f"{role} names {name!r}, which is not in the graph; {nearest(name, self.nodes)}")
-        return asked
-
-    def known_observed(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
-        """Read `names` and make sure that each is an observed node of this graph.
-
-        Raises
-        ------
-        GraphError
-            If a name is unknown or latent.
-        """
-        asked = self.known(names, role)
-        for name in asked:
-            if name in self.latent:
-                raise GraphError(
-                    f"{role} names {name!r}, which is latent; only observed nodes can take part, so leave it out or "
-                    "measure it."
-                )
-        return asked
-
-    def numbers(self, names: Names, role: str = "nodes") -> set[int]:
-        """Return the numbers of known names."""
-        return {self.index[name] for name in self.known(names, role)}
-
-    def names(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        """Return the names of node numbers in natural order; roots of bidirected edges have none and are left out."""
-        return tuple(self.nodes[number] for number in sorted(numbers) if number < len(self.nodes))
-
-    # ---------------------------------------------------------------- kinship
-
-    @property
-    def observed(self) -> tuple[str, ...]:
-        """The nodes that are not latent."""
-        return tuple(name for name in self.nodes if name not in self.latent)
-
-    def parents(self, node: str) -> tuple[str, ...]:
-        """Direct causes of `node`."""
-        return self.names(self.dag().parents[self._number(node)])
-
-    def children(self, node: str) -> tuple[str, ...]:
-        """Direct effects of `node`."""
-        return self.names(self.dag().children[self._number(node)])
-
-    def spouses(self, node: str) -> tuple[str, ...]:
-        """Nodes that share a bidirected edge with `node`."""
-        self._number(node)
-        return in_order(b if a == node else a for a, b in self.bidirected if node in (a, b))
-
-    def ancestors(self, nodes: Names) -> frozenset[str]:
-        """Nodes with a directed path into `nodes`, `nodes` included."""
-        return frozenset(self.names(self.dag().ancestors(self.numbers(nodes))))
-
-    def descendants(self, nodes: Names) -> frozenset[str]:
-        """Nodes with a directed path out of `nodes`, `nodes` included."""
-        return frozenset(self.names(self.dag().descendants(self.numbers(nodes))))
-
-    def topological_order(self) -> tuple[str, ...]:
-        """Return every node after its parents; nodes that are free at the same time stand in natural order."""
-        order = self.dag().topological_order() or []
-        return tuple(self.nodes[number] for number in order if number < len(self.nodes))
-
-    def _number(self, node: str) -> int:
-        return self.index[self.known((node,), "node")[0]]
-
     # ---------------------------------------------------------------- separation and adjustment
 
     def m_separated(self, x: Names, y: Names, z: Names = ()) -> bool:
         """Tell whether every path between `x` and `y` is blocked by `z`: d-separation, bidirected edges included."""
-        return queries.m_separated(self, x, y, z)
+        sides = self._disjoint(x=x, y=y, z=z)
+        return separated(self.dag(), sides["x"], sides["y"], sides["z"])
 
     def open_path(self, x: Names, y: Names, z: Names = ()) -> Path | None:
         """Return a shortest path between `x` and `y` that is open given `z`, or None where they are separated."""
-        return queries.open_path(self, x, y, z)
+        sides = self._disjoint(x=x, y=y, z=z)
+        walk = shortest_open_walk(self.dag(), sides["x"], sides["y"], sides["z"])
+        return None if walk is None else as_path(self, self.dag(), walk)
 
     def proper_causal_paths(self, x: Names, y: Names, limit: int | None = 100) -> Iterator[Path]:
         """Iterate over the directed paths from `x` to `y` that meet `x` at their first node only."""
-        return queries.causal_paths(self, x, y, limit)
+        problem = self._adjustment(x, y)
+        return first((as_path(self, problem.dag, walk) for walk in proper_causal_paths(problem)), limit)
 
     def forbidden_nodes(self, x: Names, y: Names) -> frozenset[str]:
         """Nodes that no valid set may hold: those that `x` changes on its way to `y`, and what these change."""
-        return frozenset(self.names(queries.pose(self, x, y).forbidden))
+        return frozenset(self.names(self._adjustment(x, y).forbidden))
 
     def is_valid_adjustment(self, x: Names, y: Names, z: Names = ()) -> bool:
         """Tell whether `z` is a valid adjustment set for the joint effect of all of `x` on all of `y`."""
-        return queries.is_valid(self, x, y, z)
+        problem = self._adjustment(x, y)
+        return problem.is_valid(self._disjoint(x=x, y=y, z=self.known_observed(z, "z"))["z"])
 
     def minimal_adjustment_sets(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = (), limit: int | None = 100
@@ -247,21 +97,22 @@ class CausalGraph(Notations):
         The sets nearest to `x` come first. The iteration is lazy with polynomial delay; it stops after `limit` sets,
         and None means all of them.
         """
-        return queries.minimal_sets(self, x, y, must_include, must_exclude, limit)
+        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
+        return first((frozenset(self.names(z)) for z in problem.minimal(allowed, required)), limit)
 
     def smallest_adjustment_set(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()
     ) -> frozenset[str] | None:
         """Return an observed valid set with as few nodes as possible, or None where there is none."""
-        problem, allowed, required = queries.constrained(self, x, y, must_include, must_exclude)
-        return queries.named(self, problem.smallest(allowed, required))
+        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
+        return self._named(problem.smallest(allowed, required))
 
     def canonical_adjustment_set(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()
     ) -> frozenset[str] | None:
         """Return the observed ancestors of `x` and `y` that are not forbidden: valid if any set is, else None."""
-        problem, allowed, required = queries.constrained(self, x, y, must_include, must_exclude)
-        return queries.named(self, problem.canonical(allowed, required))
+        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
+        return self._named(problem.canonical(allowed, required))
 
     def optimal_adjustment_set(self, x: Names, y: Names) -> frozenset[str] | None:
         """Return the valid set of smallest asymptotic variance where it is known to exist, else None.
@@ -269,8 +120,38 @@ class CausalGraph(Notations):
         It is the set of parents of the nodes on proper causal paths that are neither forbidden nor in `x`; None where a
         latent node belongs to it, where some outcome does not descend from `x`, or where no set is valid.
         """
-        problem, allowed, _ = queries.constrained(self, x, y, (), ())
-        return queries.named(self, problem.optimal(allowed))
+        problem, allowed, _ = self._constrained(x, y, (), ())
+        return self._named(problem.optimal(allowed))
+
+    def _adjustment(self, x: Names, y: Names) -> Adjustment:
+        sides = self._disjoint(x=x, y=y)
+        for side, numbers in sides.items():
+            if not numbers:
+                raise GraphError(f"{side} is empty; name at least one node.")
+        return Adjustment(self.dag(), frozenset(sides["x"]), frozenset(sides["y"]))
+
+    def _constrained(
+        self, x: Names, y: Names, must_include: Names, must_exclude: Names
+    ) -> tuple[Adjustment, set[int], set[int]]:
+        """The problem, the nodes that a set may hold and those that it must hold."""
+        problem = self._adjustment(x, y)
+        required = self.known_observed(must_include, "must_include")
+        sides = self._disjoint(x=x, y=y, must_include=required, must_exclude=must_exclude)
+        allowed = self.numbers(self.observed) - problem.x - problem.y - sides["must_exclude"]
+        return problem, allowed, sides["must_include"]
+
+    def _disjoint(self, **sides: Names) -> dict[str, set[int]]:
+        numbers = {side: self.numbers(names, side) for side, names in sides.items()}
+        for one, other in combinations(numbers, 2):
+            if both := numbers[one] & numbers[other]:
+                raise GraphError(
+                    f"{one} and {other} must not overlap, but {as_set(self.names(both))} is in both; name each node "
+                    "once."
+                )
+        return numbers
+
+    def _named(self, numbers: set[int] | None) -> frozenset[str] | None:
+        return None if numbers is None else frozenset(self.names(numbers))
 
     def implied_independencies(self, limit: int | None = None) -> Iterator[Independence]:
         """Iterate over independencies that data can test: one for each pair of observed nodes that can be separated."""
@@ -314,7 +195,7 @@ class CausalGraph(Notations):
             What the predictor sees. Default: every observed node but the outcome.
         adjustment
             The set S to condition on. Default: the largest set inside the context that certifies; failing that, the
-            same with as few other observed nodes as possible (`ciplearn.causal.default_adjustment` says why).
+            same with as few other observed nodes as possible.
 
         Returns
         -------
@@ -345,16 +226,7 @@ class CausalGraph(Notations):
         """Return the graph with undirected edges that stands for all graphs with the same independencies."""
         return equivalence_class(self)
 
-    # ---------------------------------------------------------------- notations and looks
-
-    @classmethod
-    def _from_parts(cls, parts: GraphParts) -> Self:
-        return cls(**vars(parts))
-
-    def _parts(self) -> GraphParts:
-        kept = {field.name: getattr(self, field.name) for field in fields(self)}
-        lists = {name: list(value) for name, value in kept.items() if name not in ("latent", "positions")}
-        return GraphParts(**lists, latent=list(in_order(self.latent)), positions=dict(self.positions))
+    # ---------------------------------------------------------------- looks
 
     def to_svg(
         self,
@@ -385,12 +257,3 @@ class CausalGraph(Notations):
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
-
-    def __repr__(self) -> str:
-        text = self.to_edges()
-        return f"CausalGraph({text!r})" if len(text) < 200 else f"CausalGraph({len(self.nodes)} nodes: {text[:160]}...)"
-
-
-def _set(graph: CausalGraph, attribute: str, value: object) -> None:
-    # The one place that writes to the frozen value: while it is being made.
-    object.__setattr__(graph, attribute, value)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 # A thing with a place in a column: a box, or a stand-in (edge number, column).
 Slot = str | tuple[int, int]
+Beside = dict[Slot, list[Slot]]
 Point = tuple[float, float]
 Size = tuple[float, float]  # width, height
 
@@ -26,7 +28,7 @@ _MOST_SWAPPED = 600
 
 
 @dataclass(frozen=True)
-class Run:
+class Crossing:
     """A stretch on which an edge crosses a column without touching a box: from (left, y) to (right, y)."""
 
     left: float
@@ -40,7 +42,7 @@ class Layout:
 
     centres: Mapping[str, Point]
     borders: Mapping[str, tuple[float, float]]
-    runs: Sequence[Sequence[Run]]
+    runs: Sequence[Sequence[Crossing]]
 
 
 def layered(
@@ -59,13 +61,19 @@ def layered(
     if last is not None:
         columns[last] = max(columns.values())
     chains = _chains(columns, [*edges, *others])
-    rows = _rows(order, columns, chains)
-    _improve_order(rows, chains)
-    heights = _heights(rows, chains, sizes)
+    rows: list[list[Slot]] = [[] for _ in range(max(columns.values(), default=-1) + 1)]
+    for name in order:
+        rows[columns[name]].append(name)
+    for slot in (slot for chain in chains for slot in chain if not isinstance(slot, str)):
+        rows[slot[1]].append(slot)
+    left, right = _neighbours(rows, chains)
+    _improve_order(rows, left, right)
+    heights = _heights(rows, left, right, sizes)
     spans = _column_spans(rows, sizes)
     centres = {name: (sum(spans[columns[name]]) / 2, heights[name]) for name in order}
     runs = [
-        [Run(*spans[slot[1]], heights[slot]) for slot in chain[1:-1] if not isinstance(slot, str)] for chain in chains
+        [Crossing(*spans[slot[1]], heights[slot]) for slot in chain[1:-1] if not isinstance(slot, str)]
+        for chain in chains
     ]
     return Layout(centres, {name: spans[columns[name]] for name in order}, runs)
 
@@ -97,20 +105,8 @@ def _chains(columns: Mapping[str, int], edges: Sequence[tuple[str, str]]) -> lis
     return chains
 
 
-def _rows(order: Sequence[str], columns: Mapping[str, int], chains: Sequence[Sequence[Slot]]) -> list[list[Slot]]:
-    rows: list[list[Slot]] = [[] for _ in range(max(columns.values(), default=-1) + 1)]
-    for name in order:
-        rows[columns[name]].append(name)
-    for chain in chains:
-        for slot in chain[1:-1]:
-            if not isinstance(slot, str):
-                rows[slot[1]].append(slot)
-    return rows
-
-
-def _neighbours(
-    rows: Sequence[Sequence[Slot]], chains: Sequence[Sequence[Slot]]
-) -> tuple[dict[Slot, list[Slot]], dict[Slot, list[Slot]]]:
+def _neighbours(rows: Sequence[Sequence[Slot]], chains: Sequence[Sequence[Slot]]) -> tuple[Beside, Beside]:
+    """For each slot, the slots in the column to its left that an edge joins to it, and those to its right."""
     column = {slot: place for place, row in enumerate(rows) for slot in row}
     left: dict[Slot, list[Slot]] = {slot: [] for slot in column}
     right: dict[Slot, list[Slot]] = {slot: [] for slot in column}
@@ -123,9 +119,8 @@ def _neighbours(
     return left, right
 
 
-def _improve_order(rows: list[list[Slot]], chains: Sequence[Sequence[Slot]]) -> None:
+def _improve_order(rows: list[list[Slot]], left: Beside, right: Beside) -> None:
     """Order columns by the mean place of the neighbours, back and forth, then by swaps; keep what crosses least."""
-    left, right = _neighbours(rows, chains)
     best, fewest = [list(row) for row in rows], _crossings(rows, right)
     for sweep in range(_SWEEPS):
         if fewest == 0:
@@ -133,7 +128,7 @@ def _improve_order(rows: list[list[Slot]], chains: Sequence[Sequence[Slot]]) -> 
         beside = left if sweep % 2 == 0 else right
         spot = {slot: float(place) for row in rows for place, slot in enumerate(row)}
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            means = {s: sum(spot[n] for n in beside[s]) / len(beside[s]) if beside[s] else spot[s] for s in row}
+            means = {slot: fmean([spot[other] for other in beside[slot]] or [spot[slot]]) for slot in row}
             row.sort(key=means.__getitem__)
             spot.update({slot: float(place) for place, slot in enumerate(row)})
         crossings = _crossings(rows, right)
@@ -144,9 +139,7 @@ def _improve_order(rows: list[list[Slot]], chains: Sequence[Sequence[Slot]]) -> 
         _swap_neighbours(rows, left, right)
 
 
-def _swap_neighbours(
-    rows: list[list[Slot]], left: Mapping[Slot, Sequence[Slot]], right: Mapping[Slot, Sequence[Slot]]
-) -> None:
+def _swap_neighbours(rows: list[list[Slot]], left: Beside, right: Beside) -> None:
     """Swap slots that stand beside each other while that removes crossings."""
     spot = {slot: place for row in rows for place, slot in enumerate(row)}
 
@@ -166,7 +159,7 @@ def _swap_neighbours(
             return
 
 
-def _crossings(rows: Sequence[Sequence[Slot]], right: Mapping[Slot, Sequence[Slot]]) -> int:
+def _crossings(rows: Sequence[Sequence[Slot]], right: Beside) -> int:
     spot = {slot: place for row in rows for place, slot in enumerate(row)}
     total = 0
     for row in rows:
@@ -179,18 +172,16 @@ def _crossings(rows: Sequence[Sequence[Slot]], right: Mapping[Slot, Sequence[Slo
 
 
 def _heights(
-    rows: Sequence[Sequence[Slot]], chains: Sequence[Sequence[Slot]], sizes: Mapping[str, Size]
+    rows: Sequence[Sequence[Slot]], left: Beside, right: Beside, sizes: Mapping[str, Size]
 ) -> dict[Slot, float]:
-    left, right = _neighbours(rows, chains)
     height: dict[Slot, float] = {}
     for row in rows:
         height |= dict(zip(row, _spread([0.0] * len(row), _gaps(row, sizes)), strict=True))
     for sweep in range(_SWEEPS):
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            wanted = []
-            for slot in row:
-                around = [*left[slot], *right[slot]]
-                wanted.append(sum(height[other] for other in around) / len(around) if around else height[slot])
+            # A slot without neighbours stays where it is.
+            around = [[height[other] for other in (*left[slot], *right[slot])] or [height[slot]] for slot in row]
+            wanted = [fmean(heights) for heights in around]
             height |= dict(zip(row, _spread(wanted, _gaps(row, sizes)), strict=True))
     return height
 

@@ -1,4 +1,4 @@
-"""What may be written in a graph: names, in which order they stand and which one a typo meant; edges; positions."""
+"""What may be written in a graph: names, their order and which one a typo meant; edges and tiers; positions."""
 
 from __future__ import annotations
 
@@ -69,9 +69,8 @@ def closest(name: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
 def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
     """Return a clause that points at the known name closest to `name`."""
     lowered = {candidate.lower(): candidate for candidate in reversed(known)}
-    found = closest(name.lower(), list(lowered), 0.5)
-    if found:
-        return f"did you mean {lowered[found[0]]!r}?"
+    if meant := closest(name.lower(), list(lowered), 0.5):
+        return f"did you mean {lowered[meant[0]]!r}?"
     if not known:
         return f"there are no {kind}."
     shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
@@ -99,6 +98,25 @@ def checked_edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple
     if symmetric:
         pairs = {(a, b) if rank[a] < rank[b] else (b, a) for a, b in pairs}
     return tuple(sorted(pairs, key=lambda pair: (rank[pair[0]], rank[pair[1]])))
+
+
+def tiers_of(directed: Iterable[Edge]) -> list[tuple[str, ...]]:
+    """Groups of nodes, each of which acts on all later ones; none where the edges are not exactly those of tiers."""
+    parents: dict[str, set[str]] = {}
+    for a, b in directed:
+        parents.setdefault(a, set())
+        parents.setdefault(b, set()).add(a)
+    alike: dict[frozenset[str], list[str]] = {}
+    for name, causes in parents.items():
+        alike.setdefault(frozenset(causes), []).append(name)
+    earlier: set[str] = set()
+    tiers = []
+    for before, names in sorted(alike.items(), key=lambda tier: len(tier[0])):
+        if before != earlier:
+            return []
+        earlier.update(names)
+        tiers.append(in_order(names))
+    return tiers
 
 
 def checked_point(name: str, place: Iterable[float]) -> tuple[float, float]:

@@ -9,6 +9,7 @@ nowhere.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING
@@ -62,8 +63,9 @@ def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
             continue
         directed, undirected = closed
         if not undirected:
-            # No collider is new here: rule 1 has directed every edge that could have made one.
-            yield from _acyclic(graph, directed)
+            # No collider is new here, since rule 1 has directed every edge that could have made one; a cycle may be.
+            with suppress(GraphError):
+                yield replace(graph, directed=tuple(directed), undirected=())
             continue
         a, b = min(undirected)
         for edge in ((b, a), (a, b)):
@@ -99,14 +101,6 @@ def _colliders(graph: CausalGraph) -> set[tuple[str, str, str]]:
     for a, b in (*graph.directed, *graph.bidirected, *((b, a) for a, b in graph.bidirected)):
         into[b].add(a)
     return {(a, b, c) for b, ends in into.items() for a, c in combinations(sorted(ends), 2) if c not in joined[a]}
-
-
-def _acyclic(graph: CausalGraph, directed: set[Edge]) -> Iterator[CausalGraph]:
-    try:
-        yield replace(graph, directed=tuple(directed), undirected=())
-    except GraphError:
-        # The orientation closed a cycle: not a member.
-        return
 
 
 def _closed(

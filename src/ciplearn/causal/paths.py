@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
@@ -59,37 +60,28 @@ def predictor_name(graph: CausalGraph) -> str:
 def as_path(graph: CausalGraph, dag: Dag, walk: Sequence[int]) -> Path:
     """Write a walk over numbers as a path; roots of bidirected edges melt into ``↔``."""
     named = len(graph.nodes)
-    bidirected_roots = range(named, named + len(graph.bidirected))
-    nodes: list[str] = []
-    arrows: list[str] = []
-    for place, node in enumerate(walk):
-        if node in bidirected_roots:
-            continue
-        if place:
-            before = walk[place - 1]
-            if before in bidirected_roots:
-                arrows.append("↔")
-            else:
-                arrows.append("→" if node in dag.children[before] else "←")
-        nodes.append(graph.nodes[node] if node < named else predictor_name(graph))
+    roots = range(named, named + len(graph.bidirected))
+    arrows = [
+        "↔" if before in roots else "→" if node in dag.children[before] else "←"
+        for before, node in pairwise(walk)
+        if node not in roots
+    ]
+    nodes = [graph.nodes[node] if node < named else predictor_name(graph) for node in walk if node not in roots]
     return Path(tuple(nodes), tuple(arrows))
 
 
 def why_open(graph: CausalGraph, path: Path, given: Set[str]) -> str:
     """Say for each inner node of an open path why it does not block: ``U is latent``."""
     clauses = []
-    for place in range(1, len(path.nodes) - 1):
-        node, before, after = path.nodes[place], path.arrows[place - 1], path.arrows[place]
-        if before in "→↔" and after in "←↔":
-            if node in given:
-                clauses.append(f"{node} is a collider and is adjusted for")
-            else:
-                below = [name for name in graph.nodes if name in given and name in graph.descendants(node)]
-                clauses.append(f"{node} is a collider and {as_set(below)} below it is adjusted for")
-        elif node in graph.latent:
-            clauses.append(f"{node} is latent")
+    for (_, before, node), (_, after, _) in pairwise(path.edges):
+        if before not in "→↔" or after not in "←↔":
+            state = "latent" if node in graph.latent else "not adjusted for"
+        elif node in given:
+            state = "a collider and is adjusted for"
         else:
-            clauses.append(f"{node} is not adjusted for")
+            below = graph.descendants(node)
+            state = f"a collider and {as_set(n for n in graph.nodes if n in given & below)} below it is adjusted for"
+        clauses.append(f"{node} is {state}")
     clauses += [f"the common cause of {a} and {b} is unobserved" for a, arrow, b in path.edges if arrow == "↔"]
     return ", ".join(clauses) if clauses else "nothing stands between its ends"
 

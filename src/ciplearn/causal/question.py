@@ -46,12 +46,14 @@ def read_question(
     asked = _part(graph, graph.exposures if protected is None else protected, "protected")
     if not asked:
         raise GraphError("Nothing is protected; name the variables that the prediction should not follow.")
+    given = _part(graph, graph.adjusted if adjustment is None else adjustment, "adjustment")
     question = Question(
         outcome=target,
         protected=asked,
         context=others if context is None else _part(graph, context, "context"),
         inputs=others if inputs is None else _part(graph, inputs, "inputs"),
-        adjustment=_adjustment(graph, adjustment),
+        # No adjusted node in the text leaves the choice to the criterion; an empty set that was passed does not.
+        adjustment=None if adjustment is None and not given else given,
     )
     _refuse_overlap(question)
     return question
@@ -69,12 +71,6 @@ def _outcome(graph: CausalGraph, outcome: str | None) -> str:
 
 def _part(graph: CausalGraph, names: Names, role: str) -> tuple[str, ...]:
     return in_order(graph.known_observed(names, role))
-
-
-def _adjustment(graph: CausalGraph, adjustment: Names | None) -> tuple[str, ...] | None:
-    if adjustment is None:
-        return _part(graph, graph.adjusted, "adjustment") or None
-    return _part(graph, adjustment, "adjustment")
 
 
 def _refuse_overlap(question: Question) -> None:

@@ -1,4 +1,4 @@
-"""The smallest changes to graph or roles that would make the criterion hold.
+"""What helps where the criterion fails: the smallest changes to graph or roles, and what a penalty can still buy.
 
 Changes are searched in order of their number. What can help is read off the offences themselves: an open path is closed
 only by a change to a node or an edge on it, a missing parent is mended only by a change to it, to its edge or to its
@@ -8,18 +8,19 @@ witnesses instead of trying every node of the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal.conditions import Conditions, search_limit
-from ciplearn.causal.default_adjustment import default_adjustment, some_set_certifies
-from ciplearn.causal.findings import Finding, parents_findings, validity_findings
+from ciplearn.causal.conditions import Conditions, default_adjustment, search_limit, some_set_certifies
+from ciplearn.causal.findings import parents_findings, validity_findings
+from ciplearn.causal.names import in_order
 from ciplearn.causal.paths import Path
 from ciplearn.causal.question import Question
-from ciplearn.causal.verdict import Change, Repair
+from ciplearn.causal.verdict import Change, Fallback, Repair
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -52,13 +53,13 @@ class _Draft:
         return some_set_certifies(self.conditions)
 
     @property
-    def offences(self) -> list[Finding]:
+    def open_paths(self) -> list[Path]:
         conditions, s = self.conditions, self.adjustment
         findings = [
             *validity_findings(self.graph, conditions.adjustment(s), s, conditions.predictor_name),
             *parents_findings(conditions, s),
         ]
-        return [finding for finding in findings if not finding.holds]
+        return [path for finding in findings if not finding.holds for path in finding.paths]
 
     def repair(self) -> Repair:
         return Repair(self.changes, self.conditions.statement(self.adjustment))
@@ -111,7 +112,7 @@ def _changed_once_more(drafts: list[_Draft], tried: set[frozenset[Change]]) -> I
 def _steps(draft: _Draft) -> Iterator[_Step]:
     """Yield the changes that may help, the cheapest to argue for first."""
     graph, question, conditions = draft.graph, draft.question, draft.conditions
-    paths = [path for finding in draft.offences for path in finding.paths]
+    paths = draft.open_paths
     nodes = [node for path in paths for node in path.nodes if node in graph.index]
     nodes += graph.names({node for node, missing in conditions.unexplained(draft.adjustment) if node == missing})
     nodes += [name for name in question.inputs if name not in question.context and name not in question.protected]
@@ -141,7 +142,9 @@ def _edge_steps(graph: CausalGraph, path: Path) -> Iterator[_Step]:
         a, b = (other, one) if arrow == "←" else (one, other)
         if arrow == "↔":
             pair = (a, b) if (a, b) in graph.bidirected else (b, a)
-            cause = _fresh(graph, f"common cause of {pair[0]} and {pair[1]}")
+            cause = f"common cause of {pair[0]} and {pair[1]}"
+            while cause in graph.index:
+                cause += "′"
             left = {"bidirected": _without(graph.bidirected, pair)}
             measured = {**left, "directed": (*graph.directed, (cause, a), (cause, b))}
             yield Change("measure", pair, f"measure the {cause}"), measured
@@ -152,11 +155,46 @@ def _edge_steps(graph: CausalGraph, path: Path) -> Iterator[_Step]:
             yield order, {"directed": _without(graph.directed, (a, b))}
 
 
-def _fresh(graph: CausalGraph, name: str) -> str:
-    while name in graph.index:
-        name += "′"
-    return name
-
-
 def _without(members: tuple[_Member, ...], left_out: _Member) -> tuple[_Member, ...]:
     return tuple(member for member in members if member != left_out)
+
+
+def find_fallbacks(conditions: Conditions, s: Set[int]) -> tuple[Fallback, ...]:
+    """Return a certified smaller context if there is one, invariance to experiments if S is valid, parity always."""
+    enforced = conditions.statement(s)
+    right, predictor = as_set(enforced.right), conditions.predictor_name
+    smaller = _smaller_context(conditions.graph, conditions.question)
+    fallbacks = [] if smaller is None else [smaller]
+    if conditions.adjustment(s).is_valid(s):
+        promise = (
+            f"an intervention on {right} then leaves the distribution of {predictor} in the population as it is, under "
+            "overlap; it promises nothing for one person, whose history is known."
+        )
+        fallbacks.append(Fallback(enforced, promise))
+    among = f"among people alike in {as_set(enforced.given)}" if s else "on average over everybody"
+    parity = (
+        f"parity in the data, {among}: the predictions are distributed alike whatever {right} is; it promises nothing "
+        "about what would have happened."
+    )
+    return (*fallbacks, Fallback(enforced, parity))
+
+
+def _smaller_context(graph: CausalGraph, question: Question) -> Fallback | None:
+    """Drop as few context nodes as possible until the criterion holds; at the end, all of them."""
+    droppable = [name for name in question.context if name not in question.protected]
+    tried = 0
+    for count in range(1, len(droppable) + 1):
+        for dropped in combinations(droppable, count):
+            tried += 1
+            if tried > search_limit(graph) and count < len(droppable):
+                break
+            kept = tuple(name for name in question.context if name not in dropped)
+            draft = _Draft(graph, replace(question, context=kept, adjustment=None))
+            if draft.certified:
+                known = in_order((*question.protected, *kept, *graph.names(draft.adjustment)))
+                promise = (
+                    f"counterfactual invariance in {as_set(question.protected)} with respect to {as_set(known)}, a "
+                    "smaller context than the one asked about."
+                )
+                return Fallback(draft.conditions.statement(draft.adjustment), promise)
+    return None

@@ -13,8 +13,8 @@ _ENTRY = re.compile(r"(.+)\[\d+\]")
 
 def node_of(column: str, nodes: Collection[str]) -> str:
     """Return the node that a column is an entry of, or the column itself."""
-    found = _ENTRY.fullmatch(column)
-    return found[1] if column not in nodes and found and found[1] in nodes else column
+    entry = _ENTRY.fullmatch(column)
+    return entry[1] if column not in nodes and entry and entry[1] in nodes else column
 
 
 def columns_of(node: str, columns: Sequence[str]) -> tuple[str, ...]:
@@ -26,8 +26,8 @@ def columns_of(node: str, columns: Sequence[str]) -> tuple[str, ...]:
 
 def nodes_of(named: Sequence[str], nodes: Collection[str], columns: Sequence[str], role: str) -> tuple[str, ...]:
     """Return the nodes that names of nodes or columns stand for; a vector counts only if all its entries are named."""
-    found = tuple(node_of(name, nodes) for name in named)
-    for name, node in zip(named, found, strict=True):
+    meant = tuple(node_of(name, nodes) for name in named)
+    for name, node in zip(named, meant, strict=True):
         entries = columns_of(node, columns)
         left_out = [entry for entry in entries if name != node and entry not in named]
         if left_out:
@@ -35,4 +35,4 @@ def nodes_of(named: Sequence[str], nodes: Collection[str], columns: Sequence[str
                 f"{role} names {name!r}, one of {len(entries)} columns of the node {node!r}, and leaves out "
                 f"{left_out[0]!r}; name the node, or all its columns."
             )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(meant))

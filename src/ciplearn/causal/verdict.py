@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
-from ciplearn.causal.assumptions import Assumption
-from ciplearn.causal.findings import Finding
+from ciplearn.causal.findings import Assumption, Finding
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.names import Edge, in_order
 from ciplearn.causal.orientations import chosen_directions
@@ -18,6 +18,8 @@ from ciplearn.causal.paths import Path
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
+
+_ROLES = ("protected", "context", "inputs", "adjustment")
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,9 @@ class Change:
 
     Examples
     --------
-    >>> from ciplearn import CausalGraph
-    >>> graph = CausalGraph.from_edges("A -> L, L -> Y")
-    >>> verdict = graph.criterion(outcome="Y", protected=["A"], context=["L"], inputs=["L"], adjustment=["L"])
-    >>> change = verdict.repairs[0].changes[0]
-    >>> change.kind, change.nodes
-    ('adjust for', ())
+    >>> from ciplearn.causal import Change
+    >>> print(Change("measure", ("U",), "measure U"))
+    measure U
     """
 
     kind: str
@@ -83,11 +82,8 @@ class Repair:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the repair as JSON-ready data."""
-        return {
-            "changes": [change.to_dict() for change in self.changes],
-            "independence": self.independence.to_dict(),
-            "sentence": str(self),
-        }
+        changes = [change.to_dict() for change in self.changes]
+        return {"changes": changes, "independence": self.independence.to_dict(), "sentence": str(self)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Repair:
@@ -102,11 +98,9 @@ class Fallback:
 
     Examples
     --------
-    >>> from ciplearn import CausalGraph
-    >>> graph = CausalGraph.from_edges("A -> L, L -> Y")
-    >>> verdict = graph.criterion(outcome="Y", protected=["A"], context=["L"], inputs=["L"], adjustment=["L"])
-    >>> [str(weaker.independence) for weaker in verdict.weaker]
-    ['Ŷ ⊥ {A}', 'Ŷ ⊥ {A} | {L}']
+    >>> from ciplearn.causal import Fallback, Independence
+    >>> print(Fallback(Independence("A", "L"), "parity in the data"))
+    Ŷ ⊥ {A} | {L}: parity in the data
     """
 
     independence: Independence
@@ -216,11 +210,8 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the graph as JSON-ready data; `from_dict` reads it back."""
-        return {
-            **self._judgement(),
-            "repairs": [repair.to_dict() for repair in self.repairs],
-            "weaker": [fallback.to_dict() for fallback in self.weaker],
-        }
+        repairs, weaker = ([way.to_dict() for way in ways] for ways in (self.repairs, self.weaker))
+        return {**self._judgement(), "repairs": repairs, "weaker": weaker}
 
     def _judgement(self) -> dict[str, Any]:
         """The fields without the searches."""
@@ -229,37 +220,20 @@ class Verdict:
             "paper_condition": self.paper_condition,
             "independence": self.independence.to_dict(),
             "outcome": self.outcome,
-            "protected": list(self.protected),
-            "context": list(self.context),
-            "inputs": list(self.inputs),
-            "adjustment": list(self.adjustment),
+            **{role: list(getattr(self, role)) for role in _ROLES},
             "reasons": [finding.to_dict() for finding in self.findings],
             "assumptions": [assumption.sentence for assumption in self.assumptions],
             "checks": [assumption.check for assumption in self.assumptions],
+            "keys": [assumption.key for assumption in self.assumptions],
             "injective": list(self.injective),
             "warnings": list(self.warnings),
         }
 
     @staticmethod
     def from_dict(content: Mapping[str, Any], graph: CausalGraph) -> Verdict:
-        """Read back a verdict that `to_dict` wrote, without judging again.
+        """Read back what `to_dict` wrote about `graph`, before or after JSON, without judging again.
 
-        Parameters
-        ----------
-        content
-            What `to_dict` returned, before or after JSON.
-        graph
-            The graph that was judged.
-
-        Returns
-        -------
-        Verdict
-            Equal to the one that was written, a `ClassVerdict` if it was one.
-
-        Raises
-        ------
-        InputError
-            If the content is no verdict, or one of another graph.
+        Raises `InputError` if the content is no verdict, or one of another graph.
         """
         try:
             fields = _read_fields(content, graph)
@@ -274,24 +248,23 @@ class Verdict:
 
     def headline(self) -> str:
         """Return the verdict in words, and then in signs."""
-        kept, changed = (
-            f"a prediction that {self.independence.in_words()}",
-            f"had {as_list(self.protected)} been different",
+        proviso = f" if {as_set(self.injective)} is injective in its total noise" if self.injective else ""
+        begins, ends = f"Holds{proviso}", "would have been the same"
+        if not self.holds:
+            begins, ends = "Does not hold", "might still have been another"
+        return (
+            f"{begins}: a prediction that {self.independence.in_words()} {ends}, had {as_list(self.protected)} been "
+            f"different. In signs: {self.independence} {'makes' if self.holds else 'does not make'} the predictor "
+            f"counterfactually invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
         )
-        claim = f"counterfactually invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}"
-        if self.holds:
-            proviso = f" if {as_set(self.injective)} is injective in its total noise" if self.injective else ""
-            words, makes = f"Holds{proviso}: {kept} would have been the same, {changed}.", "makes"
-        else:
-            words, makes = f"Does not hold: {kept} might still have been another, {changed}.", "does not make"
-        return f"{words} In signs: {self.independence} {makes} the predictor {claim}."
 
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return titles with their sentences, as they are printed."""
+        marked = [(f.condition == "paper", f"{'✓' if f.holds else '✗'} {f.sentence}") for f in self.findings]
         titled = [
-            ("Reasons", [_marked(finding) for finding in self.findings if finding.condition != "paper"]),
-            ("The paper's condition, as printed", [_marked(f) for f in self.findings if f.condition == "paper"]),
-            ("Assumptions, and what bears on them", [f"{said} Check: {said.check}" for said in self.assumptions]),
+            ("Reasons", [sentence for printed, sentence in marked if not printed]),
+            ("The paper's condition, as printed", [sentence for printed, sentence in marked if printed]),
+            ("Assumptions, and what bears on them", [f"{each} Check: {each.check}" for each in self.assumptions]),
             ("Notes", list(self.warnings)),
             ("Smallest repairs", [str(repair) for repair in self.repairs]),
             ("What a penalty can still buy", [str(fallback) for fallback in self.weaker]),
@@ -338,20 +311,12 @@ class ClassVerdict(Verdict):
     complete: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the graph as JSON-ready data.
-
-        Members stand by the directions they choose, without repairs of their own.
-        """
-        return {
-            **super().to_dict(),
-            "holds_in": self.holds_in,
-            "complete": self.complete,
-            "deciding": [list(edge) for edge in self.deciding],
-            "members": [
-                {"directed": [list(edge) for edge in self.chosen(member)], **member._judgement()}
-                for member in self.members
-            ],
-        }
+        """Return all but the graph as JSON-ready data; members by their directions, without repairs of their own."""
+        members = [
+            {"directed": [list(edge) for edge in self.chosen(member)], **member._judgement()} for member in self.members
+        ]
+        scope = {"holds_in": self.holds_in, "complete": self.complete, "deciding": list(map(list, self.deciding))}
+        return {**super().to_dict(), **scope, "members": members}
 
     def chosen(self, member: Verdict) -> tuple[Edge, ...]:
         """Return the directions that a member gives to the undirected edges."""
@@ -359,19 +324,19 @@ class ClassVerdict(Verdict):
 
 
 def _read_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[str, Any]:
-    roles = {role: tuple(content[role]) for role in ("protected", "context", "inputs", "adjustment")}
-    for role, names in roles.items():
-        graph.known_observed(names, role)
+    for role in _ROLES:
+        graph.known_observed(content[role], role)
     return {
         "holds": content["holds"],
         "paper_condition": content["paper_condition"],
         "independence": Independence.from_dict(content["independence"]),
-        "findings": tuple(Finding.from_dict(finding) for finding in content["reasons"]),
-        "assumptions": tuple(map(Assumption, content["assumptions"], content["checks"])),
-        "warnings": tuple(content["warnings"]),
-        "injective": tuple(content["injective"]),
+        "findings": tuple(map(Finding.from_dict, content["reasons"])),
+        # A verdict that was kept before assumptions had keys has none.
+        "assumptions": tuple(
+            map(Assumption, content["assumptions"], content["checks"], content.get("keys") or repeat(""))
+        ),
         "outcome": graph.known_observed(content["outcome"], "outcome")[0],
-        **roles,
+        **{name: tuple(content[name]) for name in (*_ROLES, "injective", "warnings")},
         "graph": graph,
         "find_repairs": partial(tuple, [Repair.from_dict(repair) for repair in content.get("repairs", ())]),
         "find_fallbacks": partial(tuple, [Fallback.from_dict(weaker) for weaker in content.get("weaker", ())]),
@@ -384,13 +349,6 @@ def _read_class_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[s
         directed = tuple((a, b) for a, b in member["directed"])
         drawn = replace(graph, directed=(*graph.directed, *directed), undirected=())
         members.append(Verdict(**_read_fields(member, drawn)))
-    return {
-        "holds_in": content["holds_in"],
-        "members": tuple(members),
-        "deciding": tuple((a, b) for a, b in content["deciding"]),
-        "complete": content["complete"],
-    }
-
-
-def _marked(finding: Finding) -> str:
-    return f"{'✓' if finding.holds else '✗'} {finding.sentence}"
+    deciding = tuple((a, b) for a, b in content["deciding"])
+    scope = {name: content[name] for name in ("holds_in", "complete")}
+    return {**scope, "members": tuple(members), "deciding": deciding}

@@ -6,6 +6,7 @@ the module's top light: torch, pandas and the like are imported inside the funct
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import signal
@@ -14,10 +15,11 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from types import FrameType
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.cli.audit import audit
@@ -25,7 +27,7 @@ from ciplearn.cli.check import check
 from ciplearn.cli.experiments import bench, demo
 from ciplearn.cli.fit import fit
 from ciplearn.cli.imagine import imagine
-from ciplearn.cli.output import complain, note, prepare_streams, say
+from ciplearn.cli.output import NOTED, complain, note, prepare_streams, say
 from ciplearn.cli.predict import predict
 from ciplearn.cli.repair import repair
 from ciplearn.cli.workbench import workbench
@@ -49,12 +51,35 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MISTAKE = 2
 _INTERRUPTED = 130
 
+
+class _PlainFlags:
+    """Shows a flag as it is typed, without a type behind it."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, TyperGroup):
+    pass
+
+
 app = typer.Typer(
+    cls=_Group,
     help="Counterfactually invariant prediction: predictors that would have said the same had A been different.",
     pretty_exceptions_enable=False,
 )
 for _name, _function in _COMMANDS.items():
-    app.command(_name)(_function)
+    # Lines of a paragraph are one, to be broken where the terminal ends; indented ones stay.
+    _text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(_function.__doc__ or ""))
+    app.command(_name, cls=_Command, help=_text)(_function)
 
 
 @app.callback(invoke_without_command=True)
@@ -84,7 +109,7 @@ def main() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _end)
-    warnings.showwarning = partial(_note, set())
+    warnings.showwarning = lambda message, *_, **__: note(str(message))
     for name in _THREADS:
         os.environ.setdefault(name, "1")
     sys.exit(run(sys.argv[1:]))
@@ -119,6 +144,7 @@ def _would_be_lost(frame: FrameType | None) -> bool:
 
 def run(arguments: list[str]) -> int:
     """Run one call, without the name of the program, and return its exit code; mistakes are said, not raised."""
+    NOTED.clear()
     try:
         result = app(arguments, standalone_mode=False)
         sys.stdout.flush()
@@ -158,11 +184,3 @@ def _forget_output() -> None:
     """Send what is left of standard output nowhere: Python would complain once more when it closes the stream."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _note(said: set[str], message: Warning | str, *_: object, **__: object) -> None:
-    """Say a warning once, however many trainings give it, and with whatever counts."""
-    words = re.sub(r"\d+", "", str(message))
-    if words not in said:
-        said.add(words)
-        note(str(message))

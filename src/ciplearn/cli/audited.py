@@ -13,7 +13,7 @@ import torch
 
 from ciplearn._core.columns import CLASSIFICATION
 from ciplearn._core.engine import OneProcess
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.random import as_generator
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.audit import Effort
@@ -22,52 +22,36 @@ from ciplearn.cli.output import note, progress
 from ciplearn.cli.streamed_fit import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
-from ciplearn.evaluation import Audit, Floor, Limits, audit
+from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.evaluation.wording import FREE, MODEL
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
-from ciplearn.repairing import Repaired
+from ciplearn.repairing import Repaired, repair
 from ciplearn.report import Report
 from ciplearn.routes.comparison import how_made
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
 
+# Rows that a model is repaired from, to see whether that passes.
+_REPAIRED_ROWS = 2000
+
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """A model and what it is judged by.
+    """A model and what it is judged by."""
 
-    Attributes
-    ----------
-    model
-        With ``predict_proba`` and ``classes_``, or with ``predict``.
-    folder : ModelFolder, optional
-        Where the model comes from, or what it is compared with.
-    verdict : Verdict
-        On the graph, with the roles.
-    task : str
-    rows, every : DataFrame
-        Complete rows that judge, and all complete rows.
-    about : str
-        Which rows these are.
-    unknown : dict of column to int
-        How many of the rows that would judge have no value there, so that they are left out.
-    positive : str, optional
-        The label that counts as the positive decision.
-    """
-
-    model: Any
-    folder: ModelFolder | None
-    verdict: Verdict
+    model: Any  # with ``predict_proba`` and ``classes_``, or with ``predict``
+    folder: ModelFolder | None  # where the model comes from, or what it is compared with
+    verdict: Verdict  # on the graph, with the roles
     task: str
-    rows: pd.DataFrame
-    every: pd.DataFrame
-    about: str
-    unknown: dict[str, int]
-    positive: str | None = None
+    rows: pd.DataFrame  # complete rows that judge
+    every: pd.DataFrame  # all complete rows
+    about: str  # which rows these are
+    unknown: dict[str, int]  # how many rows that would judge have no value in a column, so that they are left out
+    positive: str | None = None  # the label that counts as the positive decision
 
     @classmethod
     def of_folder(
@@ -158,6 +142,7 @@ class Audited:
         """Measure the model under a causal model that is given or estimated, and others beside it."""
         torch.set_num_threads(1)
         beside, how = self._beside() if compare else ({}, {})
+        comparison = None if self.folder is None else self.folder.comparison
         with progress("causal model", "step", total=3) as bar:
             # Rows that trained a model say too little about how it does on others.
             judging = sample_with_every_label(self.rows, effort.scm_rows, as_generator(seed))
@@ -179,15 +164,17 @@ class Audited:
                 random_state=seed,
                 inputs=self.inputs,
                 beside=beside,
-                limits=limits,
-                floor=self._floor,
+                # Where nobody has named an effect, the limit that the fit has kept to.
+                limits=replace(limits or Limits(), of_fit=None if comparison is None else comparison.limit),
+                # How far causal models of such rows disagree, as the fit has found; unknown of a model from elsewhere.
+                floor=None if comparison is None else comparison.floor,
             )
             bar.update()
             bar.set_description_str("how wrong it may be")
             doubts = self._doubts(found, effort, seed) if compare and effort.doubt else {}
             bar.update()
         for finding in found.vcf.doubts:
-            note(f"The causal model is in doubt: {finding.sentence}")
+            note(finding.sentence)
         about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
         return Report.of(
             found,
@@ -199,10 +186,36 @@ class Audited:
             **self._frontier(found),
         )
 
-    @property
-    def _floor(self) -> Floor | None:
-        """How far causal models of such rows disagree, as the fit has found; unknown of a model from elsewhere."""
-        return None if self.folder is None or self.folder.comparison is None else self.folder.comparison.floor
+    def strict_end(self, found: Audit, seed: int) -> Audit | None:
+        """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
+        if self.folder is None or not self.is_ours:
+            return None
+        model, roles = self.folder.model, self.verdict
+        try:
+            if isinstance(model, Repaired):
+                strict = model.strict()
+            else:
+                # Of a large table, rows that judge need not be among those that were drawn from all.
+                others = self.every[~self.every.index.isin(self.rows.index)]
+                seen = sample_with_every_label(others, _REPAIRED_ROWS, as_generator(seed))
+                named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
+                named |= {"inputs": self.folder.shown, "random_state": seed}
+                strict = repair(model, seen, graph=roles.graph, **named)
+            return audit(
+                self.reordered(strict),
+                found.scm,
+                self.rows,
+                verdict=found.verdict,
+                n_points=found.vcf.n_points,
+                n_interventions=found.vcf.n_interventions,
+                n_draws=found.vcf.n_draws,
+                random_state=seed,
+                inputs=found.inputs,
+                limits=found.limits,
+                floor=found.floor,
+            )
+        except CiplearnError:
+            return None
 
     def _doubts(self, found: Audit, effort: Effort, seed: int) -> dict[str, Any]:
         """Ask how wrong graph and causal model may be, on all rows: a graph has no training rows."""
@@ -227,8 +240,10 @@ class Audited:
         folder = self.folder
         if folder is None:
             return {}, {"rule": f"{self.model.name} was trained elsewhere; nothing is known of how."}
-        trials = folder.trials()
-        free = None if folder.is_unconstrained else self.reordered(trials.get(0.0) or _before(folder.model))
+        trials = folder.trials
+        # Of a repaired model, as it was.
+        before = folder.model.at(0.0) if isinstance(folder.model, Repaired) else None
+        free = None if folder.is_unconstrained else self.reordered(trials.get(0.0) or before)
         compared = {} if free is None else {FREE: free}
         if not self.is_ours:
             ours = {folder.path.name: self.reordered(folder.model)}
@@ -254,18 +269,15 @@ class Audited:
         own = _measures(found.vcf.value, found.scores)
         if not self.is_ours:
             return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: own, **measured}.items()}}
-        gamma = self.folder.training["gamma"]
-        points = []
-        for point in self.folder.trace.points:
-            name = FREE if point.gamma == 0 and FREE in measured else _at(point.gamma)
-            each = own if point.gamma == gamma else measured[name]
-            points.append(Point(point.gamma, point.seed, {**each, **_penalty_of(point)}))
+        training, points = self.folder.training, []
+        for trial in training["trials"]:
+            gamma = trial["gamma"]
+            name = FREE if gamma == 0 and FREE in measured else _at(gamma)
+            figures = own if gamma == training["gamma"] else measured[name]
+            # The penalty is that of the rows that judged in training.
+            kept = {key: value for key, value in trial["measures"].items() if key == "penalty"}
+            points.append(Point(gamma, 0, figures | kept))
         return {"frontier": Frontier(tuple(points))} if points else {}
-
-
-def _before(model: Any) -> Any:
-    """A repaired model as it was; None of any other."""
-    return model.at(0.0) if isinstance(model, Repaired) else None
 
 
 def _at(gamma: float) -> str:
@@ -275,10 +287,6 @@ def _at(gamma: float) -> str:
 def _measures(vcf: float, scores: Mapping[str, float]) -> dict[str, float]:
     loss, score = ("mse", "r2") if "mse" in scores else ("log_loss", "accuracy")
     return {"loss": scores[loss], "score": scores[score], "vcf": vcf}
-
-
-def _penalty_of(point: Point) -> dict[str, float]:
-    return {name: value for name, value in point.measures.items() if name == "penalty"}
 
 
 def _judged_anew(verdict: Verdict, graph: CausalGraph, foreign: Foreign | None) -> Verdict:

@@ -10,93 +10,72 @@ import typer
 from ciplearn._core.errors import InputError
 from ciplearn.cli import options
 from ciplearn.cli.output import is_terminal, say, say_headed, say_json
+from ciplearn.cli.parsing import of_panel, with_groups
 
 if TYPE_CHECKING:
-    from ciplearn.causal import CausalGraph, Verdict
+    from ciplearn.causal import CausalGraph
     from ciplearn.doubt import Falsification
     from ciplearn.sources import TableFiles
     from ciplearn.sources.table_file import TableFile
 
+_option = of_panel()
 
+
+@with_groups
 def check(
     graph: Annotated[str, typer.Argument(help="A file, or the graph itself: 'S -> A, A -> Y'.", metavar="GRAPH")],
-    outcome: options.Outcome = None,
-    protected: options.Protected = None,
-    context: options.Context = None,
-    inputs: options.Inputs = None,
-    adjustment: options.Adjustment = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Test the graph's independencies on this table, too.", metavar="TABLE")
-    ] = None,
-    tests: Annotated[int, typer.Option(help="So many of them at most.", min=1)] = 200,
+    roles: options.RoleOptions,
+    data: Annotated[Path | None, _option("Test the graph's independencies on this table, too.", "TABLE")] = None,
+    tests: Annotated[int, _option("So many of them at most.", "NUMBER", min=1)] = 200,
     svg: Annotated[
-        Path | None,
-        typer.Option(help="Write a picture of the graph, with what the table contradicts in red.", metavar="FILE"),
+        Path | None, _option("Write a picture of the graph, with what the table contradicts in red.", "FILE")
     ] = None,
     seed: options.Seed = 0,
-    categories: options.Categories = None,
-    separator: options.Separator = None,
-    columns: options.ColumnNames = None,
-    skip: options.Skip = 0,
-    na: options.MissingCells = None,
-    only_na: options.OnlyMissingCells = False,
-    as_json: options.Json = False,
+    *,
+    reading: options.ReadingOptions,
+    answer: options.RunOptions,
 ) -> int:
     """Say which independence makes a predictor counterfactually invariant, or why none is certified.
 
     NAMES are separated by commas. With --data the roles may be left out. Exit code: 0 it holds and no data refute the
     graph, 1 it does not or they do, 2 a mistake in the call.
 
-    Example:
-
+    For example:
       ciplearn check 'S -> {A L Y}, A -> L -> Y, A -> Y' --outcome Y --protected A --context L,S
-
       ciplearn check graph.txt --data people.csv --tests 50
     """
+    from ciplearn._core.files import write_file
+
     drawn = options.read_graph(graph)
-    with_roles = (outcome or drawn.outcomes) and (protected or drawn.exposures)
-    verdict = None
-    if with_roles or data is None:
-        verdict = drawn.criterion(
-            outcome=outcome,
-            protected=options.split_names(protected, drawn.nodes),
-            context=options.split_names(context, drawn.nodes),
-            inputs=options.split_names(inputs, drawn.nodes),
-            adjustment=options.split_names(adjustment, drawn.nodes),
-        )
+    with_roles = (roles.outcome or drawn.outcomes) and (roles.protected or drawn.exposures)
+    verdict = drawn.criterion(**roles.named(drawn)) if with_roles or data is None else None
     if svg is not None:
         options.keep_inputs(svg, options.graph_file(graph), data)
     found = None
     if data is not None:
-        source = options.table_files(data, separator, columns, skip, na, only_na)
-        found = _tested(drawn, source, options.split_names(categories) or (), tests, seed)
+        found = _tested(drawn, reading.table(data), roles.codes, tests, seed)
     if svg is not None:
-        _draw(drawn, verdict, found, svg)
-    if as_json:
+        write_file(svg, drawn.to_svg(verdict, refuted=() if found is None else found.violated))
+    if answer.as_json:
         content = {} if verdict is None else verdict.to_dict()
         say_json(content if found is None else {**content, "falsification": found.to_dict()})
     else:
         if verdict is not None:
-            _show(verdict)
+            if is_terminal():
+                say_headed(verdict.headline(), "green" if verdict.holds else "red", verdict.sections())
+            else:
+                say(str(verdict))
         if found is not None:
             _show_tests(found)
     holds = verdict is None or verdict.holds
     return 0 if holds and not (found is not None and found.refuted) else 1
 
 
-def _show(verdict: Verdict) -> None:
-    if not is_terminal():
-        say(str(verdict))
-        return
-    say_headed(verdict.headline(), "green" if verdict.holds else "red", verdict.sections())
-
-
 def _tested(
     graph: CausalGraph, source: TableFile | TableFiles, categories: tuple[str, ...], tests: int, seed: int
 ) -> Falsification:
     from ciplearn.causal.vector_columns import node_of
-    from ciplearn.cli.kinds import in_their_kinds
-    from ciplearn.cli.training_table import require_nodes
+    from ciplearn.cli.training_table import in_their_kinds, require_nodes
     from ciplearn.sources import TableFiles
 
     if isinstance(source, TableFiles):
@@ -106,13 +85,6 @@ def _tested(
         require_nodes(graph.observed, set(holding.values()) - {None}, opened.names)
         table = opened.read([name for name, node in holding.items() if node in graph.observed])
     return graph.falsify(in_their_kinds(table, categories), limit=tests, random_state=seed)
-
-
-def _draw(graph: CausalGraph, verdict: Verdict | None, found: Falsification | None, out: Path) -> None:
-    from ciplearn._core.files import whole_file
-
-    with whole_file(out) as stream:
-        stream.write(graph.to_svg(verdict, refuted=() if found is None else found.violated).encode())
 
 
 def _show_tests(found: Falsification) -> None:

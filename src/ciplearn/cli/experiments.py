@@ -20,8 +20,7 @@ def demo(
 ) -> None:
     """Predict the income of a bank's applicants so that sex has no influence, and audit that, in half a minute.
 
-    Example:
-
+    For example:
       ciplearn demo --out demo-output
     """
     from ciplearn.experiments.demo import run_demo
@@ -53,7 +52,8 @@ def bench(
 ) -> None:
     """Measure what a penalty costs: ratios of times taken in turns, in one run, on one thread.
 
-    Example: ciplearn bench --large
+    For example:
+      ciplearn bench --large
     """
     import torch
 

@@ -9,8 +9,9 @@ import typer
 
 from ciplearn._core.errors import InputError
 from ciplearn.cli import options
-from ciplearn.cli.audit import AuditCall
+from ciplearn.cli.audit import AuditCall, SubjectOptions
 from ciplearn.cli.output import printable, say, say_json
+from ciplearn.cli.parsing import with_groups
 from ciplearn.cli.predict import ANSWER, PROBABILITY
 from ciplearn.cli.table_writer import written_table
 
@@ -32,35 +33,12 @@ _MOST_ROWS = 5_000_000
 _DIGITS = 9
 
 
+@with_groups
 def imagine(
     call: typer.Context,
     out: Annotated[Path, typer.Option(help="The file of rows to write: .csv, .tsv or .parquet.", metavar="FILE")],
-    model: options.ModelOrTable = None,
-    table: options.TableAfterModel = None,
-    graph: options.Graph = None,
-    outcome: options.Outcome = None,
-    protected: options.Protected = None,
-    context: options.Context = None,
-    inputs: options.Inputs = None,
-    adjustment: options.Adjustment = None,
-    task: options.Task = None,
-    scm: options.KnownModel = None,
-    run_code: options.RunCode = False,
-    individuals: options.Individuals = None,
-    preset: options.Preset = "standard",
-    points: options.Points = None,
-    interventions: options.Interventions = None,
-    draws: options.Draws = None,
-    scm_rows: options.ScmRows = None,
-    seed: options.Seed = 0,
-    categories: options.Categories = None,
-    separator: options.Separator = None,
-    columns: options.ColumnNames = None,
-    skip: options.Skip = 0,
-    na: options.MissingCells = None,
-    only_na: options.OnlyMissingCells = False,
-    config: options.Config = None,
-    as_json: options.Json = False,
+    asked: SubjectOptions,
+    answer: options.RunOptions,
 ) -> None:
     """Write the rows that an audit would ask a model about: as they are, and had the protected columns been different.
 
@@ -68,29 +46,26 @@ def imagine(
     --predictions with the same options. A number is predicted in a column prediction, which for two labels is the
     probability of the positive one; or one column probability[LABEL] per label.
 
-    Example:
-
-      ciplearn imagine people.csv --graph graph.txt --outcome income --protected sex --out worlds.csv
-
-      ciplearn audit people.csv --graph graph.txt --outcome income --protected sex --predictions predicted.csv
+    For example:
+      ciplearn imagine people.csv --graph g.txt --outcome income --protected sex --out worlds.csv
+      ciplearn audit people.csv --graph g.txt --outcome income --protected sex --predictions said.csv
     """
     from dataclasses import replace
 
     from ciplearn.evaluation.any_model import Foreign
 
-    # Options that the body does not name are read from `call.params` by `AuditCall.of`, which two commands share.
-    asked = AuditCall.of(call.params)
-    options.keep_inputs(out, *asked.files)
+    audited = AuditCall.of(asked, call.params)
+    options.keep_inputs(out, *audited.files, answer.config)
     noted = _Noted()
-    with asked.opened() as source, written_table(out) as written:
-        subject = asked.subject(source, Foreign("The model", noted, inputs=asked.inputs))
-        found = subject.report(asked.effort, seed, scm, run_code=run_code, compare=False)
+    with audited.opened() as source, written_table(out) as written:
+        subject = audited.subject(source, Foreign("The model", noted, inputs=audited.inputs))
+        found = audited.report(subject, compare=False)
         # Whatever the report asks about, so that nothing is missing when it is written.
-        replace(found, individuals=asked.fixed_individuals(subject)).to_dict()
+        replace(found, individuals=audited.fixed_individuals(subject)).to_dict()
         rows = noted.rows()
         written.write(rows)
     said = {"rows": len(rows), "columns": list(rows.columns), "file": printable(out)}
-    if as_json:
+    if answer.as_json:
         say_json(said)
         return
     say(f"Written: {printable(out)}, {len(rows)} rows with {', '.join(rows.columns)}.")

@@ -18,23 +18,22 @@ import pandas as pd
 from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.listed_folders import check_finished, read_listed
+from ciplearn._core.rows import RowsDrawn
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
 from ciplearn.cli.trained_rows import RowsSought, TrainedRows
-from ciplearn.cli.training_table import TASKS, as_target
+from ciplearn.cli.training_table import TASKS, TrainingTable, as_target
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.estimators.roles import Roles
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
-from ciplearn.learning import Frontier
-from ciplearn.learning.frontier import Point
 from ciplearn.repairing import Repaired, load_model, load_repaired, save_model
 from ciplearn.repairing.kept import DESCRIPTION as REPAIRED
 from ciplearn.sources import TableFiles
-from ciplearn.sources.rows_drawn import RowsDrawn
 from ciplearn.sources.table_file import MISSING, READING, TableFile, in_kinds
 
 if TYPE_CHECKING:
+    from ciplearn.cli.training import Trained
     from ciplearn.routes import Comparison
 
 _MODEL, _TRAINING, _HELD_OUT, _TRAINED = "model.json", "training.json", "held_out.csv", "trained_rows"
@@ -63,25 +62,13 @@ LEAST_ROWS = 20
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """What a folder holds.
-
-    Attributes
-    ----------
-    path : Path
-    model : CIPEstimator or Repaired
-    training : mapping
-        Everything that ``training.json`` says.
-    held_out : array of int
-        Places in the training table that training never saw.
-    trained_rows : TrainedRows, optional
-        What the rows that trained are known by; folders of before 0.3 do not say.
-    """
+    """What a folder holds."""
 
     path: Path
-    model: Any
-    training: Mapping[str, Any]
-    held_out: np.ndarray[Any, Any]
-    trained_rows: TrainedRows | None = None
+    model: Any  # an estimator of ours, or a repaired model
+    training: Mapping[str, Any]  # everything that ``training.json`` says
+    held_out: np.ndarray[Any, Any]  # places in the training table that training never saw
+    trained_rows: TrainedRows | None = None  # what the rows that trained are known by; folders before 0.3 do not say
 
     @classmethod
     def read(cls, path: Path, model: Any = None, foreign: Foreign | None = None) -> ModelFolder:
@@ -144,10 +131,10 @@ class ModelFolder:
         """The columns that a prediction needs."""
         return columns_of(self.model)
 
-    @cached_property
+    @property
     def shown(self) -> tuple[str, ...]:
         """The columns that the model or one of its trials looks at: a route may leave columns out."""
-        models = (self.model, *self.trials().values())
+        models = (self.model, *self.trials.values())
         return tuple(dict.fromkeys(name for model in models for name in columns_of(model)))
 
     @property
@@ -156,27 +143,20 @@ class ModelFolder:
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
 
     @property
-    def trace(self) -> Frontier:
-        """The gammas that were tried, with what was measured."""
-        return Frontier(tuple(Point(trial["gamma"], 0, trial["measures"]) for trial in self.training["trials"]))
-
-    @property
     def is_unconstrained(self) -> bool:
         """Whether the model was trained for accuracy alone."""
         return not self.training["gamma"] and self.model.route_ in (INDEPENDENCE, NO_ROUTE)
 
-    @property
+    @cached_property
     def comparison(self) -> Comparison | None:
         """The candidates that were compared, without their models; None where none were."""
-        said = self.training.get("comparison")
-        if said is None:
-            return None
         from ciplearn.routes import Comparison
 
-        return Comparison.from_dict(said)
+        return Comparison.from_dict(self.training["comparison"]) if "comparison" in self.training else None
 
+    @cached_property
     def trials(self) -> dict[float, CIPEstimator]:
-        """Load the models of the trials."""
+        """The models of the trials."""
         return {
             trial["gamma"]: self.model if trial["folder"] == _ITSELF else load_model(self.path / trial["folder"])
             for trial in self.training["trials"]
@@ -202,24 +182,10 @@ class ModelFolder:
     def rows(
         self, source: AnyTable, more: Sequence[str] = ()
     ) -> tuple[pd.DataFrame, pd.DataFrame, str, dict[str, int]]:
-        """Read a table to judge the model on.
+        """Read a table to judge the model on; ``more``: columns that training did not read, and a graph of today does.
 
-        Parameters
-        ----------
-        source : TableFile or TableFiles
-        more : sequence of str
-            Columns that training did not read, and that a graph of today does.
-
-        Returns
-        -------
-        judge : DataFrame
-            Complete rows that the model has not been trained on, as far as can be told.
-        every : DataFrame
-            All complete rows; of a large table some, drawn at random.
-        remark : str
-            Which rows these are.
-        missing : dict of column to int
-            How many of the rows that would be judged have no value there, so that they are left out.
+        Returns complete rows that did not train, as far as can be told; all complete rows, of a large table some drawn
+        at random; which rows these are, in words; and how many that would judge miss a value, by column.
         """
         where, seen_in_training = str(source.path), self._is_training_table(source)
         # Rows of another table judge and teach alike.
@@ -273,43 +239,56 @@ class ModelFolder:
         return source.size() == known["bytes"] and source.digest() == known["sha256"]
 
 
-def write_folder(
-    folder: Path,
-    model: Any,
-    scores: Mapping[str, float],
-    trials: Mapping[float, CIPEstimator],
-    trace: Frontier,
-    held_out: np.ndarray[Any, Any],
-    training: Mapping[str, Any],
-    trained_rows: TrainedRows,
-) -> None:
-    """Write everything into an empty folder."""
-    save_model(model, folder, dict(scores))
-    listed = []
-    for place, point in enumerate(trace.points):
+def write_folder(folder: Path, rows: TrainingTable, trained: Trained, settings: Mapping[str, Any]) -> None:
+    """Write everything that a training has left into an empty folder; ``settings``: the options that repeat it."""
+    save_model(trained.model, folder, dict(trained.scores))
+    trials = []
+    for number, point in enumerate(trained.trace.points):
         # The model itself is one of them, unless it was trained once more.
-        name = _ITSELF if trials[point.gamma] is model else f"trials/{place:02d}"
+        model = trained.models[point.gamma]
+        name = _ITSELF if model is trained.model else f"trials/{number:02d}"
         if name != _ITSELF:
             # What imagined their rows is kept once, with the model.
-            save_model(trials[point.gamma], folder / name, dict(point.measures), counterfactuals=False)
-        listed.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
-    said = {"format": _FORMAT, **training, "trials": listed, "scores": dict(scores)}
-    text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
-    # A name in the settings may hold bytes that are no text.
-    (folder / _TRAINING).write_bytes(text.encode("utf-8", "replace"))
-    repeated = json.dumps(training["settings"], indent=2, ensure_ascii=False, allow_nan=False)
-    (folder / OPTIONS).write_bytes(repeated.encode("utf-8", "replace"))
-    (folder / GRAPH).write_text(training["settings"]["graph"], encoding="utf-8")
-    (folder / _TRAINED).write_bytes(trained_rows.as_bytes())
-    (folder / _HELD_OUT).write_text("row\n" + "".join(f"{row}\n" for row in held_out), encoding="utf-8")
+            save_model(model, folder / name, dict(point.measures), counterfactuals=False)
+        trials.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
+    result = {name: value for name, value in trained.to_dict().items() if name != "comparison" or value is not None}
+    training = {
+        "format": _FORMAT,
+        "task": rows.task,
+        "outcome": rows.outcome,
+        "columns": rows.kinds,
+        "table": {**rows.identity, "rows": rows.n_rows},
+        "understood": rows.description(),
+        "roles": rows.roles.to_dict(),
+        "settings": settings,
+        **result,
+        "trials": trials,
+    }
+    for file, content in ((_TRAINING, training), (OPTIONS, settings)):
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        # A name in the settings may hold bytes that are no text.
+        (folder / file).write_bytes(text.encode("utf-8", "replace"))
+    (folder / GRAPH).write_text(settings["graph"], encoding="utf-8")
+    (folder / _TRAINED).write_bytes(rows.trained_rows().as_bytes())
+    (folder / _HELD_OUT).write_text("row\n" + "".join(f"{row}\n" for row in rows.held_out), encoding="utf-8")
+
+
+def lacks_its_model(path: Path) -> bool:
+    """Whether a folder holds a repaired model without the one that was repaired, which has to be named."""
+    return os.path.exists(path / REPAIRED) and _repaired(path)["model"] is None
+
+
+def _repaired(path: Path) -> dict[str, Any]:
+    try:
+        description = json.loads(read_listed(path, REPAIRED))
+        return {name: description[name] for name in ("model", "classes")}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} holds no repaired model, which --predictor would be for; leave it out.") from error
 
 
 def _as_kept(path: Path, foreign: Foreign) -> Numbers | Probabilities:
     """A model from elsewhere as it was asked when it was repaired."""
-    try:
-        classes = json.loads(read_listed(path, REPAIRED))["classes"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} holds no repaired model, which --predictor would be for; leave it out.") from error
+    classes = _repaired(path)["classes"]
     return Numbers(foreign) if classes is None else Probabilities(foreign, classes)
 
 

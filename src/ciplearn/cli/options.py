@@ -1,13 +1,11 @@
-"""Options that several commands share, typed or from a file, and what they mean together."""
+"""Options that several commands share, and what they mean together."""
 
 from __future__ import annotations
 
-import csv
 import glob
-import io
 import os
-from collections.abc import Container, Iterable
-from functools import partial
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,209 +13,221 @@ import typer
 
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn._core.listed_folders import CHECKSUMS, listed_files
-from ciplearn._core.mapping_files import read_mapping
+from ciplearn.cli.parsing import choice, of_panel, read_config, show_all, split_names
 
 if TYPE_CHECKING:
     from ciplearn._core.engine import Engine
     from ciplearn.causal import CausalGraph
+    from ciplearn.cli.training_table import FitRequest
+    from ciplearn.evaluation.any_model import Foreign
+    from ciplearn.routes import Goal
     from ciplearn.sources import TableFiles
     from ciplearn.sources.table_file import TableFile
 
 
-def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Make the entries of a file the defaults of the command's options; the callback of ``--config``."""
-    if path is None or context.resilient_parsing:
-        return path
-    options = _spelled(context)
-    parameters = {str(parameter.name): parameter for parameter in context.command.params}
-    defaults = {}
-    for key, value in read_mapping(path).items():
-        name = options.get(key.replace("-", "_"))
-        if name is None:
-            from ciplearn.causal.names import nearest
+# Roles have no panel of their own, so that they come first.
+_role = of_panel()
+_run = of_panel("Run")
+_goal = of_panel("Goal")
+_table = of_panel("The table", hidden=True)
+_many_rows = of_panel("Many rows", hidden=True)
 
-            hint = nearest(key, [spelled.replace("_", "-") for spelled in options], "options")
-            raise InputError(f"{path} sets {key!r}, which is no option of ciplearn {context.info_name}; {hint}")
-        defaults[name] = _as_typed(value, parameters[name], key, path)
-    context.default_map = defaults
-    return path
-
-
-def _spelled(context: typer.Context) -> dict[str, str]:
-    """How each option may be written in a file -> the name of its parameter."""
-    spelled = {}
-    for parameter in context.command.params:
-        if parameter.name in (None, "config", "help"):
-            continue
-        for name in (parameter.name, *parameter.opts):
-            spelled[str(name).lstrip("-").replace("-", "_")] = str(parameter.name)
-    return spelled
-
-
-def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
-    """The value as the command line would have it, so that both are checked by the same rules."""
-    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, list | dict) for each in value)):
-        raise InputError(
-            f"{path} sets {key!r} to values within values, which no option takes; write a value or a list of names."
-        )
-    if isinstance(value, bool) and not getattr(parameter, "is_flag", False):
-        raise InputError(f"{path} sets {key!r} to yes or no, which it does not take; write a value, or text in quotes.")
-    if isinstance(value, list):
-        return join_names(value)
-    return value if isinstance(value, bool) or value is None else str(value)
-
-
-# One per panel of ``--help``. Roles come first, which typer grants to options without a panel.
-_table = partial(typer.Option, rich_help_panel="The table")
-_role = partial(typer.Option, metavar="NAMES")
-of_run = partial(typer.Option, rich_help_panel="Run")
-_many_rows = partial(typer.Option, rich_help_panel="Many rows")
-_effort = partial(typer.Option, rich_help_panel="Effort")
-_any_model = partial(typer.Option, rich_help_panel="Any model")
-
-Table = Annotated[
-    Path,
-    typer.Argument(
-        help="A CSV, TSV or Parquet file, a folder of them, a pattern such as 'rows/*.parquet', or - for standard "
-        "input.",
-        metavar="TABLE",
-    ),
+Table = Annotated[Path, typer.Argument(help="CSV, TSV or Parquet: a file, a folder, a pattern, or -.", metavar="TABLE")]
+Graph = Annotated[str | None, _role("A file, or the graph itself. Default: that of MODEL_DIR.", "GRAPH")]
+NeededGraph = Annotated[str, _role("A graph file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH", "--graph")]
+NewFolder = Annotated[Path, _role("The model folder to write.", "FOLDER", "--out")]
+Strength = Annotated[
+    float | None,
+    _role("Turn the knob of a repaired model: 0 is the model itself, inf is strict.", "NUMBER", min=0, hidden=True),
 ]
-ModelOrTable = Annotated[
-    Path | None,
-    typer.Argument(
-        help="A folder that ciplearn fit has written; left out where a graph and roles are named.",
-        metavar="[MODEL_DIR]",
-    ),
-]
-TableAfterModel = Annotated[
-    Path | None, typer.Argument(help="A CSV, TSV or Parquet file, or - for standard input.", metavar="TABLE")
-]
-
-EngineName = Annotated[str | None, _many_rows("--engine", help="ray: work on several workers.")]
-WorkerCount = Annotated[int | None, _many_rows("--workers", help="Of the engine. Default: 2.", min=1)]
-Address = Annotated[str | None, _many_rows(help="Of a Ray cluster. Default: one is started here.", metavar="TEXT")]
-Scratch = Annotated[
-    Path | None,
-    _many_rows(help="A folder that all workers see, for encoded rows and checkpoints.", metavar="FOLDER"),
-]
-Meet = Annotated[
-    str | None, _many_rows(help="Where workers of a training meet. Default: this machine alone.", metavar="HOST:PORT")
-]
-
-Json = Annotated[bool, of_run("--json", help="Write JSON to standard output.")]
-Seed = Annotated[int, of_run(help="Same seed, same result.", min=0, max=2**31 - 1)]
-Config = Annotated[
-    Path | None,
-    of_run(
-        help="A YAML, TOML or JSON file with any of these options; what is typed beats it.",
-        callback=read_config,
-        is_eager=True,
-    ),
-]
-Overwrite = Annotated[
-    bool, of_run("--overwrite", help="Replace the model that the folder holds; other files in it stay.")
-]
-
-Separator = Annotated[str | None, _table(help="Between cells. Default: comma, or tab in .tsv files.", metavar="TEXT")]
-ColumnNames = Annotated[str | None, _table("--columns", help="Names, for text without a header line.", metavar="NAMES")]
-Skip = Annotated[int, _table(help="Lines to pass over at the top.", min=0, max=100_000)]
-MissingCells = Annotated[
-    str | None,
-    _table("--na", help="More cells that mean missing, beside '?', NA, None, null and empty ones.", metavar="TEXTS"),
-]
-OnlyMissingCells = Annotated[
-    bool,
-    _table(
-        "--only-na",
-        help="Take only empty cells and those of --na for missing: NA, None, null and '?' are then values.",
-    ),
-]
-Categories = Annotated[str | None, _table(help="Columns of numbers that are codes.", metavar="NAMES")]
-
-Graph = Annotated[
-    str | None, _role(help="A graph file, or the graph itself. Default: the graph of MODEL_DIR.", metavar="GRAPH")
-]
-Outcome = Annotated[str | None, _role(help="What is predicted.", metavar="NAME")]
-Protected = Annotated[str | None, _role(help="What the prediction should not follow.")]
-Context = Annotated[str | None, _role(help="What a person is known by. Default: all observed nodes but the outcome.")]
-Inputs = Annotated[str | None, _role(help="What the predictor sees. Default: all observed nodes but the outcome.")]
-Adjustment = Annotated[
-    str | None, _role(help="What to condition on. Default: the largest certifying set in the context.")
-]
-Task = Annotated[
-    str | None,
-    _role(help="classification or regression. Default: classification for text and for two values.", metavar=None),
-]
-
-KnownModel = Annotated[
-    Path | None,
-    typer.Option(
-        help="A causal model that you know: formulas in YAML, TOML or JSON, or Python with --run-code. Default: "
-        "one is estimated from the graph and the table.",
-        metavar="FILE",
-    ),
-]
-RunCode = Annotated[bool, typer.Option("--run-code", help="Run the Python file of --scm.")]
-Individuals = Annotated[
-    str | None,
-    typer.Option(help="Numbers of rows to show, counted from 0. Default: those affected most.", metavar="NUMBERS"),
-]
-
-Preset = Annotated[str, _effort(help="quick, standard or thorough.")]
-Points = Annotated[int | None, _effort(help="Rows whose counterfactuals are imagined.", min=2)]
-Interventions = Annotated[int | None, _effort(help="Values of the protected columns per row.", min=2)]
-Draws = Annotated[int | None, _effort(help="Draws of what a row leaves open.", min=1)]
-ScmRows = Annotated[int | None, _effort(help="Rows the causal model is estimated from.", min=20)]
-Doubt = Annotated[
-    int | None,
-    _effort(
-        help="How wrong may graph and causal model be? So many other graphs, 0 for none. Default: 20, 0 with --preset "
-        "quick, 200 with thorough.",
-        min=0,
-    ),
-]
-
-PredictorName = Annotated[
-    str | None,
-    _any_model(
-        "--predictor",
-        help="Audit what a name in a Python module is, as package.module:name: a fitted model, a function of a table, "
-        "or a function that makes one. The module is imported, which runs it.",
-        metavar="NAME",
-    ),
-]
-OnnxFile = Annotated[Path | None, _any_model("--onnx", help="Audit an ONNX file.", metavar="FILE")]
-PredictionsFile = Annotated[
-    Path | None,
-    _any_model(
-        "--predictions",
-        help="Audit predictions for the rows that ciplearn imagine has written, by their id.",
-        metavar="FILE",
-    ),
-]
-Positive = Annotated[
-    str | None,
-    _any_model(help="Which of two labels is the positive decision. Default: the second in order.", metavar="LABEL"),
-]
-
-_goal = partial(typer.Option, rich_help_panel="Goal")
 MaxEffect = Annotated[
     float | None,
     _goal(
-        help="The most that a change of the protected columns may move a prediction, in the outcome's unit; of a "
-        "probability, 5 points are 0.05. Default: 0.05 for probabilities, else a tenth of the outcome's deviation.",
+        "The most that the protected columns may move a prediction. Default: 0.05 of a probability, or a tenth of the "
+        "outcome's deviation.",
+        "NUMBER",
         min=0,
     ),
 ]
-ShareLeft = Annotated[
-    str | None, _goal("--vcf", help="Keep at most this share of the variance over worlds, such as 5%.", metavar="SHARE")
-]
-StrictGoal = Annotated[bool, _goal("--strict", help="The same in every world, whatever it costs.")]
-Strength = Annotated[
-    float | None,
-    typer.Option(help="Turn the knob of a repaired model: 0 is the model itself, inf is strict.", min=0),
-]
+Json = Annotated[bool, _run("Write JSON to standard output.", None, "--json")]
+Overwrite = Annotated[bool, _run("Replace the model in the folder; other files in it stay.", None, "--overwrite")]
+Seed = Annotated[int, _run("Same seed, same result.", "NUMBER", min=0, max=2**31 - 1, hidden=True)]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where options come from, and how a command answers."""
+
+    config: Annotated[
+        Path | None,
+        _run(
+            "A YAML, TOML or JSON file with options; what is typed beats it.",
+            "FILE",
+            callback=read_config,
+            is_eager=True,
+        ),
+    ] = None
+    as_json: Json = False
+    help_all: Annotated[
+        bool, _role("Show every option.", None, "--help-all", callback=show_all, is_eager=True, expose_value=False)
+    ] = False
+
+
+@dataclass(frozen=True)
+class RoleOptions:
+    """Roles of columns, as typed."""
+
+    outcome: Annotated[str | None, _role("What is predicted.", "NAME")] = None
+    protected: Annotated[str | None, _role("What the prediction should not follow.", "NAMES")] = None
+    context: Annotated[str | None, _role("What a person is known by. Default: all but the outcome.", "NAMES")] = None
+    inputs: Annotated[str | None, _role("What the predictor sees. Default: all but the outcome.", "NAMES")] = None
+    adjustment: Annotated[
+        str | None,
+        _role("What to condition on. Default: the largest certifying set in the context.", "NAMES", hidden=True),
+    ] = None
+    categories: Annotated[str | None, _role("Columns of numbers that are codes.", "NAMES")] = None
+
+    def named(self, graph: CausalGraph) -> dict[str, Any]:
+        """Return the roles as lists of names, as the criterion takes them."""
+        lists = ("protected", "context", "inputs", "adjustment")
+        return {"outcome": self.outcome} | {role: split_names(getattr(self, role), graph.nodes) for role in lists}
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The columns that are categories, whatever they look like."""
+        return split_names(self.categories) or ()
+
+
+@dataclass(frozen=True)
+class TaskOptions(RoleOptions):
+    """Roles of columns, and what is learnt."""
+
+    task: Annotated[
+        str | None,
+        _role("classification or regression. Default: by the outcome's values.", "TASK", hidden=True),
+    ] = None
+
+    def request(self, graph: CausalGraph, **more: Any) -> FitRequest:
+        """Return what is asked of a table."""
+        from ciplearn.cli.training_table import FitRequest
+
+        return FitRequest(graph, **self.named(graph), categories=self.codes, task=self.task, **more)
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How a table is written down."""
+
+    separator: Annotated[str | None, _table("Between cells. Default: comma, or tab in .tsv files.", "TEXT")] = None
+    columns: Annotated[str | None, _table("Names, for text without a header line.", "NAMES")] = None
+    skip: Annotated[int, _table("Lines to pass over at the top.", "NUMBER", min=0, max=100_000)] = 0
+    na: Annotated[
+        str | None, _table("More cells that mean missing, beside '?', NA, None, null and empty ones.", "TEXTS")
+    ] = None
+    only_na: Annotated[
+        bool,
+        _table("Only empty cells and those of --na are missing: NA, None, null and '?' are values.", None, "--only-na"),
+    ] = False
+
+    def table(self, path: Path) -> TableFile | TableFiles:
+        """Return the table that a path names: a file, or all files of a folder or of a pattern."""
+        from ciplearn.sources import TableFiles
+        from ciplearn.sources.table_file import TableFile
+
+        separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+            raise InputError(f"--separator must be one character, got {separator!r}; pass for example ';'.")
+        reading: dict[str, Any] = {"separator": separator, "columns": split_names(self.columns), "skip": self.skip}
+        reading |= {"missing": split_names(self.na) or (), "only_missing": self.only_na}
+        if path.is_dir() or (glob.has_magic(str(path)) and not path.exists()):
+            return TableFiles.matching(path).read_as(reading)
+        return TableFile(Path("/dev/stdin") if str(path) == "-" else path, **reading)
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Who does the work."""
+
+    engine: Annotated[str | None, _many_rows("ray: work on several workers.", "ENGINE")] = None
+    workers: Annotated[int | None, _many_rows("Of the engine. Default: 2.", "NUMBER", min=1)] = None
+    address: Annotated[str | None, _many_rows("Of a Ray cluster. Default: one is started here.", "TEXT")] = None
+
+    def made(self) -> Engine:
+        """Return the engine."""
+        from ciplearn._core.engine import OneProcess
+
+        others = {name: value for name, value in vars(self).items() if name != "engine"}
+        if self.engine is None:
+            for name, given in others.items():
+                if given is not None:
+                    raise InputError(f"--{name} is for --engine ray, got no engine; pass --engine ray too.")
+            return OneProcess()
+        choice("--engine", self.engine, ("ray",))
+        from ciplearn.scale import RayEngine
+
+        return RayEngine(**others | {"workers": self.workers or 2})
+
+
+@dataclass(frozen=True)
+class TrainingEngineOptions(EngineOptions):
+    """Who does the work of a training, and where workers meet."""
+
+    scratch: Annotated[
+        Path | None, _many_rows("A folder that all workers see, for encoded rows and checkpoints.", "FOLDER")
+    ] = None
+    meet: Annotated[
+        str | None, _many_rows("Where workers of a training meet. Default: this machine alone.", "HOST:PORT")
+    ] = None
+
+
+@dataclass(frozen=True)
+class GoalOptions:
+    """What is asked of a predictor."""
+
+    max_effect: MaxEffect = None
+    vcf: Annotated[str | None, _goal("Keep at most this share of the variance over worlds: 5%.", "SHARE")] = None
+    strict: Annotated[bool, _goal("The same in every world, whatever it costs.", None, "--strict")] = False
+
+    def goal(self) -> Goal:
+        """Return the goal that is named; the usual limits where none is."""
+        from ciplearn.evaluation import Limits
+        from ciplearn.routes import ShareOfVCF, Strict, WithinLimits
+
+        if self.strict:
+            return Strict()
+        if self.vcf is None:
+            return WithinLimits(Limits(self.max_effect))
+        try:
+            return ShareOfVCF(float(self.vcf.removesuffix("%")) / (100 if self.vcf.endswith("%") else 1))
+        except ValueError as error:
+            raise InputError(f"--vcf must be a share, got {self.vcf!r}; pass for example 5%.") from error
+
+
+def named_goal(**goals: Any) -> str:
+    """Return the one goal that was named, as an option is; more than one contradict each other."""
+    named = [name.replace("_", "-") for name, value in goals.items() if value]
+    if len(named) > 1:
+        raise InputError(f"Both --{named[0]} and --{named[1]} were given; ask for one of them.")
+    return named[0] if named else ""
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """A model from elsewhere that can be asked."""
+
+    predictor: Annotated[
+        str | None, _role("A name in a module: a fitted model, or a function of a table.", "MODULE:NAME")
+    ] = None
+    onnx: Annotated[Path | None, _role("An ONNX file.", "FILE")] = None
+
+    def foreign(self, inputs: Sequence[str] | None, columns: Collection[str]) -> Foreign | None:
+        """Return the model; ``inputs``: those of a table of numbers, in order; ``columns``: all that there are."""
+        from ciplearn.evaluation.any_model import from_module, from_onnx
+
+        if self.predictor is not None:
+            return from_module(self.predictor)
+        return None if self.onnx is None else from_onnx(Path(self.onnx), inputs, columns)
+
 
 # How the names of tables end: no graph file is called so.
 _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")
@@ -237,68 +247,6 @@ def read_graph(graph: str) -> CausalGraph:
     if any(sign in graph for sign in _SIGNS_OF_TEXT):
         return CausalGraph.from_text(graph)
     raise GraphError(f"{graph!r} is neither a file nor a graph; give a path, or edges such as 'A -> B'.")
-
-
-def table_files(
-    path: Path, separator: str | None, columns: str | None, skip: int, missing: str | None, only_missing: bool
-) -> TableFile | TableFiles:
-    """Return the table that the options describe: a file, or all files of a folder or of a pattern."""
-    from ciplearn.sources import TableFiles
-    from ciplearn.sources.table_file import TableFile
-
-    if separator is not None:
-        separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
-        if len(separator) != 1 or separator in '"\r\n':
-            raise InputError(f"--separator must be one character, got {separator!r}; pass for example ';'.")
-    reading: dict[str, Any] = {"separator": separator, "columns": split_names(columns), "skip": skip}
-    reading |= {"missing": split_names(missing) or (), "only_missing": only_missing}
-    if path.is_dir() or (glob.has_magic(str(path)) and not path.exists()):
-        return TableFiles.matching(path).read_as(reading)
-    return TableFile(Path("/dev/stdin") if str(path) == "-" else path, **reading)
-
-
-def engine(
-    name: str | None, workers: int | None, address: str | None, scratch: Path | None, meet: str | None = None
-) -> Engine:
-    """Return who does the work."""
-    from ciplearn._core.engine import OneProcess
-
-    if name is None:
-        for option, given in (("--workers", workers), ("--address", address), ("--scratch", scratch), ("--meet", meet)):
-            if given is not None:
-                raise InputError(f"{option} is for --engine ray, got no engine; pass --engine ray too.")
-        return OneProcess()
-    choice("--engine", name, ("ray",))
-    from ciplearn.scale import RayEngine
-
-    return RayEngine(workers or 2, address, scratch=scratch, meet=meet)
-
-
-def split_names(text: str | None, known: Container[str] = ()) -> tuple[str, ...] | None:
-    """Split at commas; a name that holds a comma stands in double quotes, or is the whole text."""
-    if text is None:
-        return None
-    if text in known:
-        return (text,)
-    try:
-        cells = next(csv.reader([text], skipinitialspace=True), [])
-    except csv.Error:
-        raise InputError(f"{text[:60]!r} is no list of names; write them in one line, with commas between.") from None
-    return tuple(name.strip() for name in cells if name.strip())
-
-
-def join_names(names: Iterable[object]) -> str:
-    """Return names as one text, as options take them: with commas between, and quoted where they hold one."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(list(names))
-    return line.getvalue()
-
-
-def choice(option: str, given: str, known: Iterable[str]) -> str:
-    """Return what was given, or refuse it where it is none of what an option takes."""
-    if given not in known:
-        raise InputError(f"{option} must be one of {', '.join(known)}, got {given!r}; name one of these.")
-    return given
 
 
 def keep_inputs(out: Path, *inputs: Path | None) -> None:

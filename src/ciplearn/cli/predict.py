@@ -17,12 +17,12 @@ import typer
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.cli import options
 from ciplearn.cli.output import is_terminal, note, progress, say, say_json
+from ciplearn.cli.parsing import of_panel, with_groups
 from ciplearn.cli.table_writer import check_ending, written_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ciplearn._core.columns import TableEncoding
     from ciplearn._core.engine import Engine
     from ciplearn.cli.model_folder import AnyTable, ModelFolder
     from ciplearn.sources.table_file import TableFile
@@ -31,50 +31,38 @@ if TYPE_CHECKING:
 # Names of the columns of predictions, which an audit reads back; the second one ends with a label and a bracket.
 ANSWER, PROBABILITY = "prediction", "probability["
 
+_option = of_panel()
+
 # Labels that training never saw are named up to this number.
 _NAMED = 5
 
 
+@with_groups
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that ciplearn fit has written.", metavar="MODEL_DIR")],
     table: options.Table,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="A .csv, .tsv or .parquet file, also .csv.gz. Default: CSV to standard output.", metavar="FILE"
-        ),
+        _option("A .csv, .tsv or .parquet file, also .csv.gz. Default: CSV to standard output.", "FILE"),
     ] = None,
-    identity: Annotated[
-        str | None, typer.Option("--id", help="A column to copy beside the predictions.", metavar="NAME")
-    ] = None,
+    identity: Annotated[str | None, _option("A column to copy beside the predictions.", "NAME", "--id")] = None,
     predictor: Annotated[
-        str | None,
-        typer.Option(
-            help="The model that was repaired, where the folder does not hold it: module:name.", metavar="NAME"
-        ),
+        str | None, _option("The model that was repaired, where the folder does not hold it.", "MODULE:NAME")
     ] = None,
     strength: options.Strength = None,
-    chunk_rows: Annotated[int, typer.Option(help="Rows held in memory at a time.", min=1)] = 50_000,
-    separator: options.Separator = None,
-    columns: options.ColumnNames = None,
-    skip: options.Skip = 0,
-    na: options.MissingCells = None,
-    only_na: options.OnlyMissingCells = False,
-    engine: options.EngineName = None,
-    workers: options.WorkerCount = None,
-    address: options.Address = None,
-    config: options.Config = None,
-    as_json: options.Json = False,
+    chunk_rows: Annotated[int, _option("Rows held in memory at a time.", "NUMBER", min=1)] = 50_000,
+    *,
+    reading: options.ReadingOptions,
+    work: options.EngineOptions,
+    answer: options.RunOptions,
 ) -> None:
     """Predict row by row, in the order of the file, in constant memory.
 
     A row that misses an input gets an empty prediction, unless the model was trained with --missing impute. Classifiers
     add one column per class with its probability.
 
-    Example:
-
+    For example:
       ciplearn predict model new.csv --out predictions.csv --id person
-
       ciplearn predict model new.csv | head
     """
     import torch
@@ -82,14 +70,15 @@ def predict(
     from ciplearn.estimators.tables import far_outside
 
     torch.set_num_threads(1)
+    as_json = answer.as_json
     if as_json and out is None:
         raise InputError("--json writes a summary to standard output, where the predictions would go; pass --out too.")
     if out is not None:
-        options.keep_inputs(out, table, model, config)
+        options.keep_inputs(out, table, model, answer.config)
         check_ending(out)
-    folder = _opened(model, predictor, strength)
-    source = folder.as_in_training(options.table_files(table, separator, columns, skip, na, only_na))
-    work = options.engine(engine, workers, address, None)
+    opened.cache_clear()
+    folder = opened(model, predictor, strength)
+    source = folder.as_in_training(reading.table(table))
     answered = [ANSWER, *(f"{PROBABILITY}{label}]" for label in getattr(folder.model, "classes_", ()))]
     # From the model: a first chunk without a single prediction would not tell.
     examples = {name: [0.0] for name in answered}
@@ -100,7 +89,8 @@ def predict(
     rows = empty = 0
     unseen: Counter[tuple[str, str]] = Counter()
     far: dict[str, tuple[int, float]] = {}
-    with closing(_answered(folder, source, (predictor, strength), identity, chunk_rows, work)) as chunks:
+    answering = _RowAnswers(model, predictor, strength, identity, chunk_rows)
+    with closing(answering.of_table(source, work.made())) as chunks:
         # Before anything is opened to be written: a table that cannot be read leaves no trace.
         first = next(chunks, None)
         if first is None:
@@ -118,13 +108,15 @@ def predict(
     if empty:
         note(f"{empty} of {rows} rows miss an input and have no prediction.")
     if unseen:
-        note(_about_unseen(unseen))
+        named = ", ".join(f"{label!r} in {column} ({rows})" for (column, label), rows in unseen.most_common(_NAMED))
+        more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
+        note(f"training never saw these labels, which the model takes for none that it knows: {named}{more}.")
     for name, some in far.items():
         note(f"{far_outside(folder.model.encoding_, name, *some)}.")
     if as_json:
-        named = [{"column": column, "label": label, "rows": count} for (column, label), count in unseen.items()]
+        labels = [{"column": column, "label": label, "rows": count} for (column, label), count in unseen.items()]
         units = [{"column": name, "rows": count, "example": value} for name, (count, value) in far.items()]
-        said = {"rows": rows, "without_prediction": empty, "unseen_labels": named, "far_numbers": units}
+        said = {"rows": rows, "without_prediction": empty, "unseen_labels": labels, "far_numbers": units}
         say_json({**said, "file": str(out)})
     elif out is not None and is_terminal():
         say(f"Written: {out}, {rows} rows.")
@@ -134,30 +126,9 @@ def predict(
 Answered = tuple["pd.DataFrame", dict[tuple[str, str], int], dict[str, tuple[int, float]]]
 
 
-def _answered(
-    folder: ModelFolder,
-    source: AnyTable,
-    knob: tuple[str | None, float | None],
-    identity: str | None,
-    chunk_rows: int,
-    engine: Engine,
-) -> Generator[Answered, None, None]:
-    """Predict file by file here; with several workers part by part, each by whoever is free, in the same order."""
-    from ciplearn.sources import TableFiles
-
-    files = source.files if isinstance(source, TableFiles) else (source,)
-    if engine.workers == 1:
-        for file in files:
-            yield from answer_file(folder, file, identity, chunk_rows)
-        return
-    parts = TableFiles(str(source.path), files).parts()
-    for answers in engine.each(_AnswerPart(folder.path, *knob, identity, chunk_rows), parts):
-        yield from answers
-
-
 @dataclass(frozen=True)
-class _AnswerPart:
-    """Predictions for a part of a table, wherever it is sent."""
+class _RowAnswers:
+    """Predictions for a table or a part of one, wherever it is sent."""
 
     model: Path
     predictor: str | None
@@ -165,12 +136,57 @@ class _AnswerPart:
     identity: str | None
     chunk_rows: int
 
+    def of_table(self, source: AnyTable, engine: Engine) -> Generator[Answered, None, None]:
+        """Predict file by file here; with several workers part by part, each by whoever is free, in the same order."""
+        from ciplearn.sources import TableFiles
+
+        files = source.files if isinstance(source, TableFiles) else (source,)
+        if engine.workers == 1:
+            for file in files:
+                yield from self.of_file(file)
+            return
+        for answers in engine.each(self, TableFiles(str(source.path), files).parts()):
+            yield from answers
+
     def __call__(self, part: FilePart) -> list[Answered]:
-        folder = _opened_once(self.model, self.predictor, self.strength)
-        return list(answer_file(folder, part.file, self.identity, self.chunk_rows))
+        return list(self.of_file(part.file))
+
+    def of_file(self, file: TableFile) -> Iterator[Answered]:
+        """Predict the rows of a file, chunk by chunk."""
+        from ciplearn.sources.table_file import COPIED, shortened
+
+        folder, identity, rows = opened(self.model, self.predictor, self.strength), self.identity, 0
+        # The one that was trained: of a repaired model, what it repairs.
+        trained = folder.model.asked.model if hasattr(folder.model, "asked") else folder.model
+        encoding = getattr(trained, "encoding_", None)
+        with file.opened(labels=folder.labels, copied=identity) as table:
+            table.require(folder.inputs)
+            if identity is not None and identity not in table.names:
+                raise InputError(
+                    f"The column {identity!r} of --id is not in {file.path}; it has {shortened(table.names)}."
+                )
+            for chunk in table.chunks(self.chunk_rows, folder.inputs):
+                inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
+                # The worlds of a row that misses a value are unknown, so that only trained models impute.
+                known = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
+                unseen = {} if encoding is None else encoding.unseen(known)
+                with warnings.catch_warnings():
+                    # Counted over all chunks, and said once.
+                    warnings.simplefilter("ignore", UnseenLevelsWarning)
+                    warnings.simplefilter("ignore", FarOutsideWarning)
+                    answers = _answers(folder.model, known)
+                if len(known) < len(inputs):
+                    # As objects: a missing answer must not turn the labels 0 and 1 into 0.0 and 1.0.
+                    answers = answers.astype({ANSWER: object}).reindex(inputs.index)
+                if identity is not None:
+                    answers.insert(0, identity, chunk[COPIED].array)
+                rows += len(chunk)
+                counts = {(name, label): count for name, labels in unseen.items() for label, count in labels.items()}
+                yield answers, counts, {} if encoding is None else encoding.far(known)
 
 
-def _opened(model: Path, predictor: str | None, strength: float | None) -> ModelFolder:
+@cache
+def opened(model: Path, predictor: str | None, strength: float | None) -> ModelFolder:
     """Read a folder, with the model that it repairs and the strength that were named."""
     from ciplearn.cli.model_folder import ModelFolder
     from ciplearn.evaluation.any_model import from_module
@@ -179,73 +195,14 @@ def _opened(model: Path, predictor: str | None, strength: float | None) -> Model
     return folder if strength is None else folder.at(strength)
 
 
-_opened_once = cache(_opened)
-
-
-def answer_file(folder: ModelFolder, file: TableFile, identity: str | None, chunk_rows: int) -> Iterator[Answered]:
-    """Predict the rows of a file, chunk by chunk."""
-    from ciplearn.sources.table_file import COPIED, shortened
-
-    rows = 0
-    with file.opened(labels=folder.labels, copied=identity) as opened:
-        opened.require(folder.inputs)
-        if identity is not None and identity not in opened.names:
-            raise InputError(
-                f"The column {identity!r} of --id is not in {file.path}; it has {shortened(opened.names)}."
-            )
-        for chunk in opened.chunks(chunk_rows, folder.inputs):
-            inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
-            known = inputs if _imputes(folder.model) else inputs.dropna()
-            encoding = getattr(_trained(folder.model), "encoding_", None)
-            unseen = {} if encoding is None else _unseen(encoding, known)
-            far = {} if encoding is None else encoding.far(known)
-            with warnings.catch_warnings():
-                # Counted over all chunks, and said once.
-                warnings.simplefilter("ignore", UnseenLevelsWarning)
-                warnings.simplefilter("ignore", FarOutsideWarning)
-                answers = _answers(folder.model, inputs)
-            if identity is not None:
-                answers.insert(0, identity, chunk[COPIED].array)
-            rows += len(chunk)
-            yield answers, unseen, far
-
-
-def _answers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
+def _answers(model: Any, known: pd.DataFrame) -> pd.DataFrame:
+    """What a model says about complete rows, be there none."""
     import numpy as np
     import pandas as pd
 
-    complete = np.ones(len(inputs), dtype=bool) if _imputes(model) else inputs.notna().all(axis=1).to_numpy()
-    known = inputs[complete]
-    if hasattr(model, "predict_proba"):
-        table = model.predict_proba(known) if len(known) else np.zeros((0, len(model.classes_)))
-        columns: dict[str, Any] = {ANSWER: model.classes_[table.argmax(axis=1)]}
-        columns |= {f"{PROBABILITY}{label}]": table[:, place] for place, label in enumerate(model.classes_)}
-    else:
-        columns = {ANSWER: model.predict(known) if len(known) else np.zeros(0)}
-    answers = pd.DataFrame(columns, index=known.index)
-    if not complete.all():
-        # As objects: a missing answer must not turn the labels 0 and 1 into 0.0 and 1.0.
-        answers = answers.astype({ANSWER: object}).reindex(inputs.index)
-    return answers
-
-
-def _unseen(encoding: TableEncoding, known: pd.DataFrame) -> dict[tuple[str, str], int]:
-    """Count the rows of each label that training never saw."""
-    found = encoding.unseen(known)
-    return {(column, label): rows for column, labels in found.items() for label, rows in labels.items()}
-
-
-def _trained(model: Any) -> Any:
-    """The model that was trained: of a repaired one, what it repairs."""
-    return model.asked.model if hasattr(model, "asked") else model
-
-
-def _imputes(model: Any) -> bool:
-    """Whether rows that miss a value are predicted; the worlds of such a row are unknown."""
-    return getattr(model, "missing", "error") == "impute"
-
-
-def _about_unseen(unseen: Counter[tuple[str, str]]) -> str:
-    named = ", ".join(f"{label!r} in {column} ({rows})" for (column, label), rows in unseen.most_common(_NAMED))
-    more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
-    return f"training never saw these labels, which the model takes for none that it knows: {named}{more}."
+    if not hasattr(model, "predict_proba"):
+        return pd.DataFrame({ANSWER: model.predict(known) if len(known) else np.zeros(0)}, index=known.index)
+    table = model.predict_proba(known) if len(known) else np.zeros((0, len(model.classes_)))
+    columns: dict[str, Any] = {ANSWER: model.classes_[table.argmax(axis=1)]}
+    columns |= {f"{PROBABILITY}{label}]": table[:, place] for place, label in enumerate(model.classes_)}
+    return pd.DataFrame(columns, index=known.index)

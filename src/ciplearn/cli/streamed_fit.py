@@ -18,20 +18,17 @@ from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.memory import give_back_what_is_free, give_back_what_is_freed
 from ciplearn._core.row_digests import row_digests
-from ciplearn.cli.kinds import refuse_beyond_floats, stray_text
+from ciplearn._core.rows import RowsDrawn
 from ciplearn.cli.output import note, progress
+from ciplearn.cli.plan import Plan
 from ciplearn.cli.trained_rows import TrainedRows, digested, smallest
-from ciplearn.cli.training import Plan, Trained, scored, train
-from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in
+from ciplearn.cli.training import Trained, scored, train
+from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, refuse_beyond_floats, stray_text
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.streaming import fit_stream
 from ciplearn.learning import Frontier
 from ciplearn.sources import Part, TableFiles
-from ciplearn.sources.rows_drawn import RowsDrawn
-from ciplearn.sources.table_file import TableFile, in_kinds
-
-# Text beyond this many bytes is not held in memory.
-_LARGEST_IN_MEMORY = 1 << 26
+from ciplearn.sources.table_file import in_kinds
 
 # Rows that gamma is chosen on, and that are kept for the audit.
 _ROWS_TO_CHOOSE = 40_000
@@ -41,18 +38,6 @@ _BY_CHANCE = 0.05
 
 # The training on all rows takes so many times the steps of one on these rows, and goes through all rows so often.
 _MORE_STEPS, _LEAST_EPOCHS = 3, 3
-
-
-def as_stream(source: TableFile | TableFiles, engine: str | None) -> TableFiles | None:
-    """Return the table to stream; None where it is a pipe, or small and for one process."""
-    if isinstance(source, TableFiles):
-        return source
-    if source.is_pipe:
-        if engine is not None:
-            raise InputError("What comes from a pipe cannot be read by several workers; pass files.")
-        return None
-    large = source.size() > _LARGEST_IN_MEMORY
-    return TableFiles(str(source.path), (source,)) if large or engine is not None else None
 
 
 @dataclass(frozen=True)
@@ -102,11 +87,14 @@ def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> Tr
             bar.update()
         kinds = total.finalise()
         categories = _categories(kinds, request)
-        starts = [sum(sizes[:place]) for place in range(len(sizes))]
-        drawn = _drawn(_Drawing(nodes, tuple(categories)), list(zip(parts, starts, strict=True)), engine, bar)
+        drawn = RowsDrawn(_ROWS_TO_CHOOSE)
+        starts = [sum(sizes[:number]) for number in range(len(sizes))]
+        for some in engine.each(_Drawing(nodes, tuple(categories)), list(zip(parts, starts, strict=True))):
+            drawn.merge(some)
+            bar.update()
     # What is a category in one file is one in all, also among the rows that were drawn.
     settled = replace(request, categories=tuple(dict.fromkeys((*request.categories, *categories))))
-    return TrainingTable.understood(drawn, source.names, identity, settled, total.rows)
+    return TrainingTable.understood(drawn.finalise(), source.names, identity, settled, total.rows)
 
 
 @dataclass(frozen=True)
@@ -153,15 +141,6 @@ def told_apart(rows: TrainingTable, source: TableFiles, engine: Engine) -> Train
     return replace(rows, held_out=np.unique(np.concatenate(copies)), trained=known)
 
 
-def _drawn(draw: _Drawing, jobs: list[tuple[Part, int]], engine: Engine, bar: Any) -> pd.DataFrame:
-    """Rows drawn from all parts; what was drawn on the way is let go of."""
-    drawn = RowsDrawn(_ROWS_TO_CHOOSE)
-    for some in engine.each(draw, jobs):
-        drawn.merge(some)
-        bar.update()
-    return drawn.finalise()
-
-
 def _categories(kinds: Mapping[str, ColumnSum], request: FitRequest) -> list[str]:
     """Columns that hold labels; a stray one among numbers is named with its file."""
     found = []
@@ -184,15 +163,13 @@ def _categories(kinds: Mapping[str, ColumnSum], request: FitRequest) -> list[str
     return found
 
 
-def train_streamed(
-    base: CIPEstimator, rows: TrainingTable, plan: Plan, source: TableFiles, engine: Engine, epochs: int | None
-) -> Trained:
+def train_streamed(base: CIPEstimator, rows: TrainingTable, plan: Plan, source: TableFiles, engine: Engine) -> Trained:
     """Choose route and gamma on the rows that were drawn, then train on all rows but those kept for the audit."""
     torch.set_num_threads(1)
     give_back_what_is_free()
     some, steps = len(rows.training()[0]), math.ceil(rows.n_rows / base.batch_size)
     wanted = _MORE_STEPS * base.epochs * math.ceil(some / base.batch_size)
-    count = epochs or max(_LEAST_EPOCHS, math.ceil(wanted / steps))
+    count = plan.epochs or max(_LEAST_EPOCHS, math.ceil(wanted / steps))
     if plan.gamma is not None and not plan.compare:
         # Nothing is left to choose.
         trained, how = Trained(clone(base).set_params(gamma=plan.gamma), {}, Frontier(()), "", {}), ""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ciplearn._core.errors import InputError, MissingDependencyError
 
@@ -22,10 +21,9 @@ _COMMAS = (".csv", ".txt")
 Examples = Mapping[str, Sequence[Any]]
 
 
-class TableWriter(ABC):
+class TableWriter(Protocol):
     """Takes the rows of a table, piece by piece."""
 
-    @abstractmethod
     def write(self, rows: pd.DataFrame) -> None:
         """Append rows."""
 
@@ -43,13 +41,8 @@ def check_ending(out: Path) -> None:
 def written_table(out: Path | None, examples: Examples | None = None) -> Iterator[TableWriter]:
     """Open a table to write; after an error nothing has changed.
 
-    Parameters
-    ----------
-    out : Path, optional
-        Parquet, tabs or commas by its ending; without an ending, and on a device, commas. Default: commas, to standard
-        output.
-    examples : mapping, optional
-        Of columns whose first rows may hold no value, so that these do not tell what the column holds.
+    ``out``: Parquet, tabs or commas by its ending; without an ending, on a device and on standard output, commas.
+    ``examples``: of columns whose first rows may hold no value, so that these do not tell what the column holds.
     """
     import gzip
 
@@ -74,7 +67,7 @@ def written_table(out: Path | None, examples: Examples | None = None) -> Iterato
             yield _Text(stream, separator)
 
 
-class _Text(TableWriter):
+class _Text:
     def __init__(self, stream: Any, separator: str) -> None:
         self.stream, self.separator, self.header = stream, separator, True
 
@@ -83,7 +76,7 @@ class _Text(TableWriter):
         self.header = False
 
 
-class _Parquet(TableWriter):
+class _Parquet:
     def __init__(self, stream: IO[bytes], examples: Examples) -> None:
         self.stream, self.arrow = stream, _arrow()
         self.kinds = {name: self.arrow.array(list(values)).type for name, values in examples.items()}

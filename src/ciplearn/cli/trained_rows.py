@@ -23,25 +23,13 @@ _LAST = np.uint64(2**64 - 1)
 
 @dataclass(frozen=True, eq=False)
 class TrainedRows:
-    """Digests of the rows that trained.
+    """Digests of the rows that trained."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        That the digests are of.
-    told, common : array of uint64
-        Sorted: of rows that chance hardly repeats, and of others.
-    chance : float
-        The share of fresh rows that agree with one of the former by chance.
-    limit : uint64
-        Rows with larger digests were not kept.
-    """
-
-    columns: tuple[str, ...]
-    told: Array
-    common: Array
-    chance: float
-    limit: np.uint64 = _LAST
+    columns: tuple[str, ...]  # that the digests are of
+    told: Array  # sorted digests of rows that chance hardly repeats
+    common: Array  # sorted digests of others
+    chance: float  # the share of fresh rows that agree with one of the former by chance
+    limit: np.uint64 = _LAST  # rows with larger digests were not kept
 
     @classmethod
     def of(cls, columns: tuple[str, ...], digests: Array, repeats: Array) -> TrainedRows:
@@ -51,10 +39,6 @@ class TrainedRows:
         limit = _LAST if len(digests) <= _MOST else np.partition(digests, _MOST)[_MOST]
         kept = digests <= limit
         return cls(columns, np.sort(digests[kept & rare]), np.sort(digests[kept & ~rare]), chance, limit)
-
-    def digests(self, table: pd.DataFrame) -> Array:
-        """Return the digests of the rows of a table, in the kinds of training."""
-        return row_digests(table, self.columns)
 
     def among(self, digests: Array) -> tuple[Array, Array]:
         """Return which rows of a table trained, and of which it can be told.
@@ -116,13 +100,7 @@ def smallest(digests: Array) -> Array:
 
 
 class RowsSought:
-    """The rows of a table, as it goes by, sought among those that trained.
-
-    Attributes
-    ----------
-    n_trained : int
-        How many trained, of those of which it can be told; known when all have gone by.
-    """
+    """The rows of a table, as it goes by, sought among those that trained; `n_trained` is known when all went by."""
 
     def __init__(self, known: TrainedRows | None) -> None:
         self.known, self.n_trained = known, 0
@@ -133,7 +111,7 @@ class RowsSought:
         """Look at rows, indexed by their places."""
         self._places.append(rows.index.to_numpy())
         if self.known is not None:
-            self._digests.append(self.known.digests(rows))
+            self._digests.append(row_digests(rows, self.known.columns))
 
     def fresh(self) -> tuple[Array, str]:
         """Return the places of the rows that may judge, and what is known of them, in words."""

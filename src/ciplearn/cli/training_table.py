@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +19,14 @@ from ciplearn._core.columns import (
     holds_numbers,
     looks_like_codes,
     number_classes,
+    read_numbers,
     task_of,
+    text_as_numbers,
 )
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn._core.row_digests import copy_groups
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
-from ciplearn.cli.kinds import FEW_TEXTS, in_their_kinds
 from ciplearn.cli.trained_rows import TrainedRows, digested, held_out_rows
 from ciplearn.estimators.roles import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
@@ -33,6 +36,15 @@ TASKS = (CLASSIFICATION, REGRESSION)
 
 # To train on, to judge gamma by, and to audit.
 _LEAST_ROWS = 10
+
+# Thousands, units and blanks, as people and spreadsheets write them.
+_SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
+
+# A day, alone or with a time of day.
+_DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2}))(?:[ T].*)?"
+
+# So many different texts, of which most stand in one row only, are names or free text.
+_FEW_TEXTS = 20
 
 # Fewer rows say little about a level.
 LEAST_OF_A_LEVEL = 5
@@ -57,46 +69,21 @@ class FitRequest:
 
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """A table in its kinds, with its roles, and split into rows for training and rows for the audit.
-
-    Attributes
-    ----------
-    request : FitRequest
-    kinds : dict of str to str
-        Number or category, for each node of the graph that is observed, outcome included.
-    table : DataFrame
-        Rows that can be used, indexed by their place in the file.
-    outcome, task : str
-    roles : Roles
-    ignored : tuple of str
-        Columns that are no nodes of the graph.
-    n_rows : int
-        Rows of the file.
-    n_dropped : int
-        Of those that were looked at, the rows that miss a value.
-    identity : dict
-        Which file it is, as it was when it was read.
-    held_out : array of int
-        Places in the file that training and the choice of gamma never see.
-    n_copies : int
-        Rows that are copies of one above them; copies stay together.
-    trained : TrainedRows, optional
-        Where rows train beyond those of the table.
-    """
+    """A table in its kinds, with its roles, and split into rows for training and rows for the audit."""
 
     request: FitRequest
-    kinds: dict[str, str]
-    table: pd.DataFrame
+    kinds: dict[str, str]  # number or category, of each observed node of the graph, outcome included
+    table: pd.DataFrame  # rows that can be used, indexed by their place in the file
     outcome: str
     task: str
     roles: Roles
-    ignored: tuple[str, ...]
-    n_rows: int
-    n_dropped: int
-    identity: dict[str, Any]
-    held_out: np.ndarray[Any, Any]
-    n_copies: int
-    trained: TrainedRows | None = None
+    ignored: tuple[str, ...]  # columns that are no nodes of the graph
+    n_rows: int  # rows of the file
+    n_dropped: int  # of those that were looked at, the rows that miss a value
+    identity: dict[str, Any]  # which file it is, as it was when it was read
+    held_out: np.ndarray[Any, Any]  # places in the file that training and the choice of gamma never see
+    n_copies: int  # rows that are copies of one above them; copies stay together
+    trained: TrainedRows | None = None  # where rows train beyond those of the table
 
     @classmethod
     def read(cls, source: TableFile, request: FitRequest) -> TrainingTable:
@@ -122,19 +109,9 @@ class TrainingTable:
         request: FitRequest,
         n_rows: int | None = None,
     ) -> TrainingTable:
-        """Settle kinds, roles, task and rows of cells as a file has them, or say what does not fit.
+        """Settle kinds, roles, task and rows of cells, numbered as in the file, or say what does not fit.
 
-        Parameters
-        ----------
-        cells : DataFrame
-            Nodes of the graph, numbered as in the file.
-        names : sequence of str
-            All columns of the file.
-        identity : dict
-            Of the file.
-        request : FitRequest
-        n_rows : int, optional
-            Rows of the file, where the cells are some of them only.
+        ``names``: all columns of the file, of which ``identity`` tells; ``n_rows``: its rows, where cells are a sample.
         """
         outcome = _outcome(request)
         confirmed = {outcome} if request.task is not None else set()
@@ -151,7 +128,7 @@ class TrainingTable:
         )
         kept = _complete(table, [outcome, *(roles.used if request.missing == "drop" else ())])
         if roles.protects_nothing(kept):
-            raise InputError(f"{roles.nothing_protected(kept)}.")
+            raise InputError(f"{roles.nothing_protected(len(kept))}.")
         task = _task(kept[outcome], request.task)
         copies = copy_groups(table[[*roles.used, outcome]])
         return cls(
@@ -176,13 +153,10 @@ class TrainingTable:
             raise InputError("The roles have no verdict; pass a graph.")
         return self.roles.verdict
 
-    def training(self) -> tuple[pd.DataFrame, pd.Series]:
-        """Rows to train on."""
-        return self._rows(~self.table.index.isin(self.held_out))
-
-    def judging(self) -> tuple[pd.DataFrame, pd.Series]:
-        """Rows that training and the choice of gamma never see."""
-        return self._rows(self.table.index.isin(self.held_out))
+    def training(self, held_out: bool = False) -> tuple[pd.DataFrame, pd.Series]:
+        """Rows to train on; or those that training and the choice of gamma never see."""
+        rows = self.table[self.table.index.isin(self.held_out) == held_out]
+        return rows.drop(columns=self.outcome), rows[self.outcome]
 
     @property
     def told_by(self) -> dict[str, str]:
@@ -207,7 +181,7 @@ class TrainingTable:
             "dropped": self.n_dropped,
             "copies": self.n_copies,
             "training": len(self.training()[0]),
-            "held_out": len(self.judging()[0]),
+            "held_out": len(self.training(held_out=True)[0]),
             "task": self.task,
             "statement": str(self.roles.independence),
             "holds": self.verdict.holds,
@@ -226,19 +200,15 @@ class TrainingTable:
 
     def perhaps_codes(self) -> list[str]:
         """Return columns of a few whole numbers that nobody has called categories: they may be codes, not amounts."""
-        used = [name for name in self.roles.used if self.kinds[name] == NUMBER]
-        return [name for name in used if looks_like_codes(self.table[name])]
+        kinds = self.kinds
+        return [name for name in self.roles.used if kinds[name] == NUMBER and looks_like_codes(self.table[name])]
 
     def mostly_rare(self) -> dict[str, int]:
         """Return columns of many categories, of which most stand in a few training rows only -> how many there are."""
         X = self.training()[0]
         counts = {name: X[name].value_counts() for name in self.roles.used if self.kinds[name] == CATEGORY}
-        rare = {name: found < LEAST_OF_A_LEVEL for name, found in counts.items() if len(found) > FEW_TEXTS}
+        rare = {name: found < LEAST_OF_A_LEVEL for name, found in counts.items() if len(found) > _FEW_TEXTS}
         return {name: len(few) for name, few in rare.items() if few.mean() > 0.5}
-
-    def _rows(self, picked: np.ndarray[Any, Any]) -> tuple[pd.DataFrame, pd.Series]:
-        rows = self.table[picked]
-        return rows.drop(columns=self.outcome), rows[self.outcome]
 
 
 def as_target(column: pd.Series, task: str, classes: np.ndarray[Any, Any] | None = None) -> pd.Series:
@@ -326,3 +296,79 @@ def _values(column: pd.Series) -> str:
     found = column.value_counts()
     shown = ", ".join(str(level) for level in found.index[:4])
     return shown if len(found) <= 4 else f"{shown}, ... ({len(found)} levels)"
+
+
+def in_their_kinds(
+    cells: pd.DataFrame, categories: Collection[str], confirmed: Collection[str] = (), outcome: str | None = None
+) -> pd.DataFrame:
+    """Return columns as numbers where every value reads as one and nobody has called them categories.
+
+    Text that was hardly meant as categories is refused, unless the column is confirmed.
+    """
+    columns = {}
+    for name in cells.columns:
+        numbers = None if name in categories else text_as_numbers(cells[name])
+        if numbers is not None and np.isinf(numbers).any():
+            place = int(np.isinf(numbers).to_numpy().argmax())
+            raise InputError(
+                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; correct it, or name "
+                "it with --na."
+            )
+        if numbers is None and name not in categories and name not in confirmed:
+            confirm = "--task classification" if name == outcome else f"--categories {name}"
+            if name != outcome or cells[name].nunique() != 2:
+                refuse_beyond_floats(cells[name], confirm)
+            _refuse_what_is_no_category(cells[name], confirm)
+        columns[name] = _text(cells[name]) if numbers is None else numbers
+    return pd.DataFrame(columns)
+
+
+def _text(column: pd.Series) -> pd.Series:
+    """Return whole numbers that floats do not tell apart as text; text stays as it is."""
+    return column.map(str, na_action="ignore").astype(object) if holds_numbers(column) else column
+
+
+def _refuse_what_is_no_category(column: pd.Series, confirm: str) -> None:
+    """Refuse numbers with text among them, dates and names: each would become a category of its own."""
+    stray = stray_text(column)
+    if stray is not None:
+        number = pd.to_numeric(re.sub(_SIGNS_IN_NUMBERS, "", stray), errors="coerce") if stray else math.nan
+        how = " (a number has a decimal point and no other sign)" if not math.isnan(number) else ""
+        raise InputError(
+            f"Column {column.name!r} holds mostly numbers, but also cells like {stray!r}; correct these{how}, name "
+            f"them with --na, or pass {confirm}."
+        )
+    values = pd.Series(column.dropna().unique()).astype(str)
+    dates = values[values.str.fullmatch(_DATE)]
+    if len(dates) > len(values) / 2:
+        raise InputError(
+            f"Column {column.name!r} holds dates such as {dates.iloc[0]!r}; put numbers in their place, such as days "
+            f"since the first, leave it out of the graph, or pass {confirm}."
+        )
+    if len(values) > max(_FEW_TEXTS, column.notna().sum() / 2):
+        raise InputError(
+            f"Column {column.name!r} has {len(values)} different texts such as {values.iloc[0][:30]!r} in "
+            f"{column.notna().sum()} rows: it looks like free text or an identifier; leave it out of the "
+            f"graph, group its values, or pass {confirm}."
+        )
+
+
+def refuse_beyond_floats(column: pd.Series, confirm: str) -> None:
+    """Refuse a column of numbers of which some are whole and equal to no float."""
+    present = column.dropna()
+    large = present[read_numbers(present).isna()]
+    if len(large) and pd.to_numeric(present, errors="coerce").notna().all():
+        raise InputError(
+            f"Column {column.name!r} holds {large.iloc[0]}, and numbers beyond 2**53 are not told from their "
+            f"neighbours; pass {confirm} where they are labels, rescale amounts, or leave it out of the graph."
+        )
+
+
+def stray_text(column: pd.Series) -> str | None:
+    """Return a cell that keeps a column from being numbers, where most of its values are numbers or nearly so."""
+    values = pd.Series(column.dropna().unique()).astype(str)
+    bare = values.str.replace(_SIGNS_IN_NUMBERS, "", regex=True)
+    if not pd.to_numeric(bare, errors="coerce").notna().mean() > 0.5:
+        return None
+    stray = values[pd.to_numeric(values, errors="coerce").isna()]
+    return None if stray.empty else str(stray.iloc[0])

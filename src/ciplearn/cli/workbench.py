@@ -6,6 +6,8 @@ import secrets
 import signal
 import socket
 import sys
+import threading
+import webbrowser
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -14,34 +16,32 @@ import typer
 
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn.cli import options
-from ciplearn.cli.output import complain, say, say_json
+from ciplearn.cli.output import complain, note, say, say_json
+from ciplearn.cli.parsing import of_panel
+
+_option = of_panel()
 
 
 def workbench(
     table: Annotated[Path | None, typer.Argument(help="A CSV, TSV or Parquet file.", metavar="[TABLE]")] = None,
-    graph: Annotated[
-        str | None, typer.Option(help="A graph file, or the graph itself: 'S -> A, A -> Y'.", metavar="GRAPH")
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="A model folder of ciplearn fit, to look at.", metavar="FOLDER")
-    ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Start with the demo's graph and table.")] = False,
+    graph: Annotated[str | None, _option("A graph file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH")] = None,
+    model: Annotated[Path | None, _option("A model folder of ciplearn fit, to look at.", "FOLDER")] = None,
+    demo: Annotated[bool, _option("Start with the demo's graph and table.", None, "--demo")] = False,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Where the work is kept. Default: a folder of your own for each TABLE, GRAPH and FOLDER."),
+        _option("Where the work is kept. Default: a folder of your own for each TABLE, GRAPH and FOLDER.", "FOLDER"),
     ] = None,
-    port: Annotated[int, typer.Option(help="0 takes the last one, or a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, _option("0 takes the last one, or a free one.", "NUMBER", min=0, max=65535)] = 0,
     host: Annotated[
-        str, typer.Option(help="The address to listen on; any but 127.0.0.1 opens the page to others.")
+        str, _option("The address to listen on; any but 127.0.0.1 opens the page to others.", "ADDRESS")
     ] = "127.0.0.1",
-    browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
-    largest_table: Annotated[int, typer.Option(help="Megabytes of an unpacked table from the page.", min=1)] = 100,
+    browser: Annotated[bool, _option("Open the browser.")] = True,
+    largest_table: Annotated[int, _option("Megabytes of an unpacked table from the page.", "NUMBER", min=1)] = 100,
     as_json: options.Json = False,
 ) -> None:
     """Draw a causal graph, see the verdict, train and walk along the frontier, in the browser.
 
-    Example:
-
+    For example:
       ciplearn workbench people.csv --graph graph.txt
     """
     try:
@@ -53,8 +53,8 @@ def workbench(
             f"The workbench needs {error.name}, which is not installed; pip install 'ciplearn[workbench]'."
         ) from error
     from ciplearn.workbench.bundle import bundle_file
+    from ciplearn.workbench.desk import opened
     from ciplearn.workbench.guard import is_loopback
-    from ciplearn.workbench.opening import opened
     from ciplearn.workbench.store import InUseError, Store, default_folder
 
     bundle_file("index.html")
@@ -79,9 +79,10 @@ def workbench(
         say(f"Work is kept in {store.folder}. Ctrl-C stops the server; what was saved stays.")
     sys.stdout.flush()
     if not is_loopback(host):
-        complain("ciplearn: note: others who reach this machine and know the address can use this page.")
+        note("others who reach this machine and know the address can use this page.")
     if browser:
-        _open(page.as_uri())
+        # Not before the server answers, and never in its way.
+        threading.Timer(0.3, webbrowser.open, (page.as_uri(),)).start()
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -124,11 +125,3 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
                     f"{host}:{wanted} cannot be listened on: {error.strerror or error}; pass another --port or --host."
                 ) from error
     raise InputError(f"{host} has no free port; pass --port.")
-
-
-def _open(address: str) -> None:
-    import threading
-    import webbrowser
-
-    # Not before the server answers, and never in its way.
-    threading.Timer(0.3, webbrowser.open, (address,)).start()

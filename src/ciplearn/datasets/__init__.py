@@ -12,7 +12,7 @@ _FILE_OF = {
     "applicants": "story",
     "first_synthetic": "synthetic",
     "load_adult": "adult",
-    "multidimensional": "synthetic_vectors",
+    "multidimensional": "synthetic",
     "scenario_1": "synthetic",
     "scenario_2": "synthetic",
     "veitch_anticausal": "synthetic",

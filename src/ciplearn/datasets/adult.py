@@ -1,4 +1,8 @@
-"""The Adult data: incomes of 48 842 people in the United States, from the census of 1994."""
+"""The Adult data: incomes of 48 842 people in the United States, from the census of 1994.
+
+The raw files have no header, ", " between fields and "?" for what is not known. The file of test rows starts with a
+comment, and its labels end in a full stop.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.choices import flag, one_of
 from ciplearn._core.errors import InputError, InputTypeError, MissingDataError
-from ciplearn._core.flags import flag
 from ciplearn.datasets.adult_download import CHECKSUMS, SOURCES, download, from_zip
-from ciplearn.datasets.adult_raw import COLUMNS, NUMBERS, read_raw
 
 # A folder with data that a user has; looked at before anything is downloaded.
 DATA_VARIABLE = "CIPLEARN_DATA"
@@ -32,7 +34,27 @@ GRAPH_COLUMNS = (
     "income",
 )
 
-_MISSING = ("drop", "keep")
+NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+
+COLUMNS = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+)
+
+INCOMES = ("<=50K", ">50K")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +116,7 @@ def load_adult(
     >>> adult.train.shape, adult.test.shape  # doctest: +SKIP
     ((30162, 10), (15060, 10))
     """
-    one_of(missing, "missing", _MISSING)
+    one_of(missing, "missing", ("drop", "keep"))
     flag(all_columns, "all_columns")
     flag(allow_download, "allow_download")
     if path is not None and not isinstance(path, str | os.PathLike):
@@ -128,14 +150,15 @@ def _texts(path: str | os.PathLike[str] | None, allow_download: bool) -> tuple[d
         return _read(Path(path)), str(path)
     cached = cache_folder() / "adult"
     named = os.environ.get(DATA_VARIABLE)
-    places = [*([Path(named) / "adult", Path(named)] if named else []), cached]
-    for place in places:
-        if _is_complete(place):
-            return _read(place), str(place)
+    folders = [*([Path(named) / "adult", Path(named)] if named else []), cached]
+    for folder in folders:
+        if _is_complete(folder):
+            return _read(folder), str(folder)
     if not allow_download:
         raise MissingDataError(
-            f"The Adult data is not in {', '.join(map(str, places))}, and downloading was not allowed; save adult.data "
-            f"and adult.test from {SOURCES[0].url} in a folder and pass it as path, or name it in {DATA_VARIABLE}."
+            f"The Adult data is not in {', '.join(map(str, folders))}, and downloading was not allowed; save "
+            f"adult.data and adult.test from {SOURCES[0].url} in a folder and pass it as path, or name it in "
+            f"{DATA_VARIABLE}."
         )
     download(cached)
     return _read(cached), str(cached)
@@ -145,18 +168,56 @@ def _is_complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in CHECKSUMS)
 
 
-def _read(place: Path) -> dict[str, str]:
+def _read(path: Path) -> dict[str, str]:
     try:
-        if place.is_file():
-            return {name: content.decode("utf-8") for name, content in from_zip(place.read_bytes()).items()}
-        if not _is_complete(place):
+        if path.is_file():
+            return {name: content.decode("utf-8") for name, content in from_zip(path.read_bytes()).items()}
+        if not _is_complete(path):
             raise MissingDataError(
-                f"{place} holds no {' and '.join(CHECKSUMS)}; pass the folder with both files, or UCI's adult.zip."
+                f"{path} holds no {' and '.join(CHECKSUMS)}; pass the folder with both files, or UCI's adult.zip."
             )
-        return {name: (place / name).read_text(encoding="utf-8") for name in CHECKSUMS}
+        return {name: (path / name).read_text(encoding="utf-8") for name in CHECKSUMS}
     except MissingDataError:
         raise
     except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, OSError) as error:
         raise InputError(
-            f"{place} does not hold the Adult data; pass the folder with {' and '.join(CHECKSUMS)}, or UCI's adult.zip."
+            f"{path} does not hold the Adult data; pass the folder with {' and '.join(CHECKSUMS)}, or UCI's adult.zip."
+        ) from error
+
+
+def read_raw(text: str, name: str) -> pd.DataFrame:
+    """Return the rows of one file: whole numbers, and labels as text with None where the file says "?".
+
+    ``name``: what messages call the file.
+    """
+    rows = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("|"):
+            continue
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) != len(COLUMNS):
+            raise InputError(
+                f"{name} has {len(fields)} fields instead of {len(COLUMNS)} in line {number}; pass the files as UCI "
+                "publishes them."
+            )
+        fields[-1] = fields[-1].rstrip(".")
+        if fields[-1] not in INCOMES:
+            raise InputError(
+                f"{name} has the income {fields[-1]!r} in line {number}, which is neither {' nor '.join(INCOMES)}; "
+                "pass the files as UCI publishes them."
+            )
+        rows.append([None if field == "?" else field for field in fields])
+    if not rows:
+        raise InputError(f"{name} has no rows; pass the files as UCI publishes them.")
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame.assign(**{column: _whole(frame[column], column, name) for column in NUMBERS})
+
+
+def _whole(column: pd.Series, title: str, name: str) -> pd.Series:
+    try:
+        return column.astype("int64")
+    except (TypeError, ValueError) as error:
+        bad = next(value for value in column if value is None or not value.lstrip("-").isdigit())
+        raise InputError(
+            f"{name} has the {title} {bad!r}, which is no whole number; pass the files as UCI publishes them."
         ) from error

@@ -31,7 +31,7 @@ _COMMENT = "|1x3 Cross validator"
 
 
 @dataclass(frozen=True)
-class Source:
+class Mirror:
     """A place on the internet, and how to make the two files out of what it sends."""
 
     name: str
@@ -50,16 +50,17 @@ def from_arff(received: bytes) -> dict[str, bytes]:
     _, _, body = received.decode("utf-8").partition("@data")
     rows = [line for line in body.splitlines() if line.strip()]
     test = [_COMMENT, *(f"{line}." for line in rows[:_TEST_ROWS])]
-    return {name: "\n".join([*lines, "", ""]).encode() for name, lines in _named(rows[_TEST_ROWS:], test)}
+    data = rows[_TEST_ROWS:]
+    return {name: "\n".join([*lines, "", ""]).encode() for name, lines in zip(CHECKSUMS, (data, test), strict=True)}
 
 
 SOURCES = (
-    Source("UCI", "https://archive.ics.uci.edu/static/public/2/adult.zip", from_zip),
-    Source("OpenML", "https://api.openml.org/data/v1/download/1595261/adult.arff", from_arff),
+    Mirror("UCI", "https://archive.ics.uci.edu/static/public/2/adult.zip", from_zip),
+    Mirror("OpenML", "https://api.openml.org/data/v1/download/1595261/adult.arff", from_arff),
 )
 
 
-def download(folder: Path, sources: tuple[Source, ...] = SOURCES) -> None:
+def download(folder: Path, sources: tuple[Mirror, ...] = SOURCES) -> None:
     """Put both files into ``folder``, from the first source that has them unchanged.
 
     Raises `MissingDataError` if none has; the folder then holds nothing new.
@@ -81,7 +82,7 @@ def download(folder: Path, sources: tuple[Source, ...] = SOURCES) -> None:
     )
 
 
-def _received(source: Source) -> bytes:
+def _received(source: Mirror) -> bytes:
     request = urllib.request.Request(source.url, headers={"User-Agent": "ciplearn"})
     with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
         size = int(answer.headers.get("Content-Length") or 0)
@@ -100,9 +101,9 @@ def _received(source: Source) -> bytes:
 
 def _check(files: dict[str, bytes]) -> None:
     for name, expected in CHECKSUMS.items():
-        found = hashlib.sha256(files[name]).hexdigest()
-        if found != expected:
-            raise InputError(f"{name} has the checksum {found[:12]}… instead of {expected[:12]}…")
+        actual = hashlib.sha256(files[name]).hexdigest()
+        if actual != expected:
+            raise InputError(f"{name} has the checksum {actual[:12]}… instead of {expected[:12]}…")
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:
@@ -115,10 +116,6 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
             f"The Adult data cannot be kept: {str(error).split(';')[0]}; free or permit that folder, or set "
             "XDG_CACHE_HOME to another."
         ) from error
-
-
-def _named(data: list[str], test: list[str]) -> list[tuple[str, list[str]]]:
-    return list(zip(CHECKSUMS, (data, test), strict=True))
 
 
 def _reason(error: Exception) -> str:

@@ -73,9 +73,9 @@ class MinMaxScaling:
         """Return the same model on the scaled columns: scaled frames in, scaled frames out."""
         scales = {node: self._of_node(scm, node) for node in scm.graph.observed}
         equations: dict[str, Mechanism] = {
-            node: _ScaledLatent(mechanism, scales)
+            node: _ScaledLatent(mechanism, _Scale(), scales)
             if isinstance(mechanism, LatentMechanism)
-            else _ScaledMechanism(mechanism, scales.get(node), scales)
+            else _ScaledMechanism(mechanism, scales.get(node, _Scale()), scales)
             for node, mechanism in scm.mechanisms.items()
         }
         scaled = StructuralCausalModel(scm.graph, equations, kinds=scm.kinds)
@@ -94,11 +94,11 @@ class MinMaxScaling:
     def _in(self, table: pd.DataFrame) -> list[str]:
         return [column for column in table.columns if column in self.low]
 
-    def _of_node(self, scm: StructuralCausalModel, node: str) -> _Scale | None:
+    def _of_node(self, scm: StructuralCausalModel, node: str) -> _Scale:
         kind = scm.kinds[node]
         columns = kind.columns(node)
         if isinstance(kind, Categories) or any(column not in self.low for column in columns):
-            return None
+            return _Scale()
         low = np.array([self.low[column] for column in columns])
         width = np.array([self.width(column) for column in columns])
         return _Scale(low, width) if isinstance(kind, Vector) else _Scale(low[0], width[0])
@@ -122,18 +122,20 @@ class ScaledPredictor:
 
 @dataclass(frozen=True)
 class _Scale:
-    low: Any
-    width: Any
+    """Of a node; without numbers it leaves values as they are."""
+
+    low: Any = None
+    width: Any = None
 
     def up(self, values: Array) -> Array:
-        return np.asarray((values - self.low) / self.width)
+        return values if self.low is None else np.asarray((values - self.low) / self.width)
 
     def down(self, values: Array) -> Array:
-        return np.asarray(values * self.width + self.low)
+        return values if self.low is None else np.asarray(values * self.width + self.low)
 
     @property
     def log_width(self) -> float:
-        return float(np.sum(np.log(self.width)))
+        return 0.0 if self.low is None else float(np.sum(np.log(self.width)))
 
 
 @dataclass(frozen=True)
@@ -141,56 +143,39 @@ class _ScaledMechanism(Mechanism):
     """A mechanism that speaks scaled values and thinks in unscaled ones."""
 
     base: Mechanism
-    own: _Scale | None
-    scales: Mapping[str, _Scale | None]
+    scale: _Scale
+    scales: Mapping[str, _Scale]
 
     def draw(self, n: int, generator: Generator) -> Array:
         return self.base.draw(n, generator)
 
     def evaluate(self, parents: Parents, noise: Array) -> Array:
-        value = self.base.evaluate(self._raw(parents), noise)
-        return value if self.own is None else self.own.up(value)
+        return self.scale.up(self.base.evaluate(_unscaled(parents, self.scales), noise))
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
-        return self.base.recover(self._raw(parents), self._down(value))
+        return self.base.recover(_unscaled(parents, self.scales), self.scale.down(value))
 
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        return self.base.posterior(self._raw(parents), self._down(value), generator)
+        return self.base.posterior(_unscaled(parents, self.scales), self.scale.down(value), generator)
 
     def log_density(self, parents: Parents, value: Array) -> Array | None:
-        density = self.base.log_density(self._raw(parents), self._down(value))
-        return density if density is None or self.own is None else density + self.own.log_width
-
-    def _down(self, value: Array) -> Array:
-        return value if self.own is None else self.own.down(value)
-
-    def _raw(self, parents: Parents) -> dict[str, Array]:
-        return _unscaled(parents, self.scales)
+        density = self.base.log_density(_unscaled(parents, self.scales), self.scale.down(value))
+        return None if density is None else density + self.scale.log_width
 
 
 @dataclass(frozen=True)
-class _ScaledLatent(LatentMechanism):
+class _ScaledLatent(_ScaledMechanism, LatentMechanism):
     """A latent mechanism whose encoder is shown unscaled values; the latent node itself is never scaled."""
 
     base: LatentMechanism
-    scales: Mapping[str, _Scale | None]
 
     @property
     def evidence(self) -> tuple[str, ...]:
         return self.base.evidence
 
-    def draw(self, n: int, generator: Generator) -> Array:
-        return self.base.draw(n, generator)
-
-    def evaluate(self, parents: Parents, noise: Array) -> Array:
-        return self.base.evaluate(parents, noise)
-
-    def recover(self, parents: Parents, value: Array) -> Array | None:
-        return self.base.recover(parents, value)
-
     def infer(self, observed: Parents, generator: Generator) -> Array:
         return self.base.infer(_unscaled(observed, self.scales), generator)
 
 
-def _unscaled(values: Parents, scales: Mapping[str, _Scale | None]) -> dict[str, Array]:
-    return {name: array if (scale := scales.get(name)) is None else scale.down(array) for name, array in values.items()}
+def _unscaled(values: Parents, scales: Mapping[str, _Scale]) -> dict[str, Array]:
+    return {name: scales[name].down(array) if name in scales else array for name, array in values.items()}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ciplearn._core.choices import mapping_of, of_kind
+from ciplearn._core.choices import mapping_of
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import finite
 from ciplearn.display.marks import bare, baseline_points, error_curve, label_gammas
@@ -28,6 +29,7 @@ _LABELS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class FrontierDisplay:
     """A frontier as a curve from gamma = 0 to the strict end, with error bars over seeds.
 
@@ -60,22 +62,17 @@ class FrontierDisplay:
     'penalty on held-out rows'
     """
 
-    def __init__(
-        self,
-        frontier: Frontier,
-        *,
-        cost: str = "loss",
-        violation: str = "penalty",
-        baselines: Mapping[str, tuple[float, float]] | None = None,
-        chosen: float | None = None,
-        beside: Mapping[str, Frontier] | None = None,
-    ) -> None:
-        self.frontier = frontier
-        self.cost = cost
-        self.violation = violation
-        self.baselines = baselines
-        self.chosen = None if chosen is None else _tried(frontier, chosen)
-        self.beside = beside
+    frontier: Frontier
+    _: KW_ONLY
+    cost: str = "loss"
+    violation: str = "penalty"
+    baselines: Mapping[str, tuple[float, float]] | None = None
+    chosen: float | None = None
+    beside: Mapping[str, Frontier] | None = None
+
+    def __post_init__(self) -> None:
+        if self.chosen is not None:
+            self.chosen = _tried(self.frontier, self.chosen)
 
     @classmethod
     def from_frontier(
@@ -89,14 +86,12 @@ class FrontierDisplay:
         beside: Mapping[str, Frontier] | None = None,
     ) -> Self:
         """Choose the axes: the variance of counterfactuals where it was measured, else the penalty."""
-        if not isinstance(frontier, Frontier):
-            raise InputTypeError(
-                f"A Frontier is drawn, got {type(frontier).__name__}; pass what frontier(...) returns."
-            )
+        for one in (frontier, *mapping_of(beside, "beside").values()):
+            if not isinstance(one, Frontier):
+                raise InputTypeError(f"A Frontier is drawn, got {type(one).__name__}; pass what frontier(...) returns.")
         if violation is None:
             violation = "vcf" if "vcf" in frontier.measures else "penalty"
-        for one in (frontier, *mapping_of(beside, "beside").values()):
-            of_kind(one, Frontier, "What is drawn beside", "pass what frontier(...) returns")
+        for one in (frontier, *(beside or {}).values()):
             for name in (cost, violation):
                 if not isinstance(name, str) or name not in one.measures:
                     raise InputError(f"{name!r} was not measured, there are {list(one.measures)}; name one of these.")
@@ -110,14 +105,15 @@ class FrontierDisplay:
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         table = self.frontier.summary()
-        x, y = table[self.violation], table[self.cost]
         self._curve(ax, self.frontier, colour=_LINE, marker="o", label="gamma from 0 up")
         for (name, frontier), colour in zip((self.beside or {}).items(), cycle(_BESIDE)):
             self._curve(ax, frontier, colour=colour, marker="s", label=name, linestyle="--")
         baselines = self.baselines or {}
         # Labels keep clear of the baselines too.
         look: dict[str, Any] = {"xytext": (7, 5), "fontsize": 8, "color": "#3a4250"}
-        label_gammas(ax, table["gamma"], x, y, avoid=baselines.values(), apart=0.09, **look)
+        label_gammas(
+            ax, table["gamma"], table[self.violation], table[self.cost], avoid=baselines.values(), apart=0.09, **look
+        )
         self._mark_chosen(ax, table)
         baseline_points(ax, baselines)
         self._draw_straight_line(ax, table)
@@ -130,10 +126,9 @@ class FrontierDisplay:
         return self
 
     def _curve(self, ax: Axes, frontier: Frontier, **look: Any) -> None:
-        table = frontier.summary()
-        x, y = table[self.violation], table[self.cost]
-        errors = (table[f"{name}_error"].fillna(0) for name in (self.violation, self.cost))
-        error_curve(ax, x, y, *errors, **look)
+        table, axes = frontier.summary(), (self.violation, self.cost)
+        errors = (table[f"{name}_error"].fillna(0) for name in axes)
+        error_curve(ax, *(table[name] for name in axes), *errors, **look)
 
     def _draw_straight_line(self, ax: Axes, table: Any) -> None:
         """Draw the reference, g + s (f − g) with g = CF1 and f at gamma 0.
@@ -152,18 +147,8 @@ class FrontierDisplay:
         if self.chosen is None:
             return
         row = table[table["gamma"] == self.chosen].iloc[0]
-        ax.plot(
-            [row[self.violation]],
-            [row[self.cost]],
-            marker="o",
-            markersize=13,
-            markerfacecolor="none",
-            markeredgecolor=_CHOSEN,
-            markeredgewidth=2,
-            linestyle="none",
-            label=f"chosen, γ = {row['gamma']:g}",
-            zorder=5,
-        )
+        look: dict[str, Any] = {"s": 170, "facecolors": "none", "edgecolors": _CHOSEN, "linewidths": 2, "zorder": 5}
+        ax.scatter(row[self.violation], row[self.cost], label=f"chosen, γ = {row['gamma']:g}", **look)
 
 
 def _tried(frontier: Frontier, gamma: float) -> float:

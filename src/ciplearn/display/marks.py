@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GRID = "#d8dce2"
-_BASELINE_COLOURS, _BASELINE_MARKERS = (
-    ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f", "#2a8c8c"),
-    ("^", "D", "v", "P", "X", "*"),
-)
+_BASELINE_COLOURS = ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f", "#2a8c8c")
+_BASELINE_MARKERS = ("^", "D", "v", "P", "X", "*")
 
 
 def bare(ax: Axes) -> None:
@@ -25,49 +24,17 @@ def bare(ax: Axes) -> None:
         ax.spines[side].set_visible(False)
 
 
-def error_curve(
-    ax: Axes,
-    x: Any,
-    y: Any,
-    x_error: Any,
-    y_error: Any,
-    *,
-    colour: str,
-    marker: str,
-    label: str,
-    linestyle: str = "-",
-) -> None:
-    """Draw a line through points with error bars both ways."""
-    ax.errorbar(
-        x,
-        y,
-        xerr=x_error,
-        yerr=y_error,
-        color=colour,
-        marker=marker,
-        linestyle=linestyle,
-        markersize=5,
-        linewidth=1.6,
-        elinewidth=0.9,
-        capsize=2,
-        label=label,
-        zorder=3,
-    )
+def error_curve(ax: Axes, x: Any, y: Any, x_error: Any, y_error: Any, *, colour: str, **look: Any) -> None:
+    """Draw a line through points with error bars both ways; ``**look`` is for `Axes.errorbar`."""
+    size: dict[str, Any] = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2, "zorder": 3}
+    ax.errorbar(x, y, xerr=x_error, yerr=y_error, color=colour, **size, **look)
 
 
 def baseline_points(ax: Axes, points: Mapping[str, tuple[float, float]]) -> None:
     """Mark other predictors, each (x, y)."""
-    for number, (name, (x, y)) in enumerate(points.items()):
-        ax.plot(
-            [x],
-            [y],
-            linestyle="none",
-            marker=_BASELINE_MARKERS[number % len(_BASELINE_MARKERS)],
-            color=_BASELINE_COLOURS[number % len(_BASELINE_COLOURS)],
-            markersize=9,
-            label=name,
-            zorder=4,
-        )
+    looks = cycle(zip(_BASELINE_COLOURS, _BASELINE_MARKERS, strict=True))
+    for (name, (x, y)), (colour, marker) in zip(points.items(), looks, strict=False):
+        ax.plot([x], [y], linestyle="none", marker=marker, color=colour, markersize=9, label=name, zorder=4)
 
 
 def label_gammas(

@@ -44,9 +44,8 @@ class CounterfactualBounds:
     >>> import pandas as pd
     >>> from ciplearn import CausalGraph, counterfactual_bounds
     >>> law = pd.Series({(0, 0): 0.3, (0, 1): 0.2, (1, 0): 0.1, (1, 1): 0.4}).rename_axis(["X", "Y"])
-    >>> found = counterfactual_bounds(CausalGraph.from_edges("X -> Y"), law, {"Y": 0}, {"X": 0}, {"X": 1, "Y": 1})
-    >>> round(found.lower, 6), round(found.upper, 6), found.sharp
-    (0.5, 0.75, True)
+    >>> counterfactual_bounds(CausalGraph.from_edges("X -> Y"), law, {"Y": 0}, {"X": 0}, {"X": 1, "Y": 1}).sharp
+    True
     """
 
     lower: float
@@ -90,13 +89,7 @@ def counterfactual_bounds(
     do
         What is imagined to be set: levels of nodes.
     given
-        What was the case: levels of nodes in the world as it is. Default: nothing, so that the question is about an
-        intervention in the population.
-
-    Returns
-    -------
-    CounterfactualBounds
-        With ``lower`` and ``upper``.
+        What was the case: levels of nodes in the world as it is. By default nothing.
 
     Raises
     ------

@@ -86,71 +86,30 @@ def how_wrong(
     seed, complete = as_seed(random_state), table.dropna()
     graph = next(verdict.graph.members(1)) if verdict.graph.undirected else verdict.graph
     like = scm if isinstance(scm, EstimatedModel) else None
-    measured: dict[str, Any] = {"inputs": inputs, "method": method, "n_points": n_points}
-    measured["n_interventions"] = n_interventions
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {"inputs": inputs, "method": method, "random_state": seed}
+    measured |= {"n_points": n_points, "n_interventions": n_interventions}
+    tests, hidden, mechanisms = (max(1, count * limit // 10) for count in (_TESTS, _HIDDEN, _MECHANISMS))
+    answers: dict[str, Any] = {}
 
     def ask(question: str, check: Any, *arguments: Any, **more: Any) -> None:
         try:
-            found[question] = _on_the_scale_of(vcf, check(*arguments, **more), verdict.protected)
+            answers[question] = _on_the_scale_of(vcf, check(*arguments, **more), verdict.protected)
         except CiplearnError as error:
-            found[question] = f"This could not be asked: {error}"
+            answers[question] = f"This could not be asked: {error}"
 
-    ask(
-        "Do the rows contradict the graph?",
-        falsify,
-        verdict.graph,
-        table,
-        limit=_per_ten(_TESTS, limit),
-        random_state=seed,
-    )
+    ask("Do the rows contradict the graph?", falsify, verdict.graph, table, limit=tests, random_state=seed)
     for protected in verdict.protected:
-        ask(
-            f"What if something that was not measured acts on {protected}, and on what follows from it?",
-            hidden_confounding,
-            model,
-            graph,
-            complete,
-            protected,
-            rho=_RHO,
-            random_state=seed,
-            context=context,
-            limit=_per_ten(_HIDDEN, limit),
-            like=like,
-            **measured,
-        )
+        question = f"What if something that was not measured acts on {protected}, and on what follows from it?"
+        more = {"rho": _RHO, "context": context, "limit": hidden, "like": like, **measured}
+        ask(question, hidden_confounding, model, graph, complete, protected, **more)
     if like is not None:
-        ask(
-            "What if a mechanism is another one that fits as well?",
-            mechanism_sensitivity,
-            model,
-            like,
-            complete,
-            verdict.protected,
-            seed,
-            context=context,
-            limit=_per_ten(_MECHANISMS, limit),
-            **measured,
-        )
-    ask(
-        "What if an arrow is wrong?",
-        sensitivity,
-        model,
-        verdict.graph,
-        table,
-        random_state=seed,
-        outcome=verdict.outcome,
-        protected=verdict.protected,
-        context=verdict.context,
-        limit=limit,
-        like=like,
-        **measured,
-    )
-    return found
-
-
-def _per_ten(count: int, limit: int) -> int:
-    return max(1, count * limit // 10)
+        question = "What if a mechanism is another one that fits as well?"
+        more = {"context": context, "limit": mechanisms, **measured}
+        ask(question, mechanism_sensitivity, model, like, complete, verdict.protected, **more)
+    roles = {name: getattr(verdict, name) for name in ("outcome", "protected", "context")}
+    more = {**roles, "limit": limit, "like": like, **measured}
+    ask("What if an arrow is wrong?", sensitivity, model, verdict.graph, table, **more)
+    return answers
 
 
 def _on_the_scale_of(vcf: float | None, answer: Any, protected: Sequence[str]) -> Any:

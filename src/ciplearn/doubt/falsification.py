@@ -21,12 +21,12 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
-from ciplearn.causal.implications import local_independencies
+from ciplearn.causal.independence import local_independencies
 from ciplearn.causal.vector_columns import columns_of
-from ciplearn.doubt.permuted_names import RankCorrelations, share_that_fits_as_well
+from ciplearn.doubt.refutation import RankCorrelations, holm, share_that_fits_as_well
 from ciplearn.evaluation.encoding import Variable
 from ciplearn.evaluation.independence import MAX_ROWS, MIN_ROWS, N_BOOTSTRAP, PreparedTest
-from ciplearn.evaluation.residuals import Conditioning
+from ciplearn.evaluation.regression import Conditioning
 
 # Resamples per statement, so that Holm's smallest level is well above the smallest p that they can give.
 _RESAMPLES = 40
@@ -59,9 +59,8 @@ class Falsification:
     --------
     >>> from ciplearn import CausalGraph, datasets
     >>> people = datasets.applicants().sample(300, random_state=0)[["sex", "training", "hours"]]
-    >>> found = CausalGraph.from_edges("sex -> training, training -> hours").falsify(people, random_state=0)
-    >>> [str(statement) for statement in found.violated]
-    ['hours ⊥ {sex} | {training}']
+    >>> print(CausalGraph.from_edges("sex -> training, training -> hours").falsify(people, random_state=0).violated[0])
+    hours ⊥ {sex} | {training}
     """
 
     graph: CausalGraph
@@ -101,11 +100,11 @@ class Falsification:
             return "The graph cannot be judged: its independencies have tests that would miss even strong dependence."
         detectable = self.tests.loc[self.tests["p"].notna(), "detectable"]
         weakest, blind = detectable.max(), int(detectable.isna().sum())
-        power = f"from {weakest:.2g} up" if not math.isnan(weakest) else "of some size"
-        but = f", but for {blind} of these tests, which say nothing" if 0 < blind < judged else ""
+        but = f", but for {blind} of them, which say nothing" if 0 < blind < judged else ""
         return (
             f"The graph is not refuted: none of {judged} independencies is rejected at the {self.level:.0%} level, "
-            f"which is no proof; partial correlations {power} would each have been found with probability 0.8{but}."
+            "which is no proof; the weakest link that all of these tests would notice, in 4 cases of 5, is a partial "
+            f"correlation of {weakest:.2g}{but}."
         )
 
     def _remarks(self) -> Iterator[str]:
@@ -117,12 +116,10 @@ class Falsification:
             yield f"{late} of {len(self.tests)} were left untested."
         if not math.isnan(self.permuted):
             fits = round(self.permuted * self.n_permutations)
-            told = (
-                "the rows tell this drawing from one that is made up"
-                if self.permuted <= self.level
-                else "these tests hardly tell this drawing from one that is made up"
-                + ("" if self.refuted else ", and passing them says little")
-            )
+            told = "the rows tell this drawing from one that is made up"
+            if self.permuted > self.level:
+                told = "these tests hardly tell this drawing from one that is made up"
+                told += "" if self.refuted else ", and passing them says little"
             yield (
                 f"With its columns' names shuffled at random, the drawing fits as well in {fits} of "
                 f"{self.n_permutations} tries: {told}."
@@ -137,8 +134,8 @@ class Falsification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        said = {"refuted": self.refuted, "violated": self.violated, "sentence": str(self)}
-        return fields_as_data(self, "graph", "statements", **said)
+        more = {"refuted": self.refuted, "violated": self.violated, "sentence": str(self)}
+        return fields_as_data(self, "graph", "statements", **more)
 
 
 def falsify(
@@ -250,7 +247,8 @@ def _tested(
                 if statement not in chosen:
                     yield str(statement), math.nan, math.nan, 0, _UNTESTED
                     continue
-                names = [[c for node in side for c in columns[node]] for side in _sides(statement)]
+                sides = (statement.left, statement.right, statement.given)
+                names = [[column for node in side for column in columns[node]] for side in sides]
                 complete = table[[name for side in names for name in side]].notna().all(axis=1).to_numpy()
                 rows = int(complete.sum())
                 if rows < MIN_ROWS:
@@ -267,16 +265,3 @@ def _tested(
                 test = PreparedTest(left, right, given, (statement.left[0], ""), level / len(statements))
                 found = test.run(generator, n_bootstrap)
                 yield str(statement), found.p_value, found.detectable, rows, found.obstacle
-
-
-def _sides(statement: Independence) -> tuple[tuple[str, ...], ...]:
-    return statement.left, statement.right, statement.given
-
-
-def holm(p: Any) -> Any:  # (m,)
-    """Holm's adjusted p-values; a statement that was not judged counts in m and has none."""
-    adjusted = np.full(len(p), np.nan)
-    order = np.argsort(p)[: int(np.isfinite(p).sum())]
-    steps = (len(p) - np.arange(len(order))) * p[order]
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(steps)) if len(order) else steps
-    return adjusted

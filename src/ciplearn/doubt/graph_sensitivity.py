@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
+from ciplearn._core.choices import of_kind
 from ciplearn._core.digest import digest_of
 from ciplearn._core.engine import Engine, OneProcess
-from ciplearn._core.errors import CiplearnError, InputTypeError
-from ciplearn._core.kept_answers import KeptAnswers
+from ciplearn._core.errors import CiplearnError
+from ciplearn._core.files import KeptAnswers
 from ciplearn._core.numbers import first, processes
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
@@ -26,8 +27,8 @@ from ciplearn.causal.names import Names
 from ciplearn.doubt.falsification import table_columns
 from ciplearn.doubt.graph_changes import Variant, variants_of
 from ciplearn.doubt.refutation import Refutation
-from ciplearn.evaluation.carried_verdict import verdict_on
-from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
+from ciplearn.evaluation.auditing import verdict_on
+from ciplearn.evaluation.counterfactual_rows import context_that_can_be_drawn_from
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import fit_scm
@@ -67,13 +68,9 @@ class Sensitivity:
     >>> world = datasets.applicants()
     >>> people = world.sample(200, random_state=0)[["sex", "hours", "income"]]
     >>> graph = CausalGraph.from_edges("sex -> hours, hours -> income, sex -> income")
-    >>> other = {"hours first": CausalGraph.from_edges("hours -> sex, hours -> income, sex -> income")}
-    >>> swing = sensitivity(
-    ...     lambda frame: frame["hours"], graph, people, other, outcome="income", protected=["sex"], inputs=["hours"],
-    ...     n_points=30,
-    ... )
-    >>> swing.interval[0] <= swing.interval[1]
-    True
+    >>> more = {"outcome": "income", "protected": ["sex"], "inputs": ["hours"], "n_points": 30}
+    >>> sensitivity(lambda frame: frame["hours"], graph, people, [graph], **more).flips
+    ()
     """
 
     table: pd.DataFrame
@@ -218,10 +215,6 @@ def sensitivity(
     like : EstimatedModel, optional
         A model of `fit_scm` from the same rows and seed, whose mechanisms are not fitted again.
 
-    Returns
-    -------
-    Sensitivity
-
     Examples
     --------
     >>> from ciplearn import CausalGraph, datasets, sensitivity
@@ -229,33 +222,22 @@ def sensitivity(
     >>> people = world.sample(200, random_state=0)[["sex", "hours", "income"]]
     >>> graph = CausalGraph.from_edges("sex -> hours, hours -> income, sex -> income")
     >>> other = {"hours first": CausalGraph.from_edges("hours -> sex, hours -> income, sex -> income")}
-    >>> swing = sensitivity(
-    ...     lambda frame: frame["hours"], graph, people, other, outcome="income", protected=["sex"], inputs=["hours"],
-    ...     n_points=30,
-    ... )
-    >>> swing.table["change"].tolist()
-    ['as drawn', 'hours first']
-    >>> float(swing.table["vcf"].iloc[1])
+    >>> more = {"outcome": "income", "protected": ["sex"], "inputs": ["hours"], "n_points": 30}
+    >>> float(sensitivity(lambda frame: frame["hours"], graph, people, other, **more).table["vcf"].iloc[1])
     0.0
     """
-    if not isinstance(graph, CausalGraph):
-        raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; pass the drawing.")
+    of_kind(graph, CausalGraph, "graph", "pass the drawing")
     jobs = processes(n_jobs)
     roles = {"outcome": outcome, "protected": protected, "context": context}
     verdict = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
     variants = variants_of(graph, graphs, verdict.protected)
     columns = table_columns(variants[0].graph, table)
-    question = _Question(
+    question = _GraphQuestion(
         model=model,
         table=table[[column for held in columns.values() for column in held]],
         roles={"outcome": verdict.outcome, "protected": verdict.protected, "context": verdict.context},
-        measured={
-            "inputs": inputs,
-            "method": method,
-            "n_points": n_points,
-            "n_interventions": n_interventions,
-            "n_draws": n_draws,
-        },
+        measured={"inputs": inputs, "method": method, "n_points": n_points, "n_interventions": n_interventions}
+        | {"n_draws": n_draws},
         seed=as_seed(random_state),
     )
     base = like if variants[0].hidden else question.estimated(variants[0], like)
@@ -280,7 +262,7 @@ def sensitivity(
 
 
 @dataclass(frozen=True)
-class _Question:
+class _GraphQuestion:
     """What is asked of every graph."""
 
     model: Any
@@ -308,16 +290,8 @@ class _Question:
 
     def verdict(self, variant: Variant) -> dict[str, Any]:
         verdict = variant.graph.criterion(**self.roles)
-        return {
-            "change": variant.change,
-            "holds": verdict.holds,
-            "adjustment": as_set(verdict.adjustment),
-            "vcf": math.nan,
-            "low": math.nan,
-            "high": math.nan,
-            "relative": math.nan,
-            "note": "",
-        }
+        row = {"change": variant.change, "holds": verdict.holds, "adjustment": as_set(verdict.adjustment)}
+        return row | dict.fromkeys(("vcf", "low", "high", "relative"), math.nan) | {"note": ""}
 
     def answer(self, variant: Variant, like: EstimatedModel | None) -> dict[str, Any]:
         row = self.verdict(variant)
@@ -346,21 +320,19 @@ def _urgency(
 
 
 def _asked(
-    question: _Question, variants: list[Variant], base: EstimatedModel | None, n_jobs: int, engine: Engine | None
+    question: _GraphQuestion, variants: list[Variant], base: EstimatedModel | None, n_jobs: int, engine: Engine | None
 ) -> Iterator[dict[str, Any]]:
     """The answer of each graph, in their order, as they come."""
     if engine is not None or n_jobs == 1:
-        yield from (engine or OneProcess()).each(partial(_answer, question, base), variants)
+        yield from (engine or OneProcess()).each(partial(question.answer, like=base), variants)
         return
     parts = [variants[start : start + _AT_ONCE] for start in range(0, len(variants), _AT_ONCE)]
     for rows in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_answers)(question, base, p) for p in parts):
         yield from rows
 
 
-def _answer(question: _Question, base: EstimatedModel | None, variant: Variant) -> dict[str, Any]:
-    return question.answer(variant, base)
-
-
-def _answers(question: _Question, base: EstimatedModel | None, variants: Sequence[Variant]) -> list[dict[str, Any]]:
+def _answers(
+    question: _GraphQuestion, base: EstimatedModel | None, variants: Sequence[Variant]
+) -> list[dict[str, Any]]:
     # Every fit adds to the memory of the first: a node with the same parents is fitted once per part.
     return [question.answer(variant, base) for variant in variants]

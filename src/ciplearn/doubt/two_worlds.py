@@ -29,7 +29,7 @@ Copy = tuple[str, bool]
 
 
 @dataclass(frozen=True)
-class Worlds:
+class TwoWorlds:
     """Pairs of a factual and an imagined world."""
 
     law: DiscreteLaw
@@ -51,7 +51,7 @@ class Worlds:
             return np.full(len(self.weights), self.done[node])
         return self.values[node, imagined and (node, True) in self.values]
 
-    def weighted(self, factors: np.ndarray) -> Worlds:
+    def weighted(self, factors: np.ndarray) -> TwoWorlds:
         """Return the pairs with their weights multiplied, those of weight 0 left out."""
         weights = self.weights * factors
         kept = weights > 0
@@ -61,7 +61,7 @@ class Worlds:
 
 def possible_worlds(
     law: DiscreteLaw, graph: ObservedGraph, event: Mapping[str, int], do: Mapping[str, int], given: Mapping[str, int]
-) -> Worlds:
+) -> TwoWorlds:
     """Return every pair of worlds that agrees with event, do and evidence."""
     below = {node for node in graph.parents if not graph.ancestors({node}).isdisjoint(do)} - set(do)
     imagined = graph.ancestors(set(event) - set(do), avoiding=set(do)) - set(do)
@@ -83,10 +83,10 @@ def possible_worlds(
     grid = np.array(list(product(*map(sorted, choices.values()))), dtype=int).reshape(count, len(copies))
     values = {copy: grid[:, place] for place, copy in enumerate(copies)}
     contradiction = any(do[node] != level for node, level in event.items() if node in do)
-    return Worlds(law, graph, values, do, np.full(count, 0.0 if contradiction else 1.0))
+    return TwoWorlds(law, graph, values, do, np.full(count, 0.0 if contradiction else 1.0))
 
 
-def reduced(worlds: Worlds) -> tuple[np.ndarray, list[Component]]:
+def reduced(worlds: TwoWorlds) -> tuple[np.ndarray, list[Component]]:
     """Return the sum as a function of the laws that are open, one axis per component, and those components."""
     components = {nodes: [copy for copy in worlds.values if copy[0] in nodes] for nodes in worlds.graph.components()}
     components = {nodes: copies for nodes, copies in components.items() if copies}
@@ -112,7 +112,7 @@ def reduced(worlds: Worlds) -> tuple[np.ndarray, list[Component]]:
     return objective, free
 
 
-def _factual_factors(worlds: Worlds, components: Iterable[Sequence[Copy]]) -> np.ndarray:
+def _factual_factors(worlds: TwoWorlds, components: Iterable[Sequence[Copy]]) -> np.ndarray:
     """Factors of the components that matter in the factual world only: P(v | what stands before v) over their nodes."""
     inside = worlds.graph.restricted({node for node, imagined in worlds.values if not imagined})
     factors = np.ones(len(worlds.weights))
@@ -126,7 +126,7 @@ def _factual_factors(worlds: Worlds, components: Iterable[Sequence[Copy]]) -> np
     return factors
 
 
-def _transported_factors(worlds: Worlds, nodes: Sequence[str], copies: Sequence[Copy]) -> np.ndarray | None:
+def _transported_factors(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> np.ndarray | None:
     """Factors of an unconfounded node that matters in the imagined world only: P(v | its parents), if that is known."""
     if len(nodes) > 1 or len(copies) > 1:
         return None
@@ -136,7 +136,7 @@ def _transported_factors(worlds: Worlds, nodes: Sequence[str], copies: Sequence[
     return None if np.isnan(known).any() else known
 
 
-def _determined_factors(worlds: Worlds, nodes: Sequence[str], copies: Sequence[Copy]) -> np.ndarray | None:
+def _determined_factors(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> np.ndarray | None:
     """Factors of a component if all of them are combinations of what the probabilities say; else None."""
     component = _component(worlds, nodes, copies)
     marked, pick = _indicators(worlds, component, copies)
@@ -147,7 +147,7 @@ def _determined_factors(worlds: Worlds, nodes: Sequence[str], copies: Sequence[C
     return np.clip(mixture.T @ right, 0.0, 1.0)[pick]
 
 
-def _component(worlds: Worlds, nodes: Sequence[str], copies: Sequence[Copy]) -> Component:
+def _component(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> Component:
     """The component with the configurations that matter.
 
     Several nodes are tied together by data wherever their parents are: all configurations matter, in one block. Of one
@@ -166,7 +166,7 @@ def _component(worlds: Worlds, nodes: Sequence[str], copies: Sequence[Copy]) -> 
     return Component(tuple(nodes), worlds.graph, law, tuple({nodes[0]: sorted(block)} for block in blocks))
 
 
-def _indicators(worlds: Worlds, component: Component, copies: Sequence[Copy]) -> tuple[np.ndarray, np.ndarray]:
+def _indicators(worlds: TwoWorlds, component: Component, copies: Sequence[Copy]) -> tuple[np.ndarray, np.ndarray]:
     """Which response functions give what the copies do: one row per distinct demand, and the demand of each pair."""
     columns = [np.column_stack([worlds.parents(copy), worlds.values[copy]]) for copy in copies]
     demands, pick = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from ciplearn._core.choices import check_flags
 from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.flags import check_flags
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
 from ciplearn.causal import CausalGraph, Independence, Verdict
@@ -27,12 +27,12 @@ from ciplearn.estimators.imagining import checked_models, imagined_rows
 from ciplearn.estimators.learner import Learner, check_learner
 from ciplearn.estimators.networks import InvariantPath, Perceptron, naming_inputs, network_of, outputs, seeded
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
-from ciplearn.estimators.roles import Columns, Roles, settle_roles
+from ciplearn.estimators.roles import ROLES, Columns, Roles, settle_roles
 from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
 from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, statement_rows, warn_of_unseen
 from ciplearn.estimators.warm_start import going_on
 from ciplearn.kernels import Gaussian, Kernel
-from ciplearn.kernels.mixed import mixed_kernel
+from ciplearn.kernels.combined import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, Worst
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
@@ -198,15 +198,13 @@ class CIPEstimator(BaseEstimator, ABC):
                 raise InputError("The model was trained on worlds that were passed to fit; no others can be imagined.")
             parts += [CounterfactualVariance(worlds) for worlds in imagined_rows(self, table, y)]
         else:
-            for encodings in self.statement_encodings_:
-                right, given = statement_rows(encodings, table)
-                parts.append(Dependence(self._bound_penalty(encodings).prepare(right, given)))
+            parts += [Dependence(self.operator_of(encodings, table)) for encodings in self.statement_encodings_]
         return parts[0] if len(parts) == 1 else Worst(tuple(parts), (1.0,) * len(parts))
 
     def penalty_operator(self, X: Any) -> Operator:
         """Return the operator Q of the statement prepared on these rows."""
         penalty = self.penalty_on(X)
-        if not isinstance(penalty, Dependence):
+        if not isinstance(penalty, Dependence) or not isinstance(penalty.operator, Operator):
             raise InputError("Only a single independence has an operator; use penalty_on for other penalties.")
         return penalty.operator
 
@@ -256,18 +254,9 @@ class CIPEstimator(BaseEstimator, ABC):
     def fresh_perceptron(
         self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
     ) -> Perceptron:
-        """Return the default network, not yet trained, for the target that was learnt; others may build upon it.
+        """Return the default network, not yet trained, for the target that was learnt and rows like the inputs.
 
-        Parameters
-        ----------
-        inputs : Tensor
-            Encoded rows, whose spread sets its ramps.
-        generator : torch.Generator
-            Draws its first weights.
-        centred : bool
-            False where it is added to another network, so that its answers begin around zero.
-        smooth : bool
-            Whether it goes without ramps.
+        Not ``centred``, it is added to another network: its answers begin around zero. A ``smooth`` one has no ramps.
         """
 
     @abstractmethod
@@ -287,17 +276,7 @@ class CIPEstimator(BaseEstimator, ABC):
         model_graph = None
         if self.counterfactuals is not None:
             model_graph = getattr(checked_models(self.counterfactuals)[0], "graph", None)
-        return settle_roles(
-            table,
-            graph=self.graph,
-            outcome=self.outcome,
-            protected=self.protected,
-            context=self.context,
-            inputs=self.inputs,
-            adjustment=self.adjustment,
-            independence=self.independence,
-            model_graph=model_graph,
-        )
+        return settle_roles(table, **{name: getattr(self, name) for name in ROLES}, model_graph=model_graph)
 
     def setting(self, name: str) -> Any:
         """Return a setting of the training: the learner's, or the keyword of that name."""
@@ -364,6 +343,14 @@ class CIPEstimator(BaseEstimator, ABC):
         if hasattr(penalty, "given_kernel") and given.columns:
             changes["given_kernel"] = mixed_kernel(penalty.given_kernel, given.categories)
         return replace(penalty, **changes)  # type: ignore[type-var]
+
+    def operator_of(
+        self, encodings: tuple[TableEncoding, TableEncoding], table: pd.DataFrame, device: Any = "cpu"
+    ) -> Operator:
+        """Return the operator of a statement, prepared on the rows of a table."""
+        right, given = statement_rows(encodings, table)
+        given = None if given is None else given.to(device)
+        return self._bound_penalty(encodings).prepare(right.to(device), given)
 
     def _output(self, X: Any, tensors: Sequence[Any] = ()) -> Tensor:  # (n, k)
         check_is_fitted(self, "module_")

@@ -87,7 +87,7 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
     def fresh_perceptron(
         self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
     ) -> Perceptron:
-        """Return the default network, not yet trained, for the classes that were learnt."""
+        """See `CIPEstimator`."""
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         ramps = None if smooth else Ramps.of(inputs)
         return Perceptron(inputs.shape[1], self.setting("hidden"), n_outputs, generator=generator, ramps=ramps)

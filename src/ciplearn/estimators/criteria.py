@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing as take
 
 from ciplearn._core.choices import one_of
 from ciplearn._core.errors import InputError
-from ciplearn._core.log_loss import log_losses
+from ciplearn._core.labels import log_losses
 
 # One-sided: nine tables in ten keep to the tolerance on fresh rows.
 _CONFIDENCE = 0.9
@@ -36,30 +36,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Judged:
-    """A model's answers on rows that it was not trained on.
+    """A model's answers on rows that it was not trained on."""
 
-    Attributes
-    ----------
-    truth : array, shape (n,) or (n, k)
-        The outcome; places among the classes for a classifier, -1 for a class that training has not seen.
-    answers : array, shape (n,) or (n, k)
-        Predictions, or probabilities of the classes.
-    constant : array, shape (k,)
-        What a constant predictor answers: the mean of these rows, or the shares of the classes.
-    classes : int
-        How many there are; 0 where the outcome holds numbers.
-    ends : tuple of int
-        Where the rows of a fold end, where each fold is answered by a training of its own.
-    weights : array, shape (n,), optional
-        How much each row counts; all alike by default.
-    """
-
-    truth: Array
-    answers: Array
-    constant: Array
-    classes: int = 0
-    ends: tuple[int, ...] = ()
-    weights: Array | None = None
+    truth: Array  # (n,) or (n, k): the outcome; of labels places among the classes, -1 for one that training never saw
+    answers: Array  # (n,) or (n, k): predictions, or probabilities of the classes
+    constant: Array  # (k,): what a constant predictor answers, the mean of these rows or the shares of the classes
+    classes: int = 0  # how many there are; 0 where the outcome holds numbers
+    ends: tuple[int, ...] = ()  # where the rows of a fold end, where each fold is answered by a training of its own
+    weights: Array | None = None  # (n,): how much each row counts; all alike by default
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, weights: Array | None = None) -> Judged:
@@ -153,27 +137,15 @@ def balanced_accuracy(judged: Judged) -> float:
 
 def auc(judged: Judged) -> float:
     """Chance that a row of a class is ranked above one of another class, mean over the classes that occur."""
-    # Here, because most fits never ask, and scipy.stats takes 40 MB.
-    from scipy.stats import rankdata
-
-    found = []
-    for place in range(1, judged.classes) if judged.classes == 2 else range(judged.classes):
-        own = judged.truth == place
-        if judged.weights is not None:
-            found += _weighted_auc(own, judged.answers[:, place], judged.weights)
-        elif 0 < own.sum() < len(own):
-            ranks = rankdata(judged.answers[:, place])
-            found.append((ranks[own].mean() - (own.sum() + 1) / 2) / (~own).sum())
-    return float(np.mean(found)) if found else 0.5
-
-
-def _weighted_auc(own: Array, scores: Array, weights: Array) -> list[float]:
-    """None where one side has no weight."""
+    # Here, because most fits never ask.
     from sklearn.metrics import roc_auc_score
 
-    if not 0 < weights[own].sum() < weights.sum():
-        return []
-    return [float(roc_auc_score(own, scores, sample_weight=weights))]
+    areas = []
+    for place in range(1, judged.classes) if judged.classes == 2 else range(judged.classes):
+        own = judged.truth == place
+        if 0 < judged.mean(own) < 1:
+            areas.append(roc_auc_score(own, judged.answers[:, place], sample_weight=judged.weights))
+    return float(np.mean(areas)) if areas else 0.5
 
 
 CRITERIA: dict[str, Callable[[Judged], float]] = {
@@ -189,31 +161,21 @@ def checked_criterion(name: Any, *, classifier: bool, further: tuple[str, ...] =
     """Return the name of a criterion; the loss where none was named."""
     if name is None:
         return "loss"
-    name = one_of(name, "measure", (*CRITERIA, *further))
+    name = one_of(name, "scoring", (*CRITERIA, *further))
     if name in _FOR_CLASSES and not classifier:
-        raise InputError(f"{name} is for classes, but the outcome is a number; use measure='loss' or 'score'.")
+        raise InputError(f"{name} is for classes, but the outcome is a number; use scoring='loss' or 'score'.")
     return name
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a tolerance allows to be lost, relative to the unconstrained predictor on the same rows.
-
-    Attributes
-    ----------
-    criterion : str
-    tolerance : float
-        A share of what the unconstrained predictor explains.
-    free : Judged
-        The unconstrained predictor's answers.
-    choices : int
-        Routes among which one is taken. Each may seem to keep to the tolerance by chance, so that the bound is wider
-        the more there are.
-    """
+    """What a tolerance allows to be lost, relative to the unconstrained predictor on the same rows."""
 
     criterion: str
-    tolerance: float
-    free: Judged
+    tolerance: float  # a share of what the unconstrained predictor explains
+    free: Judged  # the unconstrained predictor's answers
+    # Routes among which one is taken: each may seem to keep to the tolerance by chance, so that the bound is wider the
+    # more there are.
     choices: int = 1
 
     @property

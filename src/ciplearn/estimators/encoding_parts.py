@@ -15,7 +15,7 @@ from torch import Tensor
 from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers
 from ciplearn._core.errors import InputError
-from ciplearn.estimators.imagining import Worlds, imagine
+from ciplearn.estimators.imagining import WorldsOfRows, imagine
 from ciplearn.estimators.tables import statement_rows
 from ciplearn.learning import TrainingRows
 from ciplearn.learning.streamed_rows import RowLayout, store
@@ -28,24 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PartReading:
-    """Which columns are read, and what becomes of gaps.
+    """Which columns are read, and what becomes of gaps."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Those of which every row needs a value, unless gaps are filled.
-    outcome, policy : str
-    categories : tuple of str
-        Columns that hold labels, whatever they look like.
-    also : tuple of str
-        Columns that only a causal model looks at.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # those of which every row needs a value, unless gaps are filled
     outcome: str
     policy: str
-    categories: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()  # columns that hold labels, whatever they look like
+    also: tuple[str, ...] = ()  # columns that only a causal model looks at
 
     def sums(self) -> TableSums:
         """What is to be found out, before any row is read."""
@@ -66,31 +55,26 @@ class PartReading:
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """Blocks of a table as rows to train on.
+class EncodingJob:
+    """A part to encode: where to, and which of its rows are kept from training, or looked at."""
 
-    Attributes
-    ----------
-    estimator : CIPEstimator
-    columns : mapping from name to ColumnSum
-        What was found in all rows.
-    read : PartReading
-    models : sequence of causal models
-        That say what a row would be in other worlds.
-    worlds : Worlds, optional
-        Which ones.
-    """
+    part: Part
+    start: int
+    path: Path
+    judging: np.ndarray
+    looked_at: np.ndarray
+    left_out: np.ndarray
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Blocks of a table as rows to train on."""
 
     estimator: CIPEstimator
-    columns: Mapping[str, ColumnSum]
+    columns: Mapping[str, ColumnSum]  # what was found in all rows
     read: PartReading
-    models: Sequence[Any] = ()
-    worlds: Worlds | None = None
-
-    @property
-    def outcome(self) -> ColumnSum:
-        """What was found in the outcome's column."""
-        return self.columns[self.read.outcome]
+    models: Sequence[Any] = ()  # causal models that say what a row would be in other worlds
+    worlds: WorldsOfRows | None = None  # which ones
 
     def layout(self) -> RowLayout:
         """How a row stands in a file."""
@@ -110,14 +94,32 @@ class Encoder:
         block = in_kinds(block, {name: column.kind for name, column in self.columns.items()}, "the table")
         right, given = statement_rows(self._statement, block) if self._statement else (None, None)
         inputs = torch.from_numpy(self.estimator.encoding_.features(block))
-        target = self._target(block[self.outcome.name])
+        target = self._target(block[self.read.outcome])
         imagined = None if self.worlds is None else self._imagined(block, self.worlds, start + int(block.index[0]))
         return TrainingRows((inputs,), target, right, given, imagined=imagined)
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Columns that are read as text."""
-        return tuple(name for name, column in self.columns.items() if column.kind == CATEGORY)
+    def written(self, job: EncodingJob) -> tuple[int, TrainingRows | None, TrainingRows | None]:
+        """Write the rows of a part; return how many, those that say when to stop, and those that are looked at."""
+        judging: list[TrainingRows] = []
+        looked_at: list[TrainingRows] = []
+        labels = [name for name, column in self.columns.items() if column.kind == CATEGORY]
+
+        def pieces() -> Iterator[TrainingRows]:
+            for block, _ in self.read.blocks(job.part, labels):
+                if not len(block):
+                    continue
+                rows, places = self.rows(block, job.start), block.index.to_numpy()
+                judged = np.isin(places, job.judging)
+                kept = ~judged & ~np.isin(places, job.left_out)
+                looked = kept & np.isin(places, job.looked_at)
+                for side, chosen in ((judging, judged), (looked_at, looked)):
+                    if chosen.any():
+                        side.append(rows.take(torch.from_numpy(np.flatnonzero(chosen))))
+                if kept.any():
+                    yield rows if kept.all() else rows.take(torch.from_numpy(np.flatnonzero(kept)))
+
+        n_rows = store(job.path, pieces(), self.layout())
+        return n_rows, joined_rows(judging), joined_rows(looked_at)
 
     @property
     def _statement(self) -> tuple[TableEncoding, TableEncoding] | None:
@@ -125,19 +127,17 @@ class Encoder:
         known = self.estimator.statement_encodings_
         return known[0] if known and not self.models else None
 
-    def _imagined(self, block: pd.DataFrame, worlds: Worlds, number: int) -> Tensor:  # (n, worlds, width)
+    def _imagined(self, block: pd.DataFrame, worlds: WorldsOfRows, number: int) -> Tensor:  # (n, worlds, width)
         """The rows in other worlds, one causal model after the other; draws depend on the number of the first row."""
-        one, name = self.estimator, self.outcome.name
+        one, name = self.estimator, self.read.outcome
         outcome = None if one.outcome is None else (name, block[name].to_numpy())
         seed = int(np.random.default_rng([one.preparation_seed_, number]).integers(2**31))
         rows = block.drop(columns=name).reset_index(drop=True)
-        found = [
-            imagine(model, rows, one.roles_.protected, one.encoding_, outcome, seed, worlds) for model in self.models
-        ]
-        return torch.cat([each.inputs[0] for each in found], dim=1)
+        about = rows, one.roles_.protected, one.encoding_, outcome, seed, worlds
+        return torch.cat([imagine(model, *about).inputs[0] for model in self.models], dim=1)
 
     def _target(self, column: pd.Series) -> Tensor:
-        labels = self.outcome.encoding()
+        labels = self.columns[self.read.outcome].encoding()
         classes = getattr(self.estimator, "classes_", None)
         if classes is not None and isinstance(labels, CategoryColumn):
             return torch.from_numpy(labels.encode(column))
@@ -146,41 +146,6 @@ class Encoder:
             # Classes of numbers that are not whole are text, in the order of text.
             return torch.from_numpy(pd.Index(classes.astype(float)).get_indexer(values))
         return self.estimator._encode_target(values[:, None])
-
-
-@dataclass(frozen=True)
-class EncodingJob:
-    """A part to encode: where to, and which of its rows are kept from training, or looked at."""
-
-    part: Part
-    start: int
-    path: Path
-    judging: np.ndarray
-    looked_at: np.ndarray
-    left_out: np.ndarray
-
-
-def encode_part(encoder: Encoder, job: EncodingJob) -> tuple[int, TrainingRows | None, TrainingRows | None]:
-    """Write the rows of a part; return how many, those that say when to stop, and those that are looked at."""
-    judging, looked_at = [], []
-
-    def pieces() -> Iterator[TrainingRows]:
-        for block, _ in encoder.read.blocks(job.part, encoder.labels):
-            if not len(block):
-                continue
-            rows, places = encoder.rows(block, job.start), block.index.to_numpy()
-            judged = np.isin(places, job.judging)
-            kept = ~judged & ~np.isin(places, job.left_out)
-            if judged.any():
-                judging.append(rows.take(torch.from_numpy(np.flatnonzero(judged))))
-            looked = kept & np.isin(places, job.looked_at)
-            if looked.any():
-                looked_at.append(rows.take(torch.from_numpy(np.flatnonzero(looked))))
-            if kept.any():
-                yield rows if kept.all() else rows.take(torch.from_numpy(np.flatnonzero(kept)))
-
-    n_rows = store(job.path, pieces(), encoder.layout())
-    return n_rows, joined_rows(judging), joined_rows(looked_at)
 
 
 def joined_rows(pieces: Sequence[TrainingRows]) -> TrainingRows | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -66,12 +66,11 @@ def frontier(
         More to measure, from the fitted model: for example
         ``{"vcf": lambda m: variance_of_counterfactuals(m, scm, rows, protected=["A"]).value}``.
     file : path, optional
-        A CSV file to which each finished training is appended; those already in it are not repeated. It belongs to one
-        model, its rows and its measures, and refuses others; what functions compute is not looked into.
+        A CSV file to which each finished training is appended; those already in it are not repeated. It refuses another
+        model, other rows and other measures; what functions compute is not looked into.
     n_jobs : int, optional
-        Processes on CPU, -1 for all cores; ``joblib.parallel_config`` chooses the backend, a cluster's too. On a CUDA
-        device all gammas and seeds are trained together as one stacked network, on shared batches; gamma 0 then has the
-        network of the other gammas.
+        Processes on CPU, -1 for all cores, on the backend of ``joblib.parallel_config``. On a CUDA device all gammas
+        and seeds are one stacked network, on shared batches; gamma 0 then has the network of the other gammas.
     engine : Engine, optional
         Who trains instead: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per gamma and seed.
     verbose : bool
@@ -110,34 +109,18 @@ def frontier(
         if name in _OWN_COLUMNS or name.endswith("_error"):
             raise InputError(f"measures names {name!r}, which is a column of every frontier; give it another name.")
     with contextlib.nullcontext() if file is None else held_sweep(file):
-        return _swept(model, X, y, gamma_list, seed_list, test, asked, file, n_jobs, engine, verbose)
-
-
-def _swept(
-    model: CIPEstimator,
-    X: Any,
-    y: Any,
-    gammas: list[float],
-    seeds: list[int],
-    test: tuple[Any, Any],
-    measures: dict[str, Any],
-    file: str | os.PathLike[str] | None,
-    n_jobs: int | None,
-    engine: Engine | None,
-    verbose: bool,
-) -> Frontier:
-    """Train what the file does not hold yet, and return all."""
-    digest, kept = (None, []) if file is None else _kept(file, model, (X, y, *test), list(measures))
-    done = {(point.gamma, point.seed): point for point in kept}
-    wanted = [(gamma, seed) for seed in seeds for gamma in gammas]
-    missing = [pair for pair in wanted if pair not in done]
-    jobs: Iterable[Point] = ()
-    if missing:
-        jobs = _points(Prepared.of(model, X, y), missing, test, measures, n_jobs, engine, verbose)
-    for point in tqdm(jobs, total=len(missing), disable=not verbose, unit="fit"):
-        done[point.gamma, point.seed] = point
-        if file is not None:
-            append_points(file, [point], list(point.measures), digest)
+        digest, kept = (None, []) if file is None else _kept(file, model, (X, y, *test), list(asked))
+        done = {(point.gamma, point.seed): point for point in kept}
+        wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
+        missing = [pair for pair in wanted if pair not in done]
+        points: Iterable[Point] = ()
+        if missing:
+            prepared = Prepared.of(model, X, y)
+            points = _Sweep(prepared, test, prepared.judge(*test), asked).points(missing, n_jobs, engine, verbose)
+        for point in tqdm(points, total=len(missing), disable=not verbose, unit="fit"):
+            done[point.gamma, point.seed] = point
+            if file is not None:
+                append_points(file, [point], list(point.measures), digest)
     return Frontier(tuple(done[pair] for pair in wanted))
 
 
@@ -168,58 +151,49 @@ def _kept(
     return digest, held.points
 
 
-def _points(
-    prepared: Prepared,
-    pairs: list[tuple[float, int]],
-    test: tuple[Any, Any],
-    measures: dict[str, Any],
-    n_jobs: int | None,
-    engine: Engine | None,
-    verbose: bool,
-) -> Iterable[Point]:
-    judge = prepared.judge(*test)
-    train = partial(_train_and_measure, prepared, test, judge, measures)
-    if engine is not None:
-        return engine.each(train, pairs)
-    if prepared.can_stack and prepared.rows.device.type == "cuda":
-        fitted = prepared.stacked(pairs, verbose=verbose)
-        return (
-            Point(gamma, seed, _measured(one, test, judge, measures))
-            for (gamma, seed), one in zip(pairs, fitted, strict=True)
+@dataclass(frozen=True)
+class _Sweep:
+    """Trainings on the same rows, measured on the same others."""
+
+    prepared: Prepared
+    test: tuple[Any, Any]
+    judge: Invariance | None
+    measures: dict[str, Any]
+
+    def points(
+        self, pairs: list[tuple[float, int]], n_jobs: int | None, engine: Engine | None, verbose: bool
+    ) -> Iterable[Point]:
+        """Train at each pair of gamma and seed: by an engine, stacked on a device, or on processes."""
+        if engine is not None:
+            return engine.each(self.trained, pairs)
+        if self.prepared.can_stack and self.prepared.rows.device.type == "cuda":
+            return map(self.measured, pairs, self.prepared.stacked(pairs, verbose=verbose))
+        points: Iterable[Point] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            map(delayed(self.trained), pairs)
         )
-    points: Iterable[Point] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(map(delayed(train), pairs))
-    return points
+        return points
 
-
-def _train_and_measure(
-    prepared: Prepared,
-    test: tuple[Any, Any],
-    judge: Invariance | None,
-    measures: dict[str, Any],
-    pair: tuple[float, int],
-) -> Point:
-    gamma, seed = pair
-    threads = torch.get_num_threads()
-    # Two threads on two busy cores are many times slower than one.
-    torch.set_num_threads(1)
-    try:
-        found = _measured(prepared.trained(gamma, random_state=seed), test, judge, measures)
-    finally:
-        torch.set_num_threads(threads)
-    return Point(gamma, seed, found)
-
-
-def _measured(
-    fitted: Any, test: tuple[Any, Any], judge: Invariance | None, measures: dict[str, Any]
-) -> dict[str, float]:
-    judged = Judged.of(fitted, *test)
-    found = {"loss": loss(judged), "score": score(judged)}
-    if judge is not None:
-        found["penalty"] = fitted.penalty_value(test[0], penalty=judge)
-    for name, measure in measures.items():
-        value = measure(fitted)
+    def trained(self, pair: tuple[float, int]) -> Point:
+        """Train once, on one thread: two threads on two busy cores are many times slower."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         try:
-            found[name] = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise InputTypeError(f"The measure {name!r} must return a number, got {value!r:.80}; correct it.") from None
-    return found
+            return self.measured(pair, self.prepared.trained(pair[0], random_state=pair[1]))
+        finally:
+            torch.set_num_threads(threads)
+
+    def measured(self, pair: tuple[float, int], fitted: Any) -> Point:
+        """Measure a fitted estimator."""
+        judged = Judged.of(fitted, *self.test)
+        values = {"loss": loss(judged), "score": score(judged)}
+        if self.judge is not None:
+            values["penalty"] = fitted.penalty_value(self.test[0], penalty=self.judge)
+        for name, measure in self.measures.items():
+            value = measure(fitted)
+            try:
+                values[name] = float(value)
+            except (TypeError, ValueError, OverflowError):
+                raise InputTypeError(
+                    f"The measure {name!r} must return a number, got {value!r:.80}; correct it."
+                ) from None
+        return Point(*pair, values)

@@ -53,7 +53,11 @@ def gamma_units(
     estimator: Any, rows: Rows, table: pd.DataFrame, each: Sequence[Invariance]
 ) -> tuple[float, tuple[float, ...]]:
     """What a gamma of 1 weighs, and the units in which several penalties are compared."""
-    scales = [_scale(estimator, one, rows, table, place) for place, one in enumerate(each)]
+    return compared(estimator, [_scale(estimator, one, rows, table, place) for place, one in enumerate(each)])
+
+
+def compared(estimator: Any, scales: Sequence[float]) -> tuple[float, tuple[float, ...]]:
+    """The same from what a gamma of 1 weighs for each penalty alone; without any, for none."""
     if not scales:
         return 1.0 if is_relative(estimator) else fixed_scale(estimator.gamma_scale), ()
     return scales[0] if len(scales) == 1 else 1.0, tuple(1 / one for one in scales)
@@ -67,11 +71,9 @@ def _scale(estimator: Any, penalty: Invariance, rows: Rows, table: pd.DataFrame,
     if isinstance(penalty, CounterfactualVariance):
         return counterfactual_scale(penalty, rows, outcome, constant_loss)
     encodings = estimator.statement_encodings_[place]
-    right, given = statement_rows(encodings, table)
-    right, given = right.to(rows.device), None if given is None else given.to(rows.device)
     prepared = penalty.operator if isinstance(penalty, Dependence) else None
-    operator = prepared or estimator._bound_penalty(encodings).prepare(right, given)
-    return outcome_scale(operator, outcome, right, constant_loss)
+    operator = prepared or estimator.operator_of(encodings, table, rows.device)
+    return outcome_scale(operator, outcome, statement_rows(encodings, table)[0].to(rows.device), constant_loss)
 
 
 def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tensor, constant_loss: float) -> float:
@@ -81,16 +83,8 @@ def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tenso
     every prediction for what is noise. So the unit is at least a share of what the outcome would have if it followed
     one of the right-hand columns: the same values, in the order of that column.
 
-    Parameters
-    ----------
-    operator : Operator, or a function of predictions and ``rows=``
-        Prepared on the training rows.
-    outcome : Tensor, shape (n, d)
-        The target as a prediction that is always right.
-    right : Tensor, shape (n, columns)
-        What the prediction is to be independent of.
-    constant_loss : float
-        Of the best constant prediction.
+    ``operator``: of predictions and ``rows=``. ``outcome``: (n, d), a prediction that is always right. ``right``:
+    (n, columns), what the prediction is to be independent of.
     """
     generator = torch.Generator().manual_seed(0)
     rows = torch.randperm(len(outcome), generator=generator)[:_ROWS]
@@ -106,11 +100,11 @@ def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tenso
         float(operator(ordered[followed[:, place].argsort().argsort()], rows=rows) - noise)
         for place in range(min(followed.shape[1], _COLUMNS))
     )
-    found = float(operator(known, rows=rows) - noise)
-    if max(found, most) <= _NOTHING * abs(float(noise)):
+    reached = float(operator(known, rows=rows) - noise)
+    if max(reached, most) <= _NOTHING * abs(float(noise)):
         # The penalty sees nothing: a constant column, or a category of its own in each row.
         return constant_loss
-    return constant_loss / max(found, _LEAST_SHARE * most)
+    return constant_loss / max(reached, _LEAST_SHARE * most)
 
 
 def counterfactual_scale(
@@ -119,17 +113,7 @@ def counterfactual_scale(
     """Return the loss of the best constant prediction over the counterfactual variance of an unconstrained predictor.
 
     The predictor is a quick one, boosted trees on some of the rows. Where the protected variables hardly move it, the
-    unit is at least a share of the variance of its predictions.
-
-    Parameters
-    ----------
-    invariance : CounterfactualVariance or StreamedVariance
-        Of the training rows.
-    rows : TrainingRows or DatasetRows
-    outcome : Tensor, shape (n, d)
-        The target as a prediction that is always right.
-    constant_loss : float
-        Of the best constant prediction.
+    unit is at least a share of the variance of its predictions. ``outcome``: (n, d), a prediction that is always right.
     """
     # Only here: trees take memory, and most trainings have no use for them.
     from sklearn.ensemble import HistGradientBoostingRegressor

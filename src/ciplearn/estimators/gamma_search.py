@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError, InputTypeError, NothingGainedWarning
-from ciplearn._core.flags import check_flags
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn._core.random import as_seed
 from ciplearn.causal import Verdict
@@ -21,8 +21,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
 from ciplearn.estimators.preparation import NO_ROUTE, Prepared, prepare
 from ciplearn.estimators.splits import judging_splits
-from ciplearn.learning.frontier import Frontier, Point
-from ciplearn.learning.gamma import ChosenGamma, largest_allowed_gamma
+from ciplearn.learning.frontier import ChosenGamma, Frontier, Point, largest_allowed_gamma
 from ciplearn.learning.invariance import Invariance
 
 # A penalty has levelled off unless ten times the gamma lowers it to less than this share.
@@ -44,9 +43,9 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         With its roles; its gamma is replaced.
     tolerance : float
         The share of what the unconstrained predictor explains that may be lost: 0.1 gives up at most a tenth of how
-        much better than a constant it is. With ``measure="penalty"`` a bound on the penalty itself, and the smallest
+        much better than a constant it is. With ``scoring="penalty"`` a bound on the penalty itself, and the smallest
         gamma that meets it is sought.
-    measure : "loss", "auc", "score", "balanced_accuracy" or "penalty", optional
+    scoring : "loss", "auc", "score", "balanced_accuracy" or "penalty", optional
         What the tolerance is about; the loss by default: squared error, or log loss.
     low, high : float
         Ends of the search.
@@ -54,15 +53,17 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         The largest number of gammas to try.
     validation_fraction : float
         Share of the rows that judge where there is one split; training never sees them.
-    folds : int, optional
+    cv : int, optional
         1 for a single split; with k every row judges once and each gamma is trained k times. By default 5 below 4 000
         rows, and 1 from there on.
     refit : bool
         Train once more on all rows with the chosen gamma.
     verbose : bool or progress bar
-        Show a progress bar, or count trainings on one that is passed.
+        Show a bar, or count trainings on one that is passed.
     random_state : int, Generator, RandomState or None
         Of the splits.
+    measure, folds
+        Former names of ``scoring`` and ``cv``.
 
     Attributes
     ----------
@@ -70,11 +71,11 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         0 if even the smallest gamma is beyond the tolerance.
     best_estimator_ : estimator
     base_score_ : float
-        The measure without a penalty.
+        What is scored, without a penalty.
     explained_ : float
         How much better than a constant the unconstrained predictor is.
     frontier_ : Frontier
-        Every gamma that was tried, 0 included: loss, score, penalty and the measure on the rows that judge.
+        Every gamma that was tried, 0 included: loss, score, penalty and what is scored on the rows that judge.
     models_ : mapping from gamma to estimator
         The models of ``frontier_``, trained without the rows that judge; of several folds the first.
     remark_ : str
@@ -87,7 +88,7 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     >>> people = world.sample(200, random_state=0)
     >>> X, y = people.drop(columns="income"), people["income"]
     >>> model = CIPRegressor(graph=world.graph, outcome="income", protected=["sex", "age"], epochs=5, random_state=0)
-    >>> search = GammaSearch(model, tolerance=0.3, folds=1, max_trials=3, random_state=0).fit(X, y)
+    >>> search = GammaSearch(model, tolerance=0.3, cv=1, max_trials=3, random_state=0).fit(X, y)
     >>> search.best_gamma_ in search.models_
     True
     >>> list(search.frontier_.table.columns)
@@ -98,27 +99,31 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         self,
         estimator: Any,
         tolerance: float = 0.10,
-        measure: str | None = None,
+        scoring: str | None = None,
         low: float = 1e-4,
         high: float = 1e4,
         max_trials: int = 12,
         validation_fraction: float = 0.2,
-        folds: int | None = None,
+        cv: int | None = None,
         refit: bool = True,
         verbose: Any = False,
         random_state: Any = None,
+        measure: str | None = None,
+        folds: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.tolerance = tolerance
-        self.measure = measure
+        self.scoring = scoring
         self.low = low
         self.high = high
         self.max_trials = max_trials
         self.validation_fraction = validation_fraction
-        self.folds = folds
+        self.cv = cv
         self.refit = refit
         self.verbose = verbose
         self.random_state = random_state
+        self.measure = measure
+        self.folds = folds
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search on splits of the rows, then train on all of them."""
@@ -126,13 +131,14 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
             kind = type(self.estimator).__name__
             advice = "put the search into the pipeline, as its last step" if kind == "Pipeline" else "pass one"
             raise InputTypeError(f"The search is over a CIPRegressor or CIPClassifier, got {kind}; {advice}.")
-        measure = checked_criterion(self.measure, classifier=is_classifier(self.estimator), further=("penalty",))
+        scoring, cv = self._renamed("scoring", "measure"), self._renamed("cv", "folds")
+        measure = checked_criterion(scoring, classifier=is_classifier(self.estimator), further=("penalty",))
         whole(self.max_trials, "max_trials", minimum=2)
         check_flags(self, "refit")
         own = hasattr(self.verbose, "update")
         bar = self.verbose if own else tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="gamma")
         try:
-            trials = _Trials(self, X, y, sample_weight, measure, bar)
+            trials = _Trials(self, X, y, sample_weight, measure, cv, bar)
             choice = trials.within_bound() if measure == "penalty" else trials.within_tolerance()
         finally:
             if not own:
@@ -148,6 +154,16 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
             prepared = prepare(clone(self.estimator), X, y, sample_weight, penalised=self.best_gamma_ > 0)
             self.best_estimator_ = prepared.trained(self.best_gamma_)
         return self
+
+    def _renamed(self, name: str, former: str) -> Any:
+        """The value of a parameter, also where it was passed under its former name."""
+        value, old = getattr(self, name), getattr(self, former)
+        if old is None:
+            return value
+        if value is not None:
+            raise InputError(f"{former}= is the former name of {name}=, got both; drop {former}=.")
+        warnings.warn(f"{former}= of GammaSearch is now {name}=; type {name}=.", DeprecationWarning, stacklevel=3)
+        return old
 
     @property
     def _chosen(self) -> Any:
@@ -204,7 +220,9 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
 class _Trials:
     """Trainings at one gamma after the other, all on the same rows and judged on the same others."""
 
-    def __init__(self, search: GammaSearch, X: Any, y: Any, sample_weight: Any, measure: str, bar: Any) -> None:
+    def __init__(
+        self, search: GammaSearch, X: Any, y: Any, sample_weight: Any, measure: str, cv: int | None, bar: Any
+    ) -> None:
         self.search, self.measure, self.bar = search, measure, bar
         self.models: dict[float, Any] = {}
         self.points: list[Point] = []
@@ -212,7 +230,7 @@ class _Trials:
         self.folds: list[tuple[Prepared, tuple[Any, Any, Any], Invariance | None]] = []
         labels = y if is_classifier(search.estimator) else None
         seed = as_seed(search.random_state)
-        splits = judging_splits(X, y, search.validation_fraction, seed, labels, search.folds, _FOLDS)
+        splits = judging_splits(X, y, search.validation_fraction, seed, labels, cv, _FOLDS)
         n = sum(len(judge) for _, judge in splits) if len(splits) > 1 else sum(map(len, splits[0]))
         if sample_weight is not None and np.shape(sample_weight) != (n,):
             raise InputError(

@@ -22,8 +22,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list
 from ciplearn.causal.vector_columns import columns_of, node_of
 from ciplearn.estimators.tables import FurtherInputs, read_table
-from ciplearn.learning.imagined_rows import ImaginedRows, ImaginedTensors
-from ciplearn.learning.invariance import PER_STEP
+from ciplearn.learning.invariance import PER_STEP, ImaginedRows, ImaginedTensors
 
 # Values of the protected variables that each row is imagined with, where they are drawn.
 N_WORLDS = 16
@@ -34,31 +33,18 @@ _MOST_NUMBERS = 2**28
 
 @dataclass(frozen=True)
 class ImaginedReads(ImaginedRows):
-    """Imagined inputs of a network that takes more than the table, read when they are needed.
+    """Imagined inputs of a network that takes more than the table, read when they are needed."""
 
-    Attributes
-    ----------
-    tables : tuple of Tensor, shape (n, width) each
-        Per world the encoded table.
-    further : tuple of FurtherInputs
-        Per world what the network takes beside it.
-    """
-
-    tables: tuple[Tensor, ...]
-    further: tuple[FurtherInputs, ...]
+    tables: tuple[Tensor, ...]  # (n, width) each: per world the encoded table
+    further: tuple[FurtherInputs, ...]  # per world what the network takes beside it
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     weights = None
 
     @property
-    def n_rows(self) -> int:  # type: ignore[override]
-        """N."""
-        return len(self.tables[0])
-
-    @property
-    def n_worlds(self) -> int:  # type: ignore[override]
-        """M."""
-        return len(self.tables)
+    def shape(self) -> tuple[int, int]:
+        """Of the tables."""
+        return len(self.tables[0]), len(self.tables)
 
     def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:
         """Read the rows of each world and put them side by side."""
@@ -117,28 +103,19 @@ def checked_models(counterfactuals: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Worlds:
+class WorldsOfRows:
     """Values of the protected columns that rows are imagined with.
 
     Columns that take few joint values are set to each of them, which have probabilities then; others to values drawn
     from the rows, together, which is their joint law.
-
-    Attributes
-    ----------
-    law : DataFrame
-        The values to draw from, or each joint value once.
-    count : int
-        Of draws per row; where joint values are listed, their number.
-    weights : Tensor, shape (count,), optional
-        The probability of each joint value, where they are listed.
     """
 
-    law: pd.DataFrame
-    count: int
-    weights: Tensor | None = None
+    law: pd.DataFrame  # the values to draw from, or each joint value once
+    count: int  # of draws per row; where joint values are listed, their number
+    weights: Tensor | None = None  # (count,): the probability of each joint value, where they are listed
 
     @classmethod
-    def of(cls, law: pd.DataFrame, count: int) -> Worlds:
+    def of(cls, law: pd.DataFrame, count: int) -> WorldsOfRows:
         """Read them off rows of the protected columns."""
         distinct = law.drop_duplicates()
         if len(distinct) > PER_STEP:
@@ -165,30 +142,16 @@ def imagine(
     encoding: TableEncoding,
     outcome: tuple[str, Any] | None,
     seed: int,
-    worlds: Worlds | None = None,
+    worlds: WorldsOfRows | None = None,
 ) -> ImaginedTensors:
-    """Imagine each row of a table under other values of the protected columns.
+    """Imagine each row of a table without its outcome under other values of the protected columns.
 
-    Parameters
-    ----------
-    model
-        With ``counterfactual(rows, {name: values})``.
-    table : DataFrame
-        Training rows, without the outcome.
-    protected : sequence of str
-        Columns.
-    encoding : TableEncoding
-        Of the network's inputs.
-    outcome : pair of name and values, optional
-        Shown to a model that needs it: where the outcome acts on an input.
-    seed : int
-        Of the draws; noise that the rows leave open is the same in every world.
-    worlds : Worlds, optional
-        By default those of the table's own rows.
+    ``outcome``: name and values, shown to a model in which the outcome acts on an input. ``seed``: of the draws; noise
+    that the rows leave open is the same in every world. ``worlds``: by default those of the table's own rows.
     """
     if worlds is None:
         count = int(np.clip(_MOST_NUMBERS // (len(table) * encoding.width), PER_STEP, N_WORLDS))
-        worlds = Worlds.of(table[list(protected)], count)
+        worlds = WorldsOfRows.of(table[list(protected)], count)
     rows = _shown(model, table, protected, outcome)
     inputs = torch.empty(len(table), len(worlds), encoding.width)
     for place, one in enumerate(worlds.values(len(table), seed)):
@@ -233,7 +196,9 @@ def _world(
     for node in nodes:
         own = values[list(columns_of(node, tuple(values.columns)))].to_numpy()
         asked[node] = own[:, 0] if own.shape[1] == 1 else own
-    imagined = model.counterfactual(rows, asked, **_seed_for(model, seed))
+    # The same seed for every world, where the model draws what the rows leave open.
+    draws = "random_state" in inspect.signature(model.counterfactual).parameters
+    imagined = model.counterfactual(rows, asked, **({"random_state": seed} if draws else {}))
     if not isinstance(imagined, pd.DataFrame) or len(imagined) != len(rows):
         raise InputTypeError(
             f"counterfactual must return a frame with the {len(rows)} rows it was given, got "
@@ -251,11 +216,6 @@ def _world(
             f"The causal model imagines missing values of {gaps.idxmax()!r}; pass a model that is finite everywhere."
         )
     return imagined[list(inputs)]
-
-
-def _seed_for(model: Any, seed: int) -> dict[str, int]:
-    """The same seed for every world, where the model draws what the rows leave open."""
-    return {"random_state": seed} if "random_state" in inspect.signature(model.counterfactual).parameters else {}
 
 
 def imagined_rows(

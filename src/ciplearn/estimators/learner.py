@@ -8,15 +8,20 @@ from dataclasses import dataclass, fields
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+import torch
+from torch import nn
+
 from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.learning.loop import Fit
-from ciplearn.learning.settings import TrainingSettings
+from ciplearn.learning import Fit, Rows, TrainingRows, TrainingSettings
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
     from ciplearn.estimators.preparation import Split
+
+Array = np.ndarray[Any, Any]
 
 # Keywords of `CIPEstimator` that a learner has as settings.
 NETWORK_KEYWORDS = (
@@ -27,27 +32,13 @@ NETWORK_KEYWORDS = (
 
 @dataclass(frozen=True)
 class Training:
-    """What a learner is trained with.
+    """What a learner is trained with."""
 
-    Attributes
-    ----------
-    estimator : CIPRegressor or CIPClassifier
-        Knows the encoding and the target.
-    split : Split
-        The rows, and what predictions are penalised for.
-    settings : TrainingSettings
-        Gamma and seed.
-    path : sequence of int
-        Where inputs that the protected columns do not change stand, for an invariant path; none for no path.
-    by_gradients : callable
-        Trains a network in the usual loop.
-    """
-
-    estimator: CIPEstimator
-    split: Split
-    settings: TrainingSettings
-    path: Sequence[int]
-    by_gradients: Callable[[], Fit]
+    estimator: CIPEstimator  # knows the encoding and the target
+    split: Split  # the rows, and what predictions are penalised for
+    settings: TrainingSettings  # gamma and seed
+    path: Sequence[int]  # where inputs of an invariant path stand; none for no path
+    by_gradients: Callable[[], Fit]  # trains a network in the usual loop
 
     @property
     def is_penalised(self) -> bool:
@@ -58,6 +49,31 @@ class Training:
         """Let the estimator's learner train; without one it is a network."""
         learner = self.estimator.learner
         return self.by_gradients() if learner is None else learner.trained(self)
+
+    def table(self, name: str) -> tuple[Array, Array | None]:  # (n, width), (n,)
+        """The encoded table and the rows' weights; a learner of this name refuses what only a network takes."""
+        rows = self.split.rows
+        if not isinstance(rows, TrainingRows) or len(rows.inputs) > 1:
+            raise InputError(
+                f"The learner {name!r} takes a table in memory, got tensors or a table that streams; pass "
+                f"learner=Network()."
+            )
+        for keyword in ("module", "warm_start"):
+            if getattr(self.estimator, keyword):
+                raise InputError(f"{keyword} is for networks, got it with the learner {name!r}; drop one of the two.")
+        return rows.inputs[0].numpy(), row_weights(rows)
+
+    def fitted(self, module: nn.Module) -> Fit:
+        """A module that was fitted at once, with its loss on the rows."""
+        rows = self.split.rows
+        with torch.no_grad():
+            loss = self.estimator._objective().loss(module(rows.inputs[0]).float(), rows.target, rows.weights)
+        return Fit(module, ({"loss": float(loss)},))
+
+
+def row_weights(rows: Rows) -> Array | None:  # (n,)
+    """The weights of rows, where they have any."""
+    return None if rows.weights is None else rows.weights.double().numpy()
 
 
 @dataclass(frozen=True)

@@ -38,15 +38,9 @@ class Ramps(nn.Module):
     A bend, a step or a column of which most rows hold one value is hard to learn from one number in [0, 1], and easy
     from the pieces of its range (Gorishniy et al. 2022 call this a piecewise linear encoding). There are never so many
     that few rows decide about one.
-
-    Parameters
-    ----------
-    source : sequence of int
-        The input that each ramp is of.
-    start, length : sequence of float
     """
 
-    source: Tensor
+    source: Tensor  # the input that each ramp is of
     start: Tensor
     length: Tensor
 
@@ -103,21 +97,9 @@ class Perceptron(nn.Module):
     Saturating units stay nearly constant there, rectified ones go on linearly. For the same reason inputs should span
     [0, 1] rather than have unit variance: the function that the layers start from is then smooth across the data.
 
-    The layers' output is in units of ``spread`` around ``centre``. Without that, a target that fills a small part of
-    its range is learnt so slowly that a strong penalty wins before training has begun.
-
-    Parameters
-    ----------
-    n_inputs : int
-    hidden : sequence of int
-        Widths.
-    n_outputs : int
-    centre, spread : sequence of float, optional
-        Mean and standard deviation of each output, where the target has such.
-    generator : torch.Generator, optional
-        Of the initial weights; torch's own where there is none.
-    ramps : Ramps, optional
-        What the first layer sees beside the inputs.
+    The layers' output is in units of ``spread`` around ``centre``, the standard deviation and mean of each output.
+    Without that, a target that fills a small part of its range is learnt so slowly that a strong penalty wins before
+    training has begun. Weights start from ``generator``, or torch's own; the first layer sees ``ramps`` beside inputs.
     """
 
     draws_from_torch = False
@@ -169,16 +151,8 @@ class InvariantPath(nn.Module):
 
     No penalty can flatten c, which never changes with A: a strong penalty ends at the best predictor from
     non-descendants and not at a constant. Both are trained together: a c that is trained beforehand and kept leaves r a
-    residual which it does not learn on outcomes with heavy tails.
-
-    Parameters
-    ----------
-    path : Perceptron
-        c.
-    rest : nn.Module
-        r: takes the encoded table, and whatever else there is.
-    places : sequence of int
-        Where the inputs of c stand among those of the table.
+    residual which it does not learn on outcomes with heavy tails. ``path`` is c, with inputs at ``places`` of the
+    table; ``rest`` is r, which takes the table and whatever else there is.
     """
 
     draws_from_torch = False
@@ -197,18 +171,8 @@ class InvariantPath(nn.Module):
 class LineNetwork(nn.Module):
     """Ŷ = g(inputs that do not descend from A) + s (f(all inputs) − g), on the scale of the predictions.
 
-    Parameters
-    ----------
-    path : nn.Module
-        g; without unchanged inputs a constant, see `Constant`.
-    rest : nn.Module
-        f, the unconstrained network.
-    places : sequence of int
-        Where the inputs of g stand among those of the table.
-    share : float
-        s², the share of f's variance of counterfactuals that is kept.
-    labels : bool
-        Whether outputs are logits: probabilities are mixed then, and returned as logits.
+    ``path`` is g, or a `Constant`, and ``rest`` is f, the unconstrained network; ``share`` is s², the share of its
+    variance of counterfactuals that is kept. Of ``labels`` probabilities are mixed, and returned as logits.
     """
 
     places: Tensor
@@ -227,13 +191,8 @@ class LineNetwork(nn.Module):
 class MeanNetwork(nn.Module):
     """Ŷ = (f₁ + … + f_k) / k, on the scale of the predictions.
 
-    The mean varies with A, and with the chance of training, at most as the networks do on average.
-
-    Parameters
-    ----------
-    networks : sequence of nn.Module
-    labels : bool
-        Whether outputs are logits: probabilities are averaged then, and returned as logits.
+    The mean varies with A, and with the chance of training, at most as the networks do on average. Of ``labels``
+    probabilities are averaged, and returned as logits.
     """
 
     def __init__(self, networks: Sequence[nn.Module], labels: bool) -> None:
@@ -253,15 +212,13 @@ def mean_of(networks: Sequence[nn.Module], labels: bool) -> nn.Module:
 
 def _mixed(outputs: Sequence[Tensor], weights: Sequence[float], labels: bool) -> Tensor:  # k x (b, q) -> (b, q)
     """Σ wᵢ fᵢ; of probabilities where outputs are logits, as logits again."""
+    alone = outputs[0].shape[1] == 1
+    if labels:
+        outputs = [each.sigmoid() if alone else each.softmax(dim=1) for each in outputs]
+    mean = torch.stack([weight * each for weight, each in zip(weights, outputs, strict=True)]).sum(dim=0)
     if not labels:
-        return _weighted(outputs, weights)
-    if outputs[0].shape[1] == 1:
-        return torch.logit(_weighted([each.sigmoid() for each in outputs], weights), eps=1e-7)
-    return _weighted([each.softmax(dim=1) for each in outputs], weights).clamp_min(1e-12).log()
-
-
-def _weighted(parts: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
-    return torch.stack([weight * part for weight, part in zip(weights, parts, strict=True)]).sum(dim=0)
+        return mean
+    return torch.logit(mean, eps=1e-7) if alone else mean.clamp_min(1e-12).log()
 
 
 class Constant(nn.Module):

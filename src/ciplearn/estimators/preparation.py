@@ -45,11 +45,11 @@ from ciplearn.estimators.tables import (
 )
 from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
 from ciplearn.learning.ensemble import train_stacked
-from ciplearn.learning.imagined_rows import ImaginedRows
 from ciplearn.learning.invariance import (
     BatchDependence,
     CounterfactualVariance,
     Dependence,
+    ImaginedRows,
     Invariance,
     Worst,
 )
@@ -71,21 +71,11 @@ _NETWORKS, _ROWS_FOR_ONE_NETWORK = 3, 4000
 
 @dataclass(frozen=True)
 class Split:
-    """What one network is trained with.
+    """What one network is trained with."""
 
-    Attributes
-    ----------
-    rows : TrainingRows or DatasetRows
-        To train on, on the estimator's device.
-    validation : Validation or None
-        Rows that say when to stop.
-    invariance : Invariance or None
-        What training is penalised for; None where nothing is to be kept, or gamma is 0 throughout.
-    """
-
-    rows: Rows
-    validation: Validation | None
-    invariance: Invariance | None
+    rows: Rows  # to train on, on the estimator's device
+    validation: Validation | None  # rows that say when to stop
+    invariance: Invariance | None  # None where nothing is to be kept, or gamma is 0 throughout
 
     def cut(self, places: Sequence[int]) -> Split:
         """Return the split with some of the inputs, and no penalty."""
@@ -95,34 +85,17 @@ class Split:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What trainings at several gammas share.
+    """What trainings at several gammas share."""
 
-    Attributes
-    ----------
-    estimator : CIPRegressor or CIPClassifier
-        Knows roles, encodings and target, and has no network yet.
-    splits : tuple of Split
-        One per network; the mean of several predicts.
-    gamma_scale : float
-        What a gamma of 1 weighs.
-    engine : Engine
-        Who trains.
-    """
-
-    estimator: CIPEstimator
-    splits: tuple[Split, ...]
-    gamma_scale: float
-    engine: Engine = field(default_factory=OneProcess)
+    estimator: CIPEstimator  # knows roles, encodings and target, and has no network yet
+    splits: tuple[Split, ...]  # one per network; the mean of several predicts
+    gamma_scale: float  # what a gamma of 1 weighs
+    engine: Engine = field(default_factory=OneProcess)  # who trains
 
     @classmethod
     def of(cls, estimator: CIPEstimator, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
         """Prepare a table for trainings at several gammas; the estimator itself is left as it is."""
         return prepare(clone(estimator), X, y, sample_weight)
-
-    @property
-    def roles(self) -> Roles:
-        """The roles of the columns."""
-        return self.estimator.roles_
 
     @property
     def rows(self) -> Rows:
@@ -189,14 +162,9 @@ class Prepared:
         return replace(fit, module=fit.module.to(split.rows.device))
 
     def line(self, free: CIPEstimator, shares: Sequence[float]) -> list[CIPEstimator]:
-        """Return the straight line from the predictor on unchanged inputs to an unconstrained one, at some shares.
+        """Return the straight line from the predictor on unchanged inputs to the one trained here at gamma 0, ``free``.
 
-        Parameters
-        ----------
-        free : CIPRegressor or CIPClassifier
-            Trained here at gamma 0.
-        shares : sequence of float
-            Of ``free``'s variance of counterfactuals, between 0 and 1.
+        Shares are of ``free``'s variance of counterfactuals, between 0 and 1.
         """
         estimator, rows = self.estimator, self.rows
         places = estimator.encoding_.places(estimator.roles_.unchanged)
@@ -210,14 +178,14 @@ class Prepared:
                 fresh = estimator.fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
                 fits.append(Training(estimator, cut, own, (), partial(self._fitted, fresh, cut, own)).fit())
             path = mean_of([fit.module for fit in fits], is_classifier(estimator))
-        found = []
+        line = []
         for share in shares:
             one = copy.copy(free)
             ends = copy.deepcopy(path), copy.deepcopy(free.module_)
             one.module_ = LineNetwork(*ends, places, share, is_classifier(one)).to(rows.device).eval()
             one.route_, one.share_ = LINE, float(share)
-            found.append(one)
-        return found
+            line.append(one)
+        return line
 
     @property
     def can_stack(self) -> bool:
@@ -246,10 +214,9 @@ class Prepared:
             self.invariance,
             verbose=verbose,
         )
-        for one, own, module, loss in zip(fitted, settings, trained.modules, trained.losses, strict=True):
-            one.module_, one.n_iter_ = module, one.setting("epochs")
+        for one, own, fit in zip(fitted, settings, trained, strict=True):
+            one.module_, one.history_, one.n_iter_ = fit.module, fit.history, one.setting("epochs")
             one.gamma_, one.gamma_scale_, one.trained_with_ = own.gamma, self.gamma_scale, one.get_params(deep=False)
-            one.history_ = ({"loss": loss},)
         return fitted
 
 
@@ -263,16 +230,9 @@ def prepare(
     *,
     penalised: bool = True,
 ) -> Prepared:
-    """Check what was passed to `fit`, settle the roles, encode the rows and prepare the penalty.
+    """Check what was passed to `fit`, settle the roles, encode the rows, and prepare the penalty if any gamma needs it.
 
-    Parameters
-    ----------
-    estimator : CIPRegressor or CIPClassifier
-        Learns roles, encodings and the target's range or classes.
-    X, y, sample_weight, tensors, imagined
-        As `fit` takes them.
-    penalised : bool
-        Whether any training will have a gamma above 0.
+    The estimator learns roles, encodings and the target's range or classes.
     """
     table = read_table(estimator, X, reset=True)
     target = estimator._read_target(y)
@@ -283,9 +243,8 @@ def prepare(
     table, kept = without_missing(table, roles.used, estimator.missing)
     if roles.protects_nothing(table):
         # A fold may lack what the whole table has, so this is no error.
-        warnings.warn(
-            f"{roles.nothing_protected(table)}, or pass rows that differ.", NothingProtectedWarning, stacklevel=4
-        )
+        sentence = f"{roles.nothing_protected(len(table))}, or pass rows that differ."
+        warnings.warn(sentence, NothingProtectedWarning, stacklevel=4)
     target, weights = target[kept], None if weights is None else weights[kept]
     extra = FurtherInputs.of(tensors, len(kept)).take(kept)
     estimator._learn_target(target)
@@ -315,8 +274,8 @@ def prepare(
     scale, units = gamma_units(estimator, *sides[0][0])
     splits = []
     for (own, _, each), judge in sides:
-        validation = None if judge is None else Validation(judge[0], _worst(judge[2], units))
-        splits.append(Split(own, validation, _worst(each, units)))
+        validation = None if judge is None else Validation(judge[0], worst(judge[2], units))
+        splits.append(Split(own, validation, worst(each, units)))
     return Prepared(estimator, tuple(splits), scale)
 
 
@@ -384,17 +343,11 @@ def _penalties(
     """What predictions on these rows are penalised for: one per causal model, or one per statement."""
     if estimator.route_ == COUNTERFACTUAL:
         return [CounterfactualVariance(one) for one in worlds]
-    found: list[Invariance] = []
-    for encodings in estimator.statement_encodings_:
-        penalty = estimator._bound_penalty(encodings)
-        if estimator.prepare_once:
-            right, given = (None if side is None else side.to(rows.device) for side in statement_rows(encodings, table))
-            found.append(Dependence(penalty.prepare(right, given)))
-        else:
-            found.append(BatchDependence(penalty))
-    return found
+    if not estimator.prepare_once:
+        return [BatchDependence(estimator._bound_penalty(one)) for one in estimator.statement_encodings_]
+    return [Dependence(estimator.operator_of(one, table, rows.device)) for one in estimator.statement_encodings_]
 
 
-def _worst(each: Sequence[Invariance], units: Sequence[float]) -> Invariance | None:
+def worst(each: Sequence[Invariance], units: Sequence[float]) -> Invariance | None:
     """Of several penalties the worst counts, each in its own unit."""
     return Worst(tuple(each), tuple(units)) if len(each) > 1 else next(iter(each), None)

@@ -82,18 +82,10 @@ class Problem:
             raise InputError(f"A problem has one outcome, got {', '.join(names) or 'none'}; pass outcome=.")
         if names[0] not in table.columns:
             raise InputError(f"table lacks the outcome {names[0]!r}; add the column, or name another.")
-        roles = settle_roles(
-            table.drop(columns=names[0]),
-            graph=graph,
-            outcome=names[0],
-            protected=protected,
-            context=context,
-            inputs=inputs,
-            adjustment=adjustment,
-            independence=None,
-        )
-        kind = task_of(table[names[0]].dropna()) if task is None else task
-        one_of(kind, "task", (CLASSIFICATION, REGRESSION))
+        named: dict[str, Any] = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
+        X = table.drop(columns=names[0])
+        roles = settle_roles(X, graph=graph, outcome=names[0], independence=None, **named)
+        kind = one_of(task_of(table[names[0]].dropna()) if task is None else task, "task", (CLASSIFICATION, REGRESSION))
         complete, _ = without_missing(table, (*roles.used, names[0]), "drop")
         return cls(complete, graph, roles, kind)
 

@@ -35,17 +35,17 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         The roles of `CausalGraph.criterion`. Without a graph, ``protected`` and ``adjustment`` are taken as the
         independence Ŷ ⊥ protected | adjustment. The network sees ``inputs``.
     independence : Independence or list of them, optional
-        The statement to enforce, for people who bring their own; of several the one that is kept least counts.
+        The statement to enforce, for people who bring their own; given several, the most violated one is penalised.
     counterfactuals : causal model or list of them, optional
-        The counterfactual route: predictions are penalised for varying between rows that this model imagines. It has a
-        method ``counterfactual(rows, {name: values})``, as a model of `fit_scm` does; of several the worst counts.
+        Penalise predictions for varying between rows that this model imagines by ``counterfactual(rows, {name:
+        values})``, as a model of `fit_scm` does; given several, the worst counts.
     gamma : float, optional
         Weight of the penalty; 1 where there is an independence and no gamma is named.
     gamma_scale : "auto", "outcome" or float
-        What a gamma of 1 weighs. ``"outcome"`` makes gamma relative: loss / loss of a constant prediction + gamma ·
-        penalty / penalty of the outcome itself (at least a tenth of what it would be if the outcome followed one
-        of the right-hand columns), up to a factor. ``"auto"`` is that for the default penalty, and plain
-        loss + gamma · penalty for a ``penalty`` that is passed; a number is the factor itself.
+        What a gamma of 1 weighs. ``"outcome"``: loss / loss of a constant prediction + gamma · penalty / penalty of the
+        outcome itself (at least a tenth of what it would be if the outcome followed a right-hand column), up to a
+        factor. ``"auto"`` is that for the default penalty, and loss + gamma · penalty for one that is passed; a number
+        is the factor itself.
     penalty : Penalty, optional
         By default `ResidualHSCIC` with leave-one-out ridge, or `HSIC` where nothing is conditioned on;
         ``HSCIC.paper()`` with ``prepare_once=False`` is the paper's. A kernel on predictions whose length scale is
@@ -60,26 +60,17 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
         A network of your own: takes the encoded inputs (and the tensors passed to `fit`), returns one column per
         output. An instance starts from the weights it has, a function makes fresh ones from the seed.
     invariant_path : bool, optional
-        Whether a network of its own reads the inputs that the protected columns do not change, so that no penalty can
-        flatten it. By default where the graph names such inputs and the network is the default one.
-    hidden : sequence of int
-        Widths of the default network's hidden layers.
-    epochs, batch_size, learning_rate, weight_decay
-        Of the training with Adam.
-    schedule : "cosine" or "constant"
-        Whether the learning rate goes down to zero over the epochs.
+        Whether a network of its own, which no penalty can flatten, reads the inputs that the protected columns do not
+        change. By default where the graph names such inputs and the network is the default one.
+    hidden, epochs, batch_size, learning_rate, weight_decay, schedule, device, mixed_precision
+        Of the default network; see `ciplearn.learners.Network`, which says them in one object.
     early_stopping, validation_fraction, patience
-        Hold out rows, stop when the objective on them has not improved for ``patience`` epochs, return to the best.
-        Below 4 000 rows chance in the rows held out decides too much: three default networks hold out other rows each,
-        and their mean predicts (not with ``warm_start``; ``history_`` is that of the first).
+        As in `Network`. Below 4 000 rows chance in the rows held out decides too much: three default networks hold out
+        other rows each, and their mean predicts (not with ``warm_start``; ``history_`` is that of the first).
     warm_start : bool
         Go on from the weights of the last fit, on the same columns, levels and classes.
     checkpoint : path, optional
         Where to write unfinished training, and to find it after a kill.
-    device : str
-        ``"auto"``, ``"cpu"``, ``"cuda"``.
-    mixed_precision : bool
-        Run the network in bfloat16 where torch deems it safe.
     verbose : bool
         Show a progress bar with loss, penalty and gamma.
     random_state : int, numpy Generator, RandomState or None
@@ -163,7 +154,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def fresh_perceptron(
         self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
     ) -> Perceptron:
-        """Return the default network, not yet trained, for the outcomes that were learnt."""
+        """See `CIPEstimator`."""
         sizes = inputs.shape[1], self.setting("hidden"), len(self.target_low_)
         centre = self.target_centre_ if centred else None
         ramps = None if smooth else Ramps.of(inputs)

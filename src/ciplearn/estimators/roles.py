@@ -12,42 +12,26 @@ import pandas as pd
 from ciplearn._core.choices import entries, of_kind
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
+from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.names import closest
 from ciplearn.causal.vector_columns import columns_of, node_of, nodes_of
 
 Columns = Sequence[str | int] | str | int | None
 
-
-def _never_varies(column: pd.Series) -> bool:
-    # Lists have no order and no equality of their own: they are refused here.
-    holds_numbers(column)
-    return column.nunique(dropna=False) <= 1
+# Arguments of an estimator that give columns their roles.
+ROLES = ("graph", "outcome", "protected", "context", "inputs", "adjustment", "independence")
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns the network sees, which are protected, and which independence it shall keep.
-
-    Attributes
-    ----------
-    inputs : tuple of str
-    protected : tuple of str
-        Columns that the prediction shall not follow: of the graph's protected nodes, of those named, or of the
-        statement's right side.
-    statements : tuple of Independence
-        What a penalty on dependence enforces; given several, the most violated one is penalised.
-    unchanged : tuple of str
-        Inputs that do not descend from the protected variables; none where no graph tells.
-    verdict : Verdict or None
-        What the graph says about the question, where there is a graph; a weaker statement may be enforced.
-    """
+    """Which columns the network sees, which are protected, and which independence it shall keep."""
 
     inputs: tuple[str, ...]
-    protected: tuple[str, ...] = ()
-    statements: tuple[Independence, ...] = ()
-    unchanged: tuple[str, ...] = ()
-    verdict: Verdict | None = None
+    protected: tuple[str, ...] = ()  # those of the graph's protected nodes, those named, or the statement's right side
+    statements: tuple[Independence, ...] = ()  # enforced by a penalty; given several, the most violated is penalised
+    unchanged: tuple[str, ...] = ()  # inputs that do not descend from protected variables; none where no graph tells
+    verdict: Verdict | None = None  # the graph's answer to the question; a weaker statement may be enforced
 
     @property
     def independence(self) -> Independence | None:
@@ -56,13 +40,16 @@ class Roles:
 
     def protects_nothing(self, table: pd.DataFrame) -> bool:
         """Whether no protected column varies in these rows."""
-        return bool(self.protected) and all(map(_never_varies, (table[name] for name in self.protected)))
+        for name in self.protected:
+            # Lists have no order and no equality of their own: they are refused here.
+            holds_numbers(table[name])
+        return bool(self.protected) and all(table[name].nunique(dropna=False) <= 1 for name in self.protected)
 
-    def nothing_protected(self, table: pd.DataFrame) -> str:
-        """The sentence about that, without its end."""
+    def nothing_protected(self, n: int) -> str:
+        """The sentence about that, in n rows and without its end."""
         return (
-            f"The protected {', '.join(self.protected)} has the same value in all {len(table)} rows, so there is "
-            f"nothing to be invariant in; name another column"
+            f"The protected {', '.join(self.protected)} has the same value in all {n} rows, so there is nothing to be "
+            f"invariant in; name another column"
         )
 
     @property
@@ -105,16 +92,9 @@ def settle_roles(
     independence: Independence | Sequence[Independence] | None,
     model_graph: CausalGraph | None = None,
 ) -> Roles:
-    """Return the roles that a table and an estimator's arguments give together.
+    """Return the roles that a table without its outcome and an estimator's arguments give together.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Without the outcome.
-    graph, outcome, protected, context, inputs, adjustment, independence
-        As an estimator takes them.
-    model_graph : CausalGraph, optional
-        That of a causal model, which tells what descends from the protected columns where no graph was passed.
+    Where no graph was passed, that of a causal model tells what descends from the protected columns.
     """
     names = tuple(table.columns)
     chosen = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
@@ -122,7 +102,8 @@ def settle_roles(
     statements = _checked_statements(independence)
     if graph is not None:
         roles = _from_graph(checked_graph(graph), outcome, named, names)
-        return _enforcing(statements, roles, names) if statements else roles
+        _require_sides(statements, names)
+        return replace(roles, statements=statements) if statements else roles
     if protected is not None and not named["protected"]:
         raise InputError("No protected column was named, got protected=[]; name the columns to be invariant in.")
     if named["protected"] and statements and model_graph is None:
@@ -134,12 +115,6 @@ def settle_roles(
     _require(kept, names, "protected")
     seen = named["inputs"] or names
     return Roles(seen, tuple(kept), statements, _unchanged(model_graph, kept, seen))
-
-
-def _enforcing(statements: tuple[Independence, ...], roles: Roles, names: tuple[str, ...]) -> Roles:
-    """Return roles whose question is the graph's and whose penalty is about statements that were named."""
-    _require_sides(statements, names)
-    return replace(roles, statements=statements)
 
 
 def _require_sides(statements: Iterable[Independence], names: tuple[str, ...]) -> None:
@@ -172,17 +147,7 @@ def _unchanged(graph: CausalGraph | None, protected: Iterable[str], inputs: Iter
 def named_columns(
     chosen: Mapping[str, Any], names: tuple[str, ...], outcome: str | None
 ) -> dict[str, tuple[str, ...] | None]:
-    """Return the names behind what estimators and baselines take for their roles: names or positions, one or several.
-
-    Parameters
-    ----------
-    chosen : mapping from role to names or positions
-        ``inputs`` among the roles.
-    names : tuple of str
-        Columns of the table.
-    outcome : str or None
-        Must not be one of them.
-    """
+    """Return the names behind what estimators take for their roles: names or positions, one or several of them."""
     named = {role: _named(columns, names, role) for role, columns in chosen.items()}
     if named["inputs"] == ():
         raise InputError("The predictor would see nothing, got inputs=[]; name columns, or leave inputs out for all.")
@@ -222,11 +187,18 @@ def _from_graph(
             "The graph has undirected edges, so it stands for several graphs; orient them, or pass the independence."
         )
     refuse_outcome(verdict.outcome, names)
+    if verdict.outcome in verdict.independence.given:
+        moved = [node for node in verdict.inputs if node in graph.descendants([verdict.outcome])]
+        rest = [node for node in verdict.inputs if node not in moved]
+        why = f"acts on {as_list(moved)}" if moved else "is named for adjustment"
+        raise GraphError(
+            f"The outcome {verdict.outcome!r} {why}, so that the statement would be given the outcome, which no "
+            f"predictor is told; pass inputs={rest} (--inputs {','.join(rest)}), turn the arrow, or adjust "
+            "for other columns."
+        )
     statement = statement_on_columns(verdict, names)
-    kept, seen = (
-        columns_of_nodes(verdict.protected, names, "protected"),
-        columns_of_nodes(verdict.inputs, names, "inputs"),
-    )
+    kept = columns_of_nodes(verdict.protected, names, "protected")
+    seen = columns_of_nodes(verdict.inputs, names, "inputs")
     return Roles(seen, kept, (statement,), _unchanged(graph, kept, seen), verdict)
 
 

@@ -98,12 +98,12 @@ def judging_splits(
     split = _split(copies, share, random_state, labels)
     if folds is None:
         folds = usual if n < _ROWS_FOR_ONE_SPLIT else 1
-    if whole(folds, "folds", minimum=1) == 1:
+    if whole(folds, "cv", minimum=1) == 1:
         return [split]
     from sklearn.model_selection import KFold, StratifiedKFold
 
     kind = KFold if labels is None else StratifiedKFold
-    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or folds=1"):
+    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or cv=1"):
         alone, labels = _without_copies(copies, labels)
         cut = list(kind(folds, shuffle=True, random_state=random_state).split(np.zeros(len(alone)), labels))
     return [(_with_copies(copies, alone, train), _with_copies(copies, alone, judge)) for train, judge in cut]
@@ -118,16 +118,9 @@ def held_out(n: int, share: float, seed: int, turn: int = 0) -> tuple[torch.Tens
 
 
 def stopping_count(n: int, share: float, most: int | None = None, left_out: int = 0) -> int:
-    """Return how many of n rows say when to stop, or refuse a share that leaves none to train on.
+    """Return how many of n rows, at most ``most``, say when to stop; refuse a share that leaves none to train on.
 
-    Parameters
-    ----------
-    n : int
-    share : float
-        Of the rows, above 0 and below 1.
-    most : int, optional
-    left_out : int
-        How many of the n rows are not trained on anyway.
+    ``left_out`` of the rows are not trained on anyway.
     """
     if positive(share, "validation_fraction") >= 1:
         raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")

@@ -19,33 +19,34 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ciplearn._core.choices import one_of
-from ciplearn._core.column_sums import ColumnSum, TableSums
+from ciplearn._core.column_sums import TableSums
 from ciplearn._core.columns import CATEGORY, TableEncoding
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError, NothingProtectedWarning
 from ciplearn._core.memory import give_back_what_is_free
-from ciplearn._core.sampled_numbers import sampled_numbers
+from ciplearn._core.rows import RowsDrawn, sampled_numbers
 from ciplearn.causal.vector_columns import node_of
-from ciplearn.estimators.encoding_parts import (
-    Encoder,
-    EncodingJob,
-    PartReading,
-    encode_part,
-    joined_rows,
-)
-from ciplearn.estimators.gamma_scale import counterfactual_scale, fixed_scale, is_relative, outcome_scale
-from ciplearn.estimators.imagining import Worlds, checked_models
+from ciplearn.estimators.encoding_parts import Encoder, EncodingJob, PartReading, joined_rows
+from ciplearn.estimators.gamma_scale import compared, counterfactual_scale, is_relative, outcome_scale
+from ciplearn.estimators.imagining import WorldsOfRows, checked_models
 from ciplearn.estimators.networks import naming_inputs
-from ciplearn.estimators.preparation import COUNTERFACTUAL, NO_ROUTE, Prepared, Split, certified_roles, preparation_seed
+from ciplearn.estimators.preparation import (
+    COUNTERFACTUAL,
+    NO_ROUTE,
+    Prepared,
+    Split,
+    certified_roles,
+    preparation_seed,
+    worst,
+)
 from ciplearn.estimators.splits import stopping_count
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.estimators.warm_start import going_on
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
-from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedDependence, StreamedVariance, Worst
+from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedVariance
 from ciplearn.learning.settings import chosen_device
 from ciplearn.learning.streamed_rows import StoredPart
 from ciplearn.sources import Part, Source
-from ciplearn.sources.rows_drawn import RowsDrawn
 from ciplearn.sources.table_file import in_kinds
 
 if TYPE_CHECKING:
@@ -78,22 +79,11 @@ def fit_stream(
     categories: Sequence[str] = (),
     share: float | None = None,
 ) -> CIPEstimator:
-    """Train an estimator on a table that streams.
+    """Train an estimator on a table that streams; what belongs to rows in memory is refused.
 
-    Parameters
-    ----------
-    estimator, y, engine
-        As `fit` takes them.
-    source : Source
-    sample_weight, tensors, imagined
-        Refused: they belong to rows in memory.
-    left_out : array of int, optional
-        Numbers of rows that training must not see.
-    categories : sequence of str
-        Columns that hold labels, whatever they look like.
-    share : float, optional
-        Of the variance of counterfactuals: return the straight line from the predictor on unchanged inputs to this
-        one, trained at gamma 0, at that share.
+    ``left_out``: numbers of rows that training must not see. ``categories``: columns that hold labels, whatever they
+    look like. ``share``: of the variance of counterfactuals; the estimator is then trained at gamma 0, and what is
+    returned lies on the straight line from the predictor on unchanged inputs to it.
     """
     for name, given in (("sample_weight", sample_weight), ("imagined", imagined)):
         if given is not None:
@@ -141,19 +131,22 @@ def prepare_stream(
         raise InputError("Of a table that streams one independence is kept, got several; pass one, or pass a frame.")
     parts, policy = source.parts(), estimator.missing
     used = (*roles.used, outcome)
-    also = tuple(name for name in others if name not in used and _is_in_a_model(name, models))
+    # A causal model may look at the nodes of its graph; one without a graph may look at all columns.
+    graphs = [getattr(model, "graph", None) for model in models]
+    also = tuple(
+        name
+        for name in others
+        if name not in used and any(one is None or node_of(name, one.nodes) in one.observed for one in graphs)
+    )
     known = tuple(name for name in categories if name in (*used, *also))
     read = PartReading(used, outcome, policy, known, also)
     law = roles.protected if models else ()
     total, drawn, found = _first_pass(read, law, parts, engine, bool(estimator.verbose))
     columns = total.finalise()
-    if roles.protected and all(_is_constant(columns[name]) for name in roles.protected):
-        warnings.warn(
-            f"The protected {', '.join(roles.protected)} has the same value in all {total.rows} rows, so there is "
-            f"nothing to be invariant in; name another column, or pass rows that differ.",
-            NothingProtectedWarning,
-            stacklevel=4,
-        )
+    values = [columns[name] for name in roles.protected]
+    if values and all(len(one.labels) <= 1 if one.kind == CATEGORY else one.low == one.high for one in values):
+        sentence = f"{roles.nothing_protected(total.rows)}, or pass rows that differ."
+        warnings.warn(sentence, NothingProtectedWarning, stacklevel=4)
     estimator._learn_summed_target(columns[outcome])
     estimator.encoding_ = _encoding(columns, roles.inputs, total.rows)
     estimator.statement_encodings_ = tuple(
@@ -162,9 +155,8 @@ def prepare_stream(
     )
     worlds = None
     if models:
-        worlds = Worlds.of(
-            in_kinds(drawn.finalise(), {name: columns[name].kind for name in law}, source.shown), PER_STEP
-        )
+        kinds = {name: columns[name].kind for name in law}
+        worlds = WorldsOfRows.of(in_kinds(drawn.finalise(), kinds, source.shown), PER_STEP)
     encoder = Encoder(estimator, columns, read, models, worlds)
     numbers = _drawn_numbers(estimator, int(sum(found)), left_out)
     jobs = [
@@ -186,9 +178,7 @@ def prepare_stream(
     )
     if len(rows) < 2:
         raise InputError(f"{source.shown} has {len(rows)} rows to train on, and training needs 2; pass more rows.")
-    if worlds is not None:
-        return _imagined(estimator, rows, judging, looked_at, engine, worlds, len(models))
-    return _penalised(estimator, rows, judging, looked_at, engine)
+    return _prepared(estimator, rows, judging, looked_at, engine, worlds, len(models))
 
 
 def blocks_to_predict(estimator: CIPEstimator, source: Source) -> Iterator[pd.DataFrame]:
@@ -204,59 +194,45 @@ def blocks_to_predict(estimator: CIPEstimator, source: Source) -> Iterator[pd.Da
         yield pd.DataFrame(columns=list(kinds))
 
 
-def _penalised(
-    estimator: CIPEstimator, rows: StreamedRows, judging: TrainingRows | None, looked_at: TrainingRows, engine: Engine
-) -> Prepared:
-    scale = 1.0 if is_relative(estimator) else fixed_scale(estimator.gamma_scale)
-    validation = None if judging is None else Validation(judging.to(rows.device))
-    if estimator.route_ == NO_ROUTE or estimator._effective_gamma() == 0:
-        return Prepared(estimator, (Split(rows, validation, None),), scale, engine)
-    if not estimator.prepare_once:
-        raise InputError("A table that streams is prepared once, got prepare_once=False; leave it out.")
-    penalty = estimator._bound_penalty(estimator.statement_encodings_[0])
-    operator = penalty.prepare_parts(rows.parts, engine)
-    if judging is not None:
-        judge = Dependence(penalty.prepare(judging.right, judging.given).to(rows.device))
-        validation = Validation(judging.to(rows.device), judge)
-    if is_relative(estimator):
-        outcome, constant_loss = estimator._outcome(looked_at.target)
-
-        def on_sample(y_hat: Tensor, rows: Tensor) -> Tensor:
-            given = None if looked_at.given is None else looked_at.given[rows]
-            return operator(y_hat, looked_at.right[rows], given)  # type: ignore[index]
-
-        scale = outcome_scale(on_sample, outcome, looked_at.right, constant_loss)  # type: ignore[arg-type]
-    return Prepared(estimator, (Split(rows, validation, StreamedDependence(operator)),), scale, engine)
-
-
-def _imagined(
+def _prepared(
     estimator: CIPEstimator,
     rows: StreamedRows,
     judging: TrainingRows | None,
     looked_at: TrainingRows,
     engine: Engine,
-    worlds: Worlds,
+    worlds: WorldsOfRows | None,
     n_models: int,
 ) -> Prepared:
-    """Differences between imagined rows are penalised, which every row brings; of several models the worst counts."""
-    parts = [StreamedVariance(place * len(worlds), len(worlds), worlds.weights) for place in range(n_models)]
-    outcome, constant_loss = estimator._outcome(looked_at.target)
-    scales = [
-        counterfactual_scale(one, looked_at, outcome, constant_loss)
-        if is_relative(estimator)
-        else fixed_scale(estimator.gamma_scale)
-        for one in parts
-    ]
-    alone = len(parts) == 1
-    invariance = parts[0] if alone else Worst(tuple(parts), tuple(1 / one for one in scales))
-    validation = None if judging is None else Validation(judging.to(rows.device), invariance)
-    return Prepared(estimator, (Split(rows, validation, invariance),), scales[0] if alone else 1.0, engine)
+    """Prepare what is penalised: differences between imagined rows, which every row brings, or dependence.
 
+    Given several causal models, the worst counts.
+    """
+    invariance = judge = None
+    scale, _ = compared(estimator, [])
+    relative, (outcome, constant_loss) = is_relative(estimator), estimator._outcome(looked_at.target)
+    if worlds is not None:
+        parts = [StreamedVariance(place * len(worlds), len(worlds), worlds.weights) for place in range(n_models)]
+        about = looked_at, outcome, constant_loss
+        scales = [counterfactual_scale(one, *about) if relative else scale for one in parts]
+        scale, units = compared(estimator, scales)
+        invariance = judge = worst(parts, units)
+    elif estimator.route_ != NO_ROUTE and estimator._effective_gamma() > 0:
+        if not estimator.prepare_once:
+            raise InputError("A table that streams is prepared once, got prepare_once=False; leave it out.")
+        penalty = estimator._bound_penalty(estimator.statement_encodings_[0])
+        operator = penalty.prepare_parts(rows.parts, engine)
+        invariance = Dependence(operator)
+        if judging is not None:
+            judge = Dependence(penalty.prepare(judging.right, judging.given).to(rows.device))
 
-def _is_in_a_model(name: str, models: Sequence[Any]) -> bool:
-    """Whether a causal model may look at a column; one without a graph may look at all."""
-    graphs = [getattr(model, "graph", None) for model in models]
-    return any(graph is None or node_of(name, graph.nodes) in graph.observed for graph in graphs)
+        def on_sample(y_hat: Tensor, rows: Tensor) -> Tensor:
+            given = None if looked_at.given is None else looked_at.given[rows]
+            return operator(y_hat, looked_at.right[rows], given)  # type: ignore[index]
+
+        if relative:
+            scale = outcome_scale(on_sample, outcome, looked_at.right, constant_loss)  # type: ignore[arg-type]
+    validation = None if judging is None else Validation(judging.to(rows.device), judge)
+    return Prepared(estimator, (Split(rows, validation, invariance),), scale, engine)
 
 
 def _sum_part(read: PartReading, law: Sequence[str], job: tuple[int, Part]) -> tuple[TableSums, RowsDrawn, int]:
@@ -288,7 +264,7 @@ def _second_pass(
 ) -> tuple[list[int], TrainingRows | None, TrainingRows]:
     """Rows of each file; rows that say when to stop; some of the others."""
     sizes, judging, looked_at = [], [], []
-    for size, judged, looked in _bar(engine.each(partial(encode_part, encoder), jobs), len(jobs), "encoding", shown):
+    for size, judged, looked in _bar(engine.each(encoder.written, jobs), len(jobs), "encoding", shown):
         sizes.append(size)
         judging += [judged] if judged is not None else []
         looked_at += [looked] if looked is not None else []
@@ -302,10 +278,6 @@ def _encoding(columns: Any, names: Sequence[str], n_rows: int) -> TableEncoding:
     return TableEncoding(
         tuple(columns[name].encoding(with_missing=columns[name].known < n_rows) for name in dict.fromkeys(names))
     )
-
-
-def _is_constant(column: ColumnSum) -> bool:
-    return len(column.labels) <= 1 if column.kind == CATEGORY else column.low == column.high
 
 
 def _outcome_name(estimator: CIPEstimator, y: Any, names: Sequence[str]) -> str:

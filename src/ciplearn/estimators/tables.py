@@ -29,7 +29,7 @@ from ciplearn._core.errors import (
 )
 from ciplearn._core.tables import as_frame, refuse_lazy
 from ciplearn._core.wording import as_list
-from ciplearn.learning.dataset_rows import checked_length, read_batches
+from ciplearn.learning.rows import checked_length, read_batches
 
 MISSING_POLICIES = ("error", "drop", "impute")
 
@@ -43,13 +43,7 @@ _MOST_LEVELS_NAMED = 3
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     """Return X as a frame: under its own names, or under x0, x1, ... for an array.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Where the number and names of features are kept, or compared with; its ``missing`` says whether gaps may be.
-    X : pandas or polars frame, or array
-    reset : bool
-        Whether this is a fit, which sets the expectations, or a prediction, which meets them.
+    A fit, which resets, leaves the number and names of features in the estimator; a prediction is compared with them.
     """
     frame = as_frame(X)
     if frame is None:
@@ -164,14 +158,8 @@ def read_weights(weights: Any, table: pd.DataFrame) -> np.ndarray:  # (n,)
 def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Apply a policy to gaps in the used columns; return the table and which rows are kept.
 
-    Parameters
-    ----------
-    table : DataFrame
-    used : tuple of str
-        Columns that are read.
-    policy : str
-        ``"error"`` refuses missing values; ``"drop"`` leaves out rows that have any; ``"impute"`` puts the training
-        rows' median in place of a missing number and makes "missing" a category of its own.
+    ``"error"`` refuses missing values; ``"drop"`` leaves out rows that have any; ``"impute"`` puts the training rows'
+    median in place of a missing number and makes "missing" a category of its own.
     """
     one_of(policy, "missing", MISSING_POLICIES)
     if policy == "error":

@@ -23,14 +23,10 @@ _DEEPEST = 256
 class Tree:
     """One tree: node 0 is the root, the right child stands behind the left one, and a leaf leads to itself.
 
-    Attributes
-    ----------
-    feature, left : array of int, shape (nodes,)
-    threshold, value : array of float, shape (nodes,)
-        A row goes left where its feature is at most the threshold, which is `LEAF` in a leaf.
+    A row goes left where its feature is at most the threshold, which is `LEAF` in a leaf.
     """
 
-    feature: Array
+    feature: Array  # (nodes,) each
     threshold: Array
     left: Array
     value: Array
@@ -49,10 +45,6 @@ class Trees(nn.Module):
     """Ŷ = base + the sum of the trees' values at a row's leaves.
 
     The nodes of all trees stand in one array, each behind its parent.
-
-    Parameters
-    ----------
-    n_inputs, n_nodes, n_trees, n_outputs : int
     """
 
     feature: Tensor

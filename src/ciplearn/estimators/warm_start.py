@@ -21,10 +21,7 @@ _NAMED = 12
 def going_on(estimator: CIPEstimator) -> Iterator[Callable[[], None]]:
     """Keep the last fit where the next one is refused; without a warm start there is nothing to keep.
 
-    Yields
-    ------
-    function without arguments
-        To call when the estimator knows its columns and its target: refuses others than those of the last fit.
+    Yields a function to call when the estimator knows its columns and its target, which refuses others than the last.
     """
     known = dict(vars(estimator))
     if not estimator.warm_start or "module_" not in known:

@@ -45,14 +45,13 @@ class Foreign:
         advice = "correct it, or name the columns that it reads with --inputs"
         with _in_a_sentence(f"{self.name} failed on {rows}", advice):
             # A copy: it may write into what it is shown.
-            answer = self.ask(frame.copy() if self.inputs is None else frame[list(self.inputs)])
-            found = np.asarray(answer.to_numpy() if isinstance(answer, pd.DataFrame | pd.Series) else answer)
-        if found.ndim not in (1, 2) or len(found) != len(frame):
+            answer = np.asarray(self.ask(frame.copy() if self.inputs is None else frame[list(self.inputs)]))
+        if answer.ndim not in (1, 2) or len(answer) != len(frame):
             raise InputError(
-                f"{self.name} returned shape {found.shape} for {len(frame)} rows; return one number per row, or one "
+                f"{self.name} returned shape {answer.shape} for {len(frame)} rows; return one number per row, or one "
                 "probability per class."
             )
-        return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+        return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
 
 class Numbers:
@@ -63,14 +62,14 @@ class Numbers:
 
     def predict(self, frame: pd.DataFrame) -> Array:  # (n,)
         """Return one number per row."""
-        found = self._foreign.answer(frame)
-        if found.ndim != 1 or found.dtype.kind not in "iuf":
+        answer = self._foreign.answer(frame)
+        if answer.ndim != 1 or answer.dtype.kind not in "iuf":
             raise InputError(
-                f"{self.name} returned {_described(found)}; the outcome is a number, so return one per row."
+                f"{self.name} returned {_described(answer)}; the outcome is a number, so return one per row."
             )
-        if not np.isfinite(found).all():
+        if not np.isfinite(answer).all():
             raise InputError(f"{self.name} returned NaN or infinity; return one finite number per row.")
-        return found.astype(np.float64)
+        return answer.astype(np.float64)
 
 
 class Probabilities:
@@ -78,19 +77,15 @@ class Probabilities:
 
     def __init__(self, foreign: Foreign, labels: Sequence[Any], positive: str | None = None) -> None:
         self.name, self.is_ours, self._foreign = foreign.name, foreign.is_ours, foreign
-        known = {bare(label): label for label in labels}
+        of_outcome = {bare(label): label for label in labels}
         given = list(labels) if foreign.classes is None else list(foreign.classes)
-        if len({bare(label) for label in given}) < len(given):
-            raise InputError(
-                f"{self.name} knows the classes {as_list([str(label) for label in given])}, one of them twice; name "
-                "each once."
-            )
-        if not {bare(label) for label in given} & set(known):
-            raise InputError(
-                f"{self.name} knows the classes {as_list([str(label) for label in given])}, and the outcome holds "
-                f"{as_list(list(known))}; they have none in common."
-            )
-        classes = [known.get(bare(label), label) for label in given]
+        bare_names = [bare(label) for label in given]
+        knows = f"{self.name} knows the classes {as_list(map(str, given))}"
+        if len(set(bare_names)) < len(given):
+            raise InputError(f"{knows}, one of them twice; name each once.")
+        if not set(bare_names) & set(of_outcome):
+            raise InputError(f"{knows}, and the outcome holds {as_list(of_outcome)}; they have none in common.")
+        classes = [of_outcome.get(name, label) for name, label in zip(bare_names, given, strict=True)]
         # By default the order of the outcome's labels, whatever that of the columns is.
         places = {label: place for place, label in enumerate(labels)}
         by_label = sorted(range(len(classes)), key=lambda place: places.get(classes[place], len(places)))
@@ -100,22 +95,22 @@ class Probabilities:
 
     def predict_proba(self, frame: pd.DataFrame) -> Array:  # (n, classes)
         """Return one probability per class."""
-        found = self._foreign.answer(frame)
-        if found.dtype.kind not in "iuf":
+        answer = self._foreign.answer(frame)
+        if answer.dtype.kind not in "iuf":
             raise InputError(
-                f"{self.name} returned {_described(found)}; return probabilities, which a label does not tell."
+                f"{self.name} returned {_described(answer)}; return probabilities, which a label does not tell."
             )
-        found = found.astype(np.float64)
-        if not ((found >= -1e-6) & (found <= 1 + 1e-6)).all():
-            worst = float(found.flat[np.abs(found - 0.5).argmax()])
+        answer = answer.astype(np.float64)
+        if not ((answer >= -1e-6) & (answer <= 1 + 1e-6)).all():
+            worst = float(answer.flat[np.abs(answer - 0.5).argmax()])
             raise InputError(f"{self.name} returned {worst:.4g}, which is no probability; return numbers from 0 to 1.")
-        if found.ndim == 1 and len(self.classes_) == 2:
-            table = np.column_stack([1 - found, found])
-        elif found.ndim == 2 and found.shape[1] == len(self.classes_):
-            table = found[:, self._columns]
+        if answer.ndim == 1 and len(self.classes_) == 2:
+            table = np.column_stack([1 - answer, answer])
+        elif answer.ndim == 2 and answer.shape[1] == len(self.classes_):
+            table = answer[:, self._columns]
         else:
             raise InputError(
-                f"{self.name} returned {_described(found)}, and the outcome has {len(self.classes_)} labels; return "
+                f"{self.name} returned {_described(answer)}, and the outcome has {len(self.classes_)} labels; return "
                 "one probability per label."
             )
         return np.clip(table, 0.0, 1.0)
@@ -126,13 +121,12 @@ def positive_last(classes: Sequence[Any], positive: str | None) -> list[int]:
     places = list(range(len(classes)))
     if positive is None:
         return places
-    found = [place for place in places if bare(classes[place]) == bare(positive)]
-    if len(classes) != 2 or not found:
+    last = [place for place in places if bare(classes[place]) == bare(positive)]
+    if len(classes) != 2 or not last:
         raise InputError(
-            f"--positive names {positive!r}, and the classes are {as_list([str(label) for label in classes])}; name "
-            "one of two."
+            f"--positive names {positive!r}, and the classes are {as_list(map(str, classes))}; name one of two."
         )
-    return [place for place in places if place != found[0]] + found
+    return [place for place in places if place != last[0]] + last
 
 
 def from_module(spec: str) -> Foreign:
@@ -141,27 +135,32 @@ def from_module(spec: str) -> Foreign:
     Modules are looked for where Python looks, and in the working folder.
     """
     module_name, _, name = spec.partition(":")
+    if spec.lower().endswith((".joblib", ".pkl", ".pickle")):
+        raise InputError(
+            f"--predictor {spec} is a file that may run anything when it is loaded, so you load it yourself: write "
+            f"`import joblib; model = joblib.load({spec!r})` into loaded.py, and pass --predictor loaded:model."
+        )
     if not module_name or not name:
         raise InputError(f"--predictor must be package.module:name, got {spec!r}; pass for example trees:model.")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     with _in_a_sentence(f"--predictor {spec} could not be imported", "correct the name or the module"):
-        found: Any = importlib.import_module(module_name)
+        model: Any = importlib.import_module(module_name)
         for part in name.split("."):
-            found = getattr(found, part)
-        if not _asks(found) and callable(found) and not _needs_arguments(found):
-            found = found()
-        if isinstance(found, type) or (not _asks(found) and not callable(found)):
+            model = getattr(model, part)
+        if not _asks(model) and callable(model) and not _needs_arguments(model):
+            model = model()
+        if isinstance(model, type) or (not _asks(model) and not callable(model)):
             raise InputError(
-                f"--predictor {spec} is {'a class' if isinstance(found, type) else type(found).__name__}; name a "
+                f"--predictor {spec} is {'a class' if isinstance(model, type) else type(model).__name__}; name a "
                 "fitted model, a function of a table, or a function without arguments that returns one."
             )
-        names = getattr(found, "feature_names_in_", None)
+        names = getattr(model, "feature_names_in_", None)
         inputs = None if names is None else tuple(str(each) for each in names)
-        if callable(getattr(found, "predict_proba", None)):
-            classes = getattr(found, "classes_", None)
-            return Foreign(spec, found.predict_proba, None if classes is None else list(classes), inputs)
-        return Foreign(spec, found.predict if callable(getattr(found, "predict", None)) else found, None, inputs)
+        if callable(getattr(model, "predict_proba", None)):
+            classes = getattr(model, "classes_", None)
+            return Foreign(spec, model.predict_proba, None if classes is None else list(classes), inputs)
+        return Foreign(spec, model.predict if callable(getattr(model, "predict", None)) else model, None, inputs)
 
 
 @contextmanager
@@ -180,40 +179,33 @@ def _in_a_sentence(what: str, advice: str) -> Iterator[None]:
 
 
 def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]) -> Foreign:
-    """Open an ONNX file.
-
-    ``path``: with one input per column, named as the column is, or a single one for a table of numbers. ``inputs``: the
-    columns of that table, in the order in which the model was trained. ``columns``: those that there are.
-    """
+    """Open an ONNX file: with one input per column, named alike, or with one for a table of the columns ``inputs``."""
     session = _session(path)
     taken = {each.name: each for each in session.get_inputs()}
     strange = [each for each in taken.values() if each.type not in _TENSORS]
     if strange:
         raise InputError(f"{path} takes {strange[0].name!r} as {strange[0].type}, not as numbers or text; export anew.")
-    if set(taken) <= set(columns):
-        return Foreign(
-            str(path),
-            lambda frame: _of_outputs(
-                session.run(None, {name: _tensor(frame[[name]], each.type, path) for name, each in taken.items()})
-            ),
-            inputs=tuple(taken),
-        )
-    if len(taken) > 1:
-        missing = next(name for name in taken if name not in columns)
-        raise InputError(f"{path} reads {missing!r}, which is no column that the graph knows; name it in the graph.")
-    (table,) = taken.values()
-    width = table.shape[1] if len(table.shape) == 2 and isinstance(table.shape[1], int) else None
-    if inputs is None or (width is not None and width != len(inputs)):
-        raise InputError(
-            f"{path} takes a table of {'some' if width is None else width} columns, and --inputs names "
-            f"{'none' if inputs is None else len(inputs)}; name them in the order in which the model was trained."
-        )
-    order = list(inputs)
-    return Foreign(
-        str(path),
-        lambda frame: _of_outputs(session.run(None, {table.name: _tensor(frame[order], table.type, path)})),
-        inputs=tuple(order),
-    )
+    reads = {name: [name] for name in taken}
+    if not set(taken) <= set(columns):
+        if len(taken) > 1:
+            missing = next(name for name in taken if name not in columns)
+            raise InputError(
+                f"{path} reads {missing!r}, which is no column that the graph knows; name it in the graph."
+            )
+        (table,) = taken.values()
+        width = table.shape[1] if len(table.shape) == 2 and isinstance(table.shape[1], int) else None
+        if inputs is None or (width is not None and width != len(inputs)):
+            raise InputError(
+                f"{path} takes a table of {'some' if width is None else width} columns, and --inputs names "
+                f"{'none' if inputs is None else len(inputs)}; name them in the order in which the model was trained."
+            )
+        reads = {table.name: list(inputs)}
+
+    def ask(frame: pd.DataFrame) -> Array:
+        tensors = {name: _tensor(frame[names], taken[name].type, path) for name, names in reads.items()}
+        return _of_outputs(session.run(None, tensors))
+
+    return Foreign(str(path), ask, inputs=tuple(name for names in reads.values() for name in names))
 
 
 def _session(path: Path) -> Any:

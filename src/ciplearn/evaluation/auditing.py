@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,16 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.names import Names
+from ciplearn.causal.vector_columns import nodes_of
 from ciplearn.evaluation.audit_result import Audit, Beside
 from ciplearn.evaluation.bounds import FEWEST_ROWS, VCFBounds, vcf_bounds
-from ciplearn.evaluation.carried_verdict import enforced_statement, verdict_on
 from ciplearn.evaluation.conclusion import Floor, Limits
-from ciplearn.evaluation.counterfactual_rows import known_columns, sample_with_every_label
+from ciplearn.evaluation.counterfactual_rows import (
+    context_that_can_be_drawn_from,
+    known_columns,
+    sample_with_every_label,
+)
 from ciplearn.evaluation.encoding import Sides
-from ciplearn.evaluation.given_context import context_that_can_be_drawn_from
 from ciplearn.evaluation.independence import MAX_ROWS, run_test
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores
@@ -30,11 +34,12 @@ from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.evaluation.wording import MODEL
 from ciplearn.penalties import HSCIC, HSIC
 from ciplearn.scm import StructuralCausalModel, fit_scm
-from ciplearn.scm.kinds import Array
 
 # Rows that a causal model is estimated from, and that the value of HSCIC is computed on.
 _MODEL_ROWS = 50_000
 _HSCIC_ROWS = 1000
+
+_ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
 
 
 def audit(
@@ -114,7 +119,9 @@ def audit(
         raise InputError("Both a verdict and roles were given; pass the verdict, or roles to judge anew.")
     if verdict.outcome not in table.columns:
         raise InputError(f"table lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
-    rows, known = table, _model(scm, table, generator)
+    rows, known = table, scm
+    if isinstance(known, CausalGraph):
+        known = fit_scm(graph, sample_with_every_label(table, _MODEL_ROWS, generator), random_state=generator)
     table, ignored = known_columns(known, table)
     columns = [column for column in table.columns if column != verdict.outcome]
     predictor = Predictor.of(model, columns, inputs, method, ignored)
@@ -138,7 +145,9 @@ def audit(
         rate=_base_rate(predictor, table[verdict.outcome], threshold),
     )
     answers, truth = predictor.in_blocks(table), table[verdict.outcome]
-    places = _some(len(table), MAX_ROWS, generator)
+    places = np.arange(len(table))
+    if len(table) > MAX_ROWS:
+        places = np.sort(generator.choice(len(table), MAX_ROWS, replace=False))
     tested = table.iloc[places]
     kept = enforced_statement(model)
     statement = kept or Independence(
@@ -147,6 +156,10 @@ def audit(
     right = tested[list(statement.right)]
     given = tested[list(statement.given)] if statement.given else None
     sides = Sides.of(predictor.numbers(answers)[places], right, given)
+    compared = {}
+    for name, one in others.items():
+        asked = Predictor(one, predictor.method, shown)
+        compared[name] = Beside(one, vcf[name], predictive_scores(asked, asked.in_blocks(table), truth))
     return Audit(
         vcf=vcf[MODEL],
         test=run_test(sides, generator),
@@ -161,20 +174,57 @@ def audit(
         method=predictor.method,
         model=model,
         rows=rows,
-        beside={
-            name: Beside(one, vcf[name], _scores(Predictor(one, predictor.method, shown), table, truth))
-            for name, one in others.items()
-        },
+        beside=compared,
         limits=limits or Limits(),
         floor=floor,
         bounds=_bounds(predictor, known, table, verdict, generator),
     )
 
 
-def _model(scm: Any, table: pd.DataFrame, generator: np.random.Generator) -> StructuralCausalModel:
-    if isinstance(scm, StructuralCausalModel):
-        return scm
-    return fit_scm(scm, sample_with_every_label(table, _MODEL_ROWS, generator), random_state=generator)
+def verdict_on(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
+    """Return the verdict for roles that were named, or else the one that the model carries for this graph.
+
+    Where the model carries none, or one on another graph, its roles are judged; where it has no roles that fit, those
+    written in the graph's text.
+    """
+    if any(role is not None for role in roles.values()):
+        return graph.criterion(**roles)
+    trained = getattr(model, "best_estimator_", model)
+    verdict = getattr(trained, "verdict_", None)
+    if isinstance(verdict, Verdict):
+        if _parts(verdict.graph) == _parts(graph):
+            return verdict
+        roles = {role: getattr(verdict, role) for role in _ROLES}
+    elif hasattr(trained, "graph") and hasattr(trained, "protected"):
+        columns = tuple(str(name) for name in getattr(trained, "feature_names_in_", ()))
+        roles = {role: _nodes(getattr(trained, role, None), columns, graph, role) for role in _ROLES[1:]}
+        roles["outcome"] = trained.outcome
+    named = {node for names in roles.values() for node in ([names] if isinstance(names, str) else names or ())}
+    return graph.criterion(**roles if named <= set(graph.nodes) else {})
+
+
+def enforced_statement(model: Any) -> Independence | None:
+    """Return the independence, about columns, that a model was trained to keep; None where it was not."""
+    trained = getattr(model, "best_estimator_", model)
+    penalised = (getattr(trained, "gamma_", None) or 0) > 0
+    statement = getattr(trained, "independence_", None) if penalised else None
+    return statement if isinstance(statement, Independence) else None
+
+
+def _parts(graph: CausalGraph) -> tuple[Any, ...]:
+    # Roles written in a source text do not count: an estimated model does not keep them.
+    return graph.nodes, graph.directed, graph.bidirected, graph.undirected, graph.latent
+
+
+def _nodes(named: Any, columns: tuple[str, ...], graph: CausalGraph, role: str) -> tuple[str, ...] | None:
+    """Return the nodes that names, or positions in the table the model was fitted on, stand for."""
+    if named is None:
+        return None
+    entries = [named] if isinstance(named, str | Integral) else list(named)
+    names = [
+        columns[entry] if isinstance(entry, Integral) and entry < len(columns) else str(entry) for entry in entries
+    ]
+    return nodes_of(names, graph.nodes, columns, role)
 
 
 def known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
@@ -218,10 +268,6 @@ def _bounds(
     )
 
 
-def _scores(predictor: Predictor, table: pd.DataFrame, truth: pd.Series) -> dict[str, float]:
-    return predictive_scores(predictor, predictor.in_blocks(table), truth)
-
-
 def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) -> float | None:
     """The share of positive outcomes, where the predictor decides about them."""
     classes = getattr(predictor.model, "classes_", None)
@@ -230,10 +276,6 @@ def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) 
     if threshold is not None and holds_numbers(truth):
         return float((truth > threshold).mean())
     return None
-
-
-def _some(n: int, most: int, generator: np.random.Generator) -> Array:
-    return np.arange(n) if n <= most else np.sort(generator.choice(n, most, replace=False))
 
 
 def _hscic(sides: Sides) -> float:

@@ -6,17 +6,17 @@ No other place decides what passes: the report, the command line, the workbench 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.wording import MODEL, decimal, percent, short
+from ciplearn.evaluation.scores import explained
+from ciplearn.evaluation.wording import MODEL, percent
 
 if TYPE_CHECKING:
     from ciplearn.evaluation.auditing import Audit
@@ -45,6 +45,8 @@ class Limits:
         How large VCF may be; it is not asked about by default.
     moved_rows : float
         The share of rows that may move by more than ``max_effect``.
+    of_fit : float, optional
+        What the fit of the audited model has kept to, in the outcome's unit: the default of ``max_effect`` then.
 
     Examples
     --------
@@ -56,22 +58,22 @@ class Limits:
     max_effect: float | None = None
     max_vcf: float | None = None
     moved_rows: float = 0.05
+    of_fit: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_effect", "max_vcf", "moved_rows"):
-            if getattr(self, name) is not None:
-                finite(getattr(self, name), name)
+        for name, limit in vars(self).items():
+            if limit is not None:
+                finite(limit, name)
 
     @property
     def are_defaults(self) -> bool:
-        """Whether nobody has set a limit."""
+        """Whether nobody has set a limit for this audit."""
         return self.max_effect is None and self.max_vcf is None
 
     def effect(self, *, probability: bool, deviation: float) -> float:
         """Return the limit of an effect, for probabilities or for an outcome of some standard deviation."""
-        if self.max_effect is not None:
-            return self.max_effect
-        return _PROBABILITY if probability else _DEVIATIONS * deviation
+        limits = (self.max_effect, self.of_fit, _PROBABILITY if probability else _DEVIATIONS * deviation)
+        return next(limit for limit in limits if limit is not None)
 
 
 @dataclass(frozen=True)
@@ -121,12 +123,9 @@ class Check:
 
     Examples
     --------
-    >>> from ciplearn import audit, datasets
-    >>> world = datasets.applicants()
-    >>> people = world.sample(100, random_state=0)
-    >>> found = audit(lambda frame: frame["age"], world, people, "income", ["sex"], n_points=20, n_interventions=4)
-    >>> [check.asks for check in found.conclusion.checks]
-    ['use', 'effect', 'rows']
+    >>> from ciplearn.evaluation import Check
+    >>> Check("Largest effect:", "From a to b: +3; at most 2 is allowed.", False, "effect", value=3.0, limit=2.0).holds
+    False
     """
 
     name: str
@@ -149,21 +148,24 @@ class Conclusion:
         intervals keep to the limits; ``"cannot be told"`` where one does not, and the rows could not show that of any
         predictor; else ``"fails"``.
     headline : str
+        The figure that decides, beside its limit and what it was before.
     checks : tuple of Check
+    advice : str
+        What to do next, where the predictor does not pass.
 
     Examples
     --------
     >>> from ciplearn import audit, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(100, random_state=0)
-    >>> found = audit(lambda frame: 0 * frame["age"], world, people, "income", ["sex"], n_points=20, n_interventions=4)
-    >>> found.conclusion.state
+    >>> audit(lambda frame: 0 * frame["age"], world, people, "income", ["sex"], n_points=20).conclusion.state
     'useless'
     """
 
     state: str
     headline: str
     checks: tuple[Check, ...]
+    advice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conclusion as JSON-ready data."""
@@ -171,60 +173,102 @@ class Conclusion:
 
 
 def conclude(audit: Audit) -> Conclusion:
-    """Judge an audit by its limits."""
-    who = as_list(audit.vcf.protected)
+    """Hold an audit against its limits."""
+    who, most = as_list(audit.vcf.protected), _most(audit)
     use, effect, rows, spread = _use(audit), _effect(audit), _rows(audit), _spread(audit)
     checks = tuple(check for check in (use, effect, rows, spread) if check is not None)
-    fails = [check is not None and not check.holds for check in (effect, rows, spread)]
     if use is not None and not use.holds:
-        return Conclusion(USELESS, f"Nothing is gained by using this predictor, however little {who} moves it.", checks)
-    most = _most(audit)
-    if not any(fails):
-        said = f"Changing {who} moves the prediction for the same row by no more than is allowed{most}"
-        return Conclusion(PASSES, f"{said}{_if_right(audit)}.", checks)
-    if _below_the_floor(audit, effect, rows) and not fails[2]:
-        return Conclusion(UNTOLD, _untold(audit, who), checks)
-    if fails[0] or audit.effects is None:
-        said = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
-    elif fails[1]:
-        said = (
-            f"Changing {who} moves too many single rows by more than is allowed; on average it moves them less{most}."
-        )
+        explains = "is worse than a constant" if use.value < 0 else f"explains {percent(use.value)}"
+        was = _was(lambda share: percent(max(share, 0.0)), use.before)
+        headline = f"The predictor is of no use, however little {who} moves it: it {explains} "
+        headline += f"(at least {percent(use.limit)} is required{was})."
+        return Conclusion(USELESS, headline, checks, "Give it inputs that tell more of the outcome, or allow more.")
+    broken = [check for check in (effect, rows, spread) if check is not None and not check.holds]
+    if not broken:
+        kept = f"Changing {who} moves the prediction for the same row by no more than is allowed{most}"
+        return Conclusion(PASSES, f"{kept}{_if_right(audit)}.", checks)
+    if spread not in broken and _below_the_floor(audit.floor, effect, rows):
+        return Conclusion(UNTOLD, _untold(audit, who, most), checks, "Audit it on more rows, or allow more.")
+    advice = "Fit or repair a predictor to these limits, or allow more."
+    if effect in broken or audit.effects is None:
+        headline = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
+    elif rows in broken:
+        moved = _moved(audit, audit.effects)
+        headline = f"Changing {who} moves too many single rows by more than is allowed: {moved}. On average it moves "
+        headline += f"them less{most}."
     else:
-        said = f"Changing {who} makes the predictions for the same row vary more than is allowed{most}."
-    return Conclusion(FAILS, said, checks)
+        headline = (
+            f"Changing {who} makes the predictions for the same row vary more than is allowed{_typically(audit)}."
+        )
+    return Conclusion(FAILS, headline, checks, advice)
 
 
-def _below_the_floor(audit: Audit, effect: Check | None, rows: Check | None) -> bool:
+def _below_the_floor(floor: Floor | None, effect: Check | None, rows: Check | None) -> bool:
     """Whether every limit that is not kept is one that these rows could not show to be kept, nor to be broken."""
-    floor = audit.floor
     if floor is None or effect is None or rows is None:
         return False
     on_average = effect.holds or effect.limit < floor.effect >= abs(effect.value)
     return on_average and (rows.holds or rows.limit < floor.moved >= rows.value)
 
 
-def _untold(audit: Audit, who: str) -> str:
-    floor, limit = audit.floor, audit.limit
-    if floor is None:
-        return ""
+def _untold(audit: Audit, who: str, most: str) -> str:
+    floor = audit.floor or Floor(math.nan, math.nan, 0)
     # Disagreement falls with the root of the rows, but nobody knows how many single rows it then moves.
-    times = max(2.0, (floor.effect / limit) ** 2 if limit > 0 else 2.0)
+    times = max(2.0, (floor.effect / audit.limit) ** 2 if audit.limit > 0 else 2.0)
     return (
-        f"These rows cannot show whether changing {who} moves predictions by no more than is allowed: two causal "
+        f"These rows cannot show whether changing {who} moves predictions by no more than is allowed{most}. Two causal "
         f"models, of half of {floor.rows} rows each, disagree by {audit.unit.amount(floor.effect)} on average and move "
         f"{percent(floor.moved)} of rows for a predictor that depends on neither; more than "
         f"{math.ceil(floor.rows * times):,} rows are needed."
     )
 
 
+def _was(write: Callable[[float], str], before: float | None) -> str:
+    """What a figure was before, to stand behind its limit."""
+    return "" if before is None or math.isnan(before) else f", {write(before)} before"
+
+
 def _most(audit: Audit) -> str:
-    """The largest paired effect, however few rows show its values."""
+    """The effect that decides, beside its limit: the largest, or one whose interval alone is too wide."""
+    unit = audit.unit
     if audit.effects is None:
-        return ""
-    row = audit.effects.largest(MODEL)
-    amount = audit.unit.amount(row["effect"], signed=True)
-    return f": most from {row['first']} to {row['second']}, by {amount} on average"
+        return _typically(audit)
+    row = _pair(audit.effects, "effect", audit.limit)
+    end = max(row["effect_low"], row["effect_high"], key=abs)
+    which, reaches = "most ", ""
+    if abs(row["effect"]) <= audit.limit < abs(end):
+        which, reaches = "", f"up to {unit.amount(end, signed=True)} by its interval; "
+    was = _was(lambda effect: unit.amount(effect, signed=True), audit.pair_before(row, "effect"))
+    return (
+        f": {which}from {row['first']} to {row['second']}, by {unit.amount(row['effect'], signed=True)} on average "
+        f"({reaches}{unit.allowed(audit.limit)}{was})"
+    )
+
+
+def _typically(audit: Audit) -> str:
+    """The typical difference beside its limit, and the end of its interval where that is beyond."""
+    amount, limit = audit.unit.amount, _typical_limit(audit)
+    end = math.sqrt(2 * max(audit.vcf.interval[1], 0.0))
+    reaches = f", up to {amount(end)} by its interval" if end > limit else ""
+    was = _was(amount, audit.typical_before)
+    return f": typically by {amount(audit.typical)}{reaches} ({audit.unit.allowed(limit)}{was})"
+
+
+def _typical_limit(audit: Audit) -> float:
+    """How large √(2 VCF) may be: by the bound on VCF where one was set."""
+    most = audit.limits.max_vcf
+    return audit.limit if most is None else math.sqrt(2 * max(most, 0.0))
+
+
+def _moved(audit: Audit, effects: PairedEffects) -> str:
+    """The share of single rows that move too far, beside its limit."""
+    row = _pair(effects, "moved", audit.limits.moved_rows)
+    reaches = "" if row["moved"] > audit.limits.moved_rows else f"up to {percent(row['moved_high'])} by its interval; "
+    was = _was(percent, audit.pair_before(row, "moved"))
+    return (
+        f"{percent(row['moved'])} of them from {row['first']} to {row['second']} ({reaches}"
+        f"{percent(audit.limits.moved_rows)} may{was})"
+    )
 
 
 def _if_right(audit: Audit) -> str:
@@ -232,38 +276,26 @@ def _if_right(audit: Audit) -> str:
     return f", if the causal model is right, which is in doubt about {as_list(nodes)}" if nodes else ""
 
 
-def explained(scores: Mapping[str, float], outcome: pd.Series) -> float:
-    """1 − loss / loss of the best constant on the same rows; for labels alone, of the share of wrong ones."""
-    if "r2" in scores:
-        return scores["r2"]
-    shares = outcome.value_counts(normalize=True).to_numpy()
-    shares = shares[shares > 0]
-    if "log_loss" in scores:
-        constant, loss = float(-(shares * np.log(shares)).sum()), scores["log_loss"]
-    else:
-        constant, loss = 1 - float(shares.max()), 1 - scores["accuracy"]
-    return 1 - loss / constant if constant > 0 else math.nan
-
-
 def _use(audit: Audit) -> Check | None:
     outcome = audit.rows[audit.verdict.outcome]
     share = explained(audit.scores, outcome)
     if math.isnan(share):
         return None
-    of_what = "the variance" if "r2" in audit.scores else "what a constant gets wrong"
-    said = f"It explains {percent(max(share, 0.0))} of {of_what} on the audited rows."
+    required = f"at least {100 * OF_USE:g} % is required."
     if share < 0:
-        said = "It is worse than a constant on these rows."
+        said = f"It is worse than a constant on these rows; {required}"
+    elif "r2" in audit.scores:
+        said = f"It explains {percent(share)} of the variance on the audited rows; {required}"
+    else:
+        # A good classifier, too, takes only a part off the log loss: rates that everybody can read come first.
+        measure = "log loss" if "log_loss" in audit.scores else "share of wrong decisions"
+        said = (
+            f"It decides {percent(audit.scores['accuracy'])} of the audited rows rightly, a constant "
+            f"{percent(outcome.value_counts(normalize=True).max())}; its {measure} is {percent(share)} below a "
+            f"constant's, {required}"
+        )
     before = None if audit.before is None else explained(audit.before.scores, outcome)
-    return Check(
-        "Is it of use?",
-        f"{said} At least {percent(OF_USE)} is required.",
-        share >= OF_USE,
-        "use",
-        share,
-        OF_USE,
-        before,
-    )
+    return Check("Is it of use?", said, share >= OF_USE, "use", share, OF_USE, before)
 
 
 def _pair(effects: PairedEffects, measure: str, limit: float) -> pd.Series:
@@ -283,8 +315,8 @@ def _effect(audit: Audit) -> Check | None:
     return Check(
         "Largest effect:",
         f"From {row['first']} to {row['second']}: {unit.amount(row['effect'], signed=True)} on average "
-        f"(95 % interval {unit.between(row['effect_low'], row['effect_high'])}); at most {unit.amount(audit.limit)} "
-        "is allowed.",
+        f"(95 % interval {unit.between(row['effect_low'], row['effect_high'])}); at most "
+        f"{unit.allowed(audit.limit)}.",
         bool(end <= audit.limit),
         "effect",
         float(row["effect"]),
@@ -312,45 +344,19 @@ def _rows(audit: Audit) -> Check | None:
 
 
 def _spread(audit: Audit) -> Check | None:
-    """VCF, where a bound on it was set; the typical difference, where there are no pairs of values to list."""
+    """The typical difference √(2 VCF), where a bound on VCF was set or there are no pairs of values to list."""
     vcf, unit, most = audit.vcf, audit.unit, audit.limits.max_vcf
-    low, high = vcf.interval
-    before = None if audit.before is None else audit.before.vcf.value
-    if most is not None:
-        return Check(
-            "Variance of counterfactuals:",
-            f"{short(vcf.value)} (95 % interval {short(low)} to {short(high)}); at most {short(most)} is allowed.",
-            high <= most,
-            "vcf",
-            vcf.value,
-            most,
-            before,
-        )
-    if audit.effects is not None:
+    if most is None and audit.effects is not None:
         return None
-    ends = [math.sqrt(2 * max(end, 0.0)) for end in (low, high)]
-    return Check(
-        "Typical difference:",
+    limit = _typical_limit(audit)
+    ends = [math.sqrt(2 * max(end, 0.0)) for end in vcf.interval]
+    said = (
         f"{unit.amount(audit.typical)} (95 % interval {unit.between(*ends)}) between two values as they occur; at "
-        f"most {unit.amount(audit.limit)} is allowed.",
-        ends[1] <= audit.limit,
-        "effect",
-        audit.typical,
-        audit.limit,
-        audit.typical_before,
+        f"most {unit.allowed(limit)}."
     )
-
-
-def scores_in_words(audit: Audit) -> dict[str, str]:
-    """Names and values of the predictive scores, the more telling first."""
-    found = audit.scores
-    said = {}
-    if "accuracy" in found:
-        said["right decisions"] = percent(found["accuracy"])
-    if not math.isnan(found.get("r2", math.nan)):
-        said["variance explained"] = percent(found["r2"]) if found["r2"] >= 0 else "none"
-    if "log_loss" in found:
-        said["log loss"] = decimal(found["log_loss"])
-    if "mse" in found:
-        said["root mean squared error"] = audit.unit.amount(math.sqrt(found["mse"]))
-    return said
+    name, before = "Typical difference:", audit.before
+    if most is None:
+        return Check(name, said, ends[1] <= limit, "effect", audit.typical, limit, audit.typical_before)
+    return Check(
+        name, said, vcf.interval[1] <= most, "vcf", vcf.value, most, None if before is None else before.vcf.value
+    )

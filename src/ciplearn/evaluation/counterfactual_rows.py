@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,21 +10,25 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
+from ciplearn._core.choices import of_kind
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.tables import checked_table
+from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names, as_names
-from ciplearn.evaluation.given_context import leaves_nothing_out, read_by_encoders, units_given
 from ciplearn.scm import StructuralCausalModel, Units
-from ciplearn.scm.intervention import plain
-from ciplearn.scm.kinds import Array
+from ciplearn.scm.hidden_parents import draw_hidden
+from ciplearn.scm.kinds import Array, plain, read_nodes
+from ciplearn.scm.model import DEFAULT_CANDIDATES
 
 # Counterfactual rows held at a time.
 CHUNK_ROWS = 200_000
 
 # Draws of the noise per point where it is not determined by what is known of the point.
 DEFAULT_DRAWS = 100
+
+_ADVICE = "estimate one with fit_scm(graph, df)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,8 @@ class Points:
         kinds = self.scm.kinds
         nodes = [node for node in self.scm.graph.nodes if kinds[node].columns(node)[0] in values.columns]
         # Plain arrays: drawn values stand in the order of the units, whatever their labels are.
-        settings = {node: plain(_setting(values[list(kinds[node].columns(node))]), kinds[node]) for node in nodes}
+        columns = {node: values[list(kinds[node].columns(node))] for node in nodes}
+        settings = {node: plain(each.squeeze(axis=1), kinds[node]) for node, each in columns.items()}
         return self.scm.do(settings).predict(units, generator)
 
 
@@ -124,7 +129,7 @@ def row_chunks(n: int, each: int = 1) -> Iterator[Array]:
 
 def table_of(scm: Any, rows: Any) -> tuple[pd.DataFrame, list[Any]]:
     """Check a model and rows; return the columns that the model knows, and the names of all others."""
-    scm = _checked_model(scm)
+    of_kind(scm, StructuralCausalModel, "scm", _ADVICE)
     table = scm.frame(rows) if isinstance(rows, Units) else rows
     if not isinstance(table, pd.DataFrame):
         raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
@@ -154,6 +159,74 @@ def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator)
     return rows.iloc[sorted(picked)]
 
 
+def leaves_nothing_out(graph: CausalGraph, context: Collection[str], needed: Collection[str]) -> bool:
+    """Whether the context holds every observed node that it, or what is needed, descends from."""
+    return graph.ancestors([*context, *needed]) & set(graph.observed) <= set(context)
+
+
+def read_by_encoders(scm: StructuralCausalModel) -> set[str]:
+    """Return the nodes that latent nodes are read off: without one of them nothing is known of these."""
+    encoders = (scm.mechanisms[node] for node in scm.graph.latent)
+    return {name for encoder in encoders for name in getattr(encoder, "evidence", ())}
+
+
+def context_that_can_be_drawn_from(
+    scm: StructuralCausalModel, rows: pd.DataFrame, context: Collection[str]
+) -> tuple[str, ...]:
+    """Return the context, with its observed ancestors where they cannot be drawn given the context alone.
+
+    Drawing them takes mechanisms that know how likely their values are, which not all do. What latent nodes are read
+    off, be it the outcome, is always part of it.
+    """
+    graph = scm.graph
+    context = list(dict.fromkeys([*context, *sorted(read_by_encoders(scm))]))
+    if leaves_nothing_out(graph, context, ()):
+        return tuple(context)
+    known = read_nodes(rows.head(2), scm.kinds, [node for node in context if set(scm.columns([node])) <= set(rows)])
+    try:
+        draw_hidden(graph, scm.mechanisms, known, 1, DEFAULT_CANDIDATES, np.random.default_rng(0))
+    except InputError:
+        return tuple(node for node in graph.observed if node in graph.ancestors(context))
+    return tuple(context)
+
+
+def units_given(
+    scm: StructuralCausalModel,
+    rows: pd.DataFrame,
+    context: Collection[str],
+    needed: Collection[str],
+    reached: Collection[str],
+    n_draws: int,
+    generator: Generator,
+) -> Units:
+    """Draw the noise of the nodes that are ``reached``, and values of all that are ``needed``, given the context.
+
+    VCF as the paper defines it conditions on W [quinzan2024]: the inner mean runs over every noise that fits W = w, be
+    it that of a latent node or of a column that W leaves out. Ancestors of the context that are not in it are drawn by
+    weighting (`ciplearn.scm.hidden_parents`); what descends from it, or has nothing to do with it, from its mechanism.
+    """
+    known = read_nodes(rows, scm.kinds, context)
+    hidden = draw_hidden(scm.graph, scm.mechanisms, known, n_draws, DEFAULT_CANDIDATES, generator) if known else None
+    values: dict[str, Array] = {node: np.repeat(array, n_draws, axis=0) for node, array in known.items()}
+    noise: dict[str, Array] = {}
+    if hidden is not None:
+        values |= hidden.values
+        noise |= hidden.noise
+    n = len(rows) * n_draws
+    for node in scm.graph.topological_order():
+        if node not in needed or node in noise:
+            continue
+        mechanism = scm.mechanisms[node]
+        parents = {parent: values[parent] for parent in scm.graph.parents(node) if parent in values}
+        if node not in values:
+            noise[node] = mechanism.draw(n, generator)
+            values[node] = mechanism.evaluate(parents, noise[node])
+        elif node in reached:
+            noise[node] = mechanism.posterior(parents, values[node], generator)
+    effective = None if hidden is None else hidden.effective
+    return Units(values, noise, rows.index, n_draws, exact=False, effective_draws=effective)
+
+
 def as_known_beforehand(scm: StructuralCausalModel, rows: pd.DataFrame, outcome: str) -> pd.DataFrame:
     """Return rows without their outcome, which nobody knows when a prediction is made.
 
@@ -172,21 +245,14 @@ def as_known_beforehand(scm: StructuralCausalModel, rows: pd.DataFrame, outcome:
 
 def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:
     """Return the protected nodes, each known and observed."""
-    names = _checked_model(scm).graph.known(as_names(protected, "protected"), "protected")
+    of_kind(scm, StructuralCausalModel, "scm", _ADVICE)
+    names: tuple[str, ...] = scm.graph.known(as_names(protected, "protected"), "protected")
     if not names:
         raise InputError("Nothing is protected; name the variables whose change is imagined.")
     hidden = [name for name in names if name in scm.graph.latent]
     if hidden:
         raise InputError(f"protected names {hidden[0]!r}, which is latent; name observed nodes.")
     return names
-
-
-def _checked_model(scm: Any) -> StructuralCausalModel:
-    if not isinstance(scm, StructuralCausalModel):
-        raise InputTypeError(
-            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; estimate one with fit_scm(graph, df)."
-        )
-    return scm
 
 
 def _context(scm: StructuralCausalModel, frame: pd.DataFrame, context: Names | None) -> tuple[str, ...]:
@@ -209,7 +275,3 @@ def _behind(scm: StructuralCausalModel, columns: Iterable[str], changed: Sequenc
     read = [node for node in scm.graph.observed if not shown.isdisjoint(scm.columns([node]))]
     # What is set needs its ancestors, too: a setting may be a function of its parents.
     return scm.graph.ancestors([*read, *changed])
-
-
-def _setting(columns: pd.DataFrame) -> pd.DataFrame | pd.Series:
-    return columns.iloc[:, 0] if columns.shape[1] == 1 else columns

@@ -36,12 +36,9 @@ class Flips:
 
     Examples
     --------
-    >>> from ciplearn import datasets, variance_of_counterfactuals
-    >>> world = datasets.applicants()
-    >>> people = world.sample(200, random_state=0)
-    >>> vcf = variance_of_counterfactuals(lambda frame: frame["hours"], world, people, ["sex"], threshold=40)
-    >>> 0 < vcf.flips.value < 1
-    True
+    >>> from ciplearn.evaluation import Flips
+    >>> print(Flips(0.2, (0.15, 0.26), threshold=0.5, rate=0.4))
+    20 % of decisions flip where 40 % are positive (95 % interval 15 % to 26 %)
     """
 
     value: float
@@ -75,9 +72,8 @@ def thresholds_of(
     """Settle the thresholds of every model that decides; answers are those for rows as they are.
 
     A model decides if it gives the probability of the second of two classes, or one number where a threshold was named.
-    The equal rate is the same share of positive decisions for all models. Without ``rate`` it is the mean probability
-    that the first of them gives, which is the share of positives if it is calibrated; for other numbers the share at
-    the threshold.
+    The equal rate is the same for all models: by default the mean probability that the first of them gives, or for
+    other numbers its share above the threshold.
     """
     if threshold is not None:
         threshold = finite(threshold, "threshold")

@@ -14,7 +14,7 @@ from torch import Tensor
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.kernels import Gaussian, Kernel
-from ciplearn.kernels.mixed import mixed_kernel
+from ciplearn.kernels.combined import mixed_kernel
 
 # A range of this share of the largest value is sixteen units in the last place.
 _ROUNDING = 16 * np.finfo(np.float64).eps
@@ -38,10 +38,11 @@ class Variable:
         if missing:
             raise InputError(f"{name} holds NaN in {missing} of {len(frame)} rows; drop or impute those rows first.")
         numbers, labels, rounded = [], [], False
-        for place in range(frame.shape[1]):
-            column = frame.iloc[:, place]
+        for _, column in frame.items():
             if holds_numbers(column):
-                values = _finite(column, name)
+                values = column.to_numpy(dtype=np.float64)
+                if not np.isfinite(values).all():
+                    raise InputError(f"{name} holds infinity; drop or impute those rows first.")
                 rounded = rounded or _is_rounding(values)
                 numbers.append(_standardised(values))
             else:
@@ -111,12 +112,10 @@ class Sides:
 
 
 def _as_frame(value: Any, name: str) -> pd.DataFrame:
-    if isinstance(value, Tensor):
-        value = value.detach().cpu().numpy()
     if isinstance(value, pd.Series):
         value = value.to_frame()
     if not isinstance(value, pd.DataFrame):
-        array = np.asarray(value)
+        array = value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
         if array.ndim not in (1, 2) or array.size == 0:
             raise InputTypeError(
                 f"{name} must be a frame, or an array of shape (rows,) or (rows, columns), got shape {array.shape}."
@@ -125,13 +124,6 @@ def _as_frame(value: Any, name: str) -> pd.DataFrame:
     if value.shape[0] == 0 or value.shape[1] == 0:
         raise InputError(f"{name} is empty, got shape {value.shape}; pass at least one column and some rows.")
     return value
-
-
-def _finite(column: pd.Series, name: str) -> Any:
-    values = column.to_numpy(dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise InputError(f"{name} holds infinity; drop or impute those rows first.")
-    return values
 
 
 def _is_rounding(values: Any) -> bool:

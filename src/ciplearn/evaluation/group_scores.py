@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
-from ciplearn._core.choices import names_of
+from ciplearn._core.choices import flag, names_of
 from ciplearn._core.columns import as_numbers, holds_numbers, takes_few_values
 from ciplearn._core.errors import InputError
-from ciplearn._core.flags import flag
 from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
@@ -24,15 +22,13 @@ from ciplearn._core.wording import as_list, told_apart, written
 from ciplearn.evaluation.decisions import PROBABILITY_THRESHOLD
 from ciplearn.evaluation.intervals import NORMAL_ERRORS, bootstrap_interval, share_interval
 from ciplearn.evaluation.predictors import LARGEST, Predictor
+from ciplearn.evaluation.scores import UNKNOWN_INTERVAL, Interval, auc
 from ciplearn.scm.kinds import Array
 
 # Groups that a number with many values is cut into.
 _BANDS = 4
 
 MEASURES = ("positive_rate", "ratio", "auc", "fpr", "fnr", "calibration", "error")
-
-Interval = tuple[float, float, float]  # value, low, high
-_UNKNOWN: Interval = (math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +53,7 @@ class GroupScores:
     --------
     >>> from ciplearn import datasets, group_scores
     >>> people = datasets.applicants().sample(300, random_state=0)
-    >>> scores = group_scores(lambda frame: 2 * frame["training"] + 15, people, "income", ["sex", "region"])
-    >>> len(scores.table)
+    >>> len(group_scores(lambda frame: 2 * frame["training"] + 15, people, "income", ["sex", "region"]).table)
     8
     """
 
@@ -123,31 +118,21 @@ def group_scores(
     labels = {name: grouped(rows[name]) for name in names}
     families: list[tuple[str, ...]] = [(name,) for name in names]
     families += list(combinations(names, 2)) if flag(crossings, "crossings") else []
-    found, positive = [], None
+    groups_found: list[dict[str, Any]] = []
     for name, predictor in predictors.items():
         scores = predictor.numbers(predictor.in_blocks(rows))
         task = _Task.of(predictor, scores, rows[outcome], threshold)
-        positive = task.positive
         for family in families:
             cells = list(_cells(family, labels))
             decided = [task.decided(inside) for _, inside in cells]
             highest = 0 if task.threshold is None else int(np.argmax([each.mean() for each in decided]))
             for place, (label, inside) in enumerate(cells):
                 measured = task.measures(inside, None if place == highest else decided[highest], generator)
-                found.append(
-                    {
-                        "model": name,
-                        "columns": " × ".join(family),
-                        "group": label,
-                        "n_rows": int(inside.sum()),
-                        **{
-                            f"{measure}{end}": value
-                            for measure in MEASURES
-                            for end, value in zip(("", "_low", "_high"), measured[measure], strict=True)
-                        },
-                    }
-                )
-    return GroupScores(pd.DataFrame(found), task.threshold, positive)
+                row = {"model": name, "columns": " × ".join(family), "group": label, "n_rows": int(inside.sum())}
+                for measure, (value, low, high) in measured.items():
+                    row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
+                groups_found.append(row)
+    return GroupScores(pd.DataFrame(groups_found), task.threshold, task.positive)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +161,8 @@ class _Task:
                     f"{as_list(map(repr, classes))} and an outcome like {outcome.iloc[0]!r}; fit the model to such an "
                     "outcome."
                 )
-            truth = (outcome == classes[1]).to_numpy(dtype=np.float64)
-            return cls(scores[:, 0], truth, probability, 0.5, str(classes[1]))
+            positive = (outcome == classes[1]).to_numpy(dtype=np.float64)
+            return cls(scores[:, 0], positive, probability, 0.5, str(classes[1]))
         if not holds_numbers(outcome) and outcome.dtype != bool:
             raise InputError(
                 f"The outcome {outcome.name!r} holds labels, but the model has no classes; pass a model with "
@@ -198,7 +183,7 @@ class _Task:
         """Measure a group; ``highest`` holds the decisions in the group with most positive ones, if it is another."""
         scores, truth, decided = self.scores[inside], self.truth[inside], self.decided(inside)
         gap = scores - truth
-        found = dict.fromkeys(MEASURES, _UNKNOWN)
+        found = dict.fromkeys(MEASURES, UNKNOWN_INTERVAL)
         found["calibration"] = (float(gap.mean()), *bootstrap_interval(gap, generator))
         if self.threshold is None or self.cut is None:
             squares = np.square(gap)
@@ -210,7 +195,7 @@ class _Task:
         found["fpr"] = _share(decided[~positive])
         found["fnr"] = _share(1 - decided[positive])
         found["error"] = _share((decided > 0) != positive)
-        found["auc"] = _auc(scores, positive)
+        found["auc"] = auc(scores, positive)
         return found
 
 
@@ -221,12 +206,12 @@ def grouped(column: pd.Series) -> pd.Series:
         # By ranks: edges between numbers that are next to nothing, or far off, fall together.
         bands = pd.qcut(column.rank(), _BANDS, duplicates="drop")
         ends = column.groupby(bands, observed=True).agg(["min", "max"])
-        names = [_band(ends.loc[band]) for band in bands.cat.categories]
+        names = [f"{written(low)} to {written(high)}" for low, high in ends.itertuples(index=False)]
         if len(set(names)) < len(names):
             names = [f"{place + 1} of {len(names)}: {name}" for place, name in enumerate(names)]
         return bands.cat.rename_categories(names)
     levels = list(column.astype(object).value_counts().index)
-    levels = sorted(levels) if _sortable(levels) else levels
+    levels = sorted(levels) if all(isinstance(level, int | float | np.number) for level in levels) else levels
     called = dict(zip(levels, told_apart(levels), strict=True))
     # Labels that read alike, 1 and "1", are one group.
     return column.astype(object).map(called).astype(pd.CategoricalDtype(list(dict.fromkeys(called.values()))))
@@ -250,7 +235,7 @@ def _cells(family: Sequence[str], labels: Mapping[str, pd.Series]) -> Iterable[t
 
 def _share(values: Array) -> Interval:
     if values.size == 0:
-        return _UNKNOWN
+        return UNKNOWN_INTERVAL
     numbers = np.asarray(values, dtype=np.float64)
     return (float(numbers.mean()), *share_interval(numbers))
 
@@ -259,7 +244,7 @@ def _ratio(decided: Array, highest: Array | None) -> Interval:
     """A share over another: normal on the scale of logarithms, with half a case added to both for its error."""
     top = float((decided if highest is None else highest).mean())
     if top == 0:
-        return _UNKNOWN
+        return UNKNOWN_INTERVAL
     if highest is None:
         return 1.0, 1.0, 1.0
     value = float(decided.mean()) / top
@@ -270,23 +255,6 @@ def _ratio(decided: Array, highest: Array | None) -> Interval:
         centres.append(math.log(cases / n))
     centre, half = centres[0] - centres[1], NORMAL_ERRORS * math.sqrt(errors)
     return value, min(value, math.exp(centre - half)), max(value, math.exp(centre + half))
-
-
-def _auc(scores: Array, positive: Array) -> Interval:
-    """P(score of a positive > score of a negative), ties by half; the error of DeLong et al. on the scale of logits."""
-    p, n = int(positive.sum()), int((~positive).sum())
-    if p == 0 or n == 0:
-        return _UNKNOWN
-    ranks = rankdata(scores)
-    # How often each positive beats a negative, and each negative loses to a positive.
-    wins = (ranks[positive] - rankdata(scores[positive])) / n
-    losses = 1 - (ranks[~positive] - rankdata(scores[~positive])) / p
-    value = float(wins.mean())
-    if p == 1 or n == 1 or not 0 < value < 1:
-        return value, 0.0, 1.0
-    half = NORMAL_ERRORS * math.sqrt(wins.var(ddof=1) / p + losses.var(ddof=1) / n) / (value * (1 - value))
-    logit = math.log(value / (1 - value))
-    return value, 1 / (1 + math.exp(half - logit)), 1 / (1 + math.exp(-half - logit))
 
 
 def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
@@ -306,11 +274,3 @@ def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
             f"The outcome {outcome!r} is as large as {largest:.3g}, and errors have no variance that a computer holds; "
             "drop such rows, or count in a larger unit."
         )
-
-
-def _band(ends: pd.Series) -> str:
-    return f"{written(ends['min'])} to {written(ends['max'])}"
-
-
-def _sortable(levels: Sequence[Any]) -> bool:
-    return all(isinstance(level, int | float | np.number) for level in levels)

@@ -15,8 +15,7 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.evaluation.encoding import Sides, Variable
-from ciplearn.evaluation.regression import Regression
-from ciplearn.evaluation.residuals import Conditioning, Residuals, directions
+from ciplearn.evaluation.regression import Conditioning, Regression, Residuals, directions
 
 N_BOOTSTRAP = 999
 _MOST_RESAMPLES = 1_000_000
@@ -95,7 +94,10 @@ class IndependenceTest:
         what = "conditional independence" if self.conditional else "independence"
         verdict = "is not rejected at the 5 % level, which is no proof of it"
         if not math.isnan(self.detectable):
-            verdict += f": a partial correlation below {self.detectable:.2g} would probably go unseen"
+            verdict += (
+                f": the weakest link that this test would notice, in 4 cases of 5, is a partial correlation of "
+                f"{self.detectable:.2g}"
+            )
         if self.rejects:
             known = " when the conditioning variables are known" if self.conditional else ""
             verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{known}"

@@ -1,4 +1,14 @@
-"""Interventions: which values of the protected variables are imagined, and from which law they come."""
+"""Interventions: which values of the protected variables are imagined, and how far answers spread over them.
+
+With h(w, a′) = E[Ŷ*_{a′} | W = w] and μ(w) its mean over a′, let ψ(w, a′) = (h(w, a′) − μ(w))². VCF is the mean of ψ
+over points and interventions. Where the law of A is that of the rows, a row counts twice: as a point, through the mean
+of ψ over a′, and as a value of A, through the mean of ψ over w. Its influence on the estimate is the sum of both,
+
+    ζ(w, a) = E_{a′} ψ(w, a′) − VCF  +  E_{w′} ψ(w′, a) − VCF,
+
+and the error of the estimate is that of a mean of ζ over rows. Without the second term, all points would share the
+error of the estimated law and no interval would show it.
+"""
 
 from __future__ import annotations
 
@@ -25,28 +35,22 @@ class Interventions:
     seen: Array | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class InterventionLaw(ABC):
-    """A joint law of all protected variables."""
+    """A joint law of all protected variables, and what every point gets of it."""
+
+    weights: Array  # (k,): the probability that each of a point's values stands for
+    correction: float  # makes the weighted variance over a point's values an unbiased estimate of the law's
+    every: bool  # whether each point gets every value with its share, so that none is a draw
+
+    @property
+    def k(self) -> int:
+        """How many values a point gets."""
+        return len(self.weights)
 
     @abstractmethod
-    def draw(self, points: int, k: int, generator: Generator) -> Interventions:
-        """Return the values of some points, ``size(k)`` per point."""
-
-    def size(self, k: int) -> int:
-        """How many values a point gets when k are asked for."""
-        return k
-
-    def weights(self, k: int) -> Array:  # (size(k),)
-        """The probability that each of a point's values stands for."""
-        return np.full(self.size(k), 1 / self.size(k))
-
-    def correction(self, k: int) -> float:
-        """What makes the weighted variance over a point's values an unbiased estimate of the law's."""
-        return k / (k - 1)
-
-    def lists_every_value(self, k: int) -> bool:
-        """Whether each point gets every value with its share, so that none is a draw."""
-        return False
+    def draw(self, points: int, generator: Generator) -> Interventions:
+        """Return the values of some points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,77 +60,39 @@ class SeenLaw(InterventionLaw):
     Where the rows hold at most k distinct values, every point gets all of them with their shares as weights, and
     nothing is drawn. Else every point gets k rows' values, and over all points each row is drawn equally often: they
     are taken from one shuffling of the rows after the other, so that a point has a row twice only where one ends.
-    Either way the law is an estimate from the same rows, and all points share its error: see
-    `ciplearn.evaluation.spread` for what that means for an interval.
+    Either way the law is an estimate from the same rows, and all points share its error: see `Spread`.
     """
 
     distinct: pd.DataFrame  # distinct joint values
     code: Array  # (n,): the place of each row's value among them
 
     @classmethod
-    def of(cls, values: pd.DataFrame) -> SeenLaw:
+    def of(cls, values: pd.DataFrame, k: int) -> SeenLaw:
         """Find the distinct values."""
         code = values.groupby(list(values.columns), sort=False, dropna=False, observed=True).ngroup().to_numpy()
-        _, first = np.unique(code, return_index=True)
-        return cls(values.iloc[first].reset_index(drop=True), code)
+        _, first, counts = np.unique(code, return_index=True, return_counts=True)
+        n = len(code)
+        listed: tuple[Array, float, bool] = (counts / n, n / (n - 1), True) if len(first) <= k else _drawn(k)
+        return cls(*listed, values.iloc[first].reset_index(drop=True), code)
 
-    @property
-    def n(self) -> int:
-        """The number of rows that the law is estimated from."""
-        return len(self.code)
-
-    @property
-    def counts(self) -> Array:  # (distinct,)
-        """How many rows have each value."""
-        return np.bincount(self.code, minlength=len(self.distinct))
-
-    def lists_every_value(self, k: int) -> bool:
-        """Where there are at most k."""
-        return len(self.distinct) <= k
-
-    def size(self, k: int) -> int:
-        """All distinct values where they are few."""
-        return len(self.distinct) if self.lists_every_value(k) else k
-
-    def weights(self, k: int) -> Array:
-        """The share of rows with each value; equal where rows are drawn."""
-        return self.counts / self.n if self.lists_every_value(k) else super().weights(k)
-
-    def correction(self, k: int) -> float:
-        """Of a variance over all rows, or over k of them."""
-        used = self.n if self.lists_every_value(k) else k
-        return used / (used - 1)
-
-    def draw(self, points: int, k: int, generator: Generator) -> Interventions:
+    def draw(self, points: int, generator: Generator) -> Interventions:
         """Give all values, or rows drawn."""
-        if self.lists_every_value(k):
+        if self.every:
             seen = np.tile(np.arange(len(self.distinct)), (points, 1))
         else:
-            rounds = -(-points * k // self.n)
-            order = np.concatenate([generator.permutation(self.n) for _ in range(rounds)])
-            seen = self.code[order[: points * k]].reshape(points, k)
+            rounds = -(-points * self.k // len(self.code))
+            order = np.concatenate([generator.permutation(len(self.code)) for _ in range(rounds)])
+            seen = self.code[order[: points * self.k]].reshape(points, self.k)
         return Interventions(self.distinct.iloc[seen.ravel()].reset_index(drop=True), seen)
 
 
 @dataclass(frozen=True, eq=False)
 class Grid(InterventionLaw):
-    """The same listed values for every point, each with the same weight."""
+    """The same listed values for every point, each with the same weight: the grid is the law, not a sample of it."""
 
     values: pd.DataFrame
 
-    def size(self, k: int) -> int:
-        """As many as are listed."""
-        return len(self.values)
-
-    def correction(self, k: int) -> float:
-        """The grid is the law, not a sample of it."""
-        return 1.0
-
-    def lists_every_value(self, k: int) -> bool:
-        """Always."""
-        return True
-
-    def draw(self, points: int, k: int, generator: Generator) -> Interventions:
+    def draw(self, points: int, generator: Generator) -> Interventions:
         """Repeat the grid."""
         places = np.tile(np.arange(len(self.values)), points)
         return Interventions(self.values.iloc[places].reset_index(drop=True))
@@ -139,61 +105,137 @@ class OwnLaw(InterventionLaw):
     function: Callable[[int, Generator], Any]
     columns: tuple[str, ...]
 
-    def draw(self, points: int, k: int, generator: Generator) -> Interventions:
+    def draw(self, points: int, generator: Generator) -> Interventions:
         """Call the function once for all values."""
-        drawn = as_values(self.function(points * k, generator), self.columns, "interventions")
-        if len(drawn) != points * k:
+        n = points * self.k
+        drawn = _as_values(self.function(n, generator), self.columns)
+        if len(drawn) != n:
             raise InputError(
-                f"interventions must return {points * k} rows when asked for them, got {len(drawn)}; use the first "
-                "argument as the number of rows."
+                f"interventions must return {n} rows when asked for them, got {len(drawn)}; use the first argument as "
+                "the number of rows."
             )
         return Interventions(drawn)
 
 
-def as_law(interventions: Any, rows: pd.DataFrame, columns: Sequence[str]) -> InterventionLaw:
+def as_law(interventions: Any, rows: pd.DataFrame, columns: Sequence[str], k: int) -> InterventionLaw:
     """Read what a user gave: None for the values seen, a function for a law, values for a grid."""
     if interventions is None:
-        return SeenLaw.of(rows[list(columns)])
+        return SeenLaw.of(rows[list(columns)], k)
     if callable(interventions):
-        _require_two_arguments(interventions)
-        return OwnLaw(interventions, tuple(columns))
-    grid = as_values(interventions, tuple(columns), "interventions")
+        try:
+            inspect.signature(interventions).bind(0, None)
+        except TypeError:
+            raise InputTypeError(
+                f"interventions must be a function (n, generator) -> frame, got {interventions!r}, which does not "
+                "take these two."
+            ) from None
+        except ValueError:
+            # Some functions that are written in C do not say what they take.
+            pass
+        return OwnLaw(*_drawn(k), interventions, tuple(columns))
+    grid = _as_values(interventions, tuple(columns))
     if len(grid) < 2:
         raise InputError(f"A grid of interventions needs at least 2 values, got {len(grid)}; a variance needs two.")
-    return Grid(grid)
+    return Grid(np.full(len(grid), 1 / len(grid)), 1.0, True, grid)
 
 
-def _require_two_arguments(function: Callable[..., Any]) -> None:
-    try:
-        inspect.signature(function).bind(0, None)
-    except TypeError:
-        raise InputTypeError(
-            f"interventions must be a function (n, generator) -> frame, got {function!r}, which does not "
-            "take these two."
-        ) from None
-    except ValueError:
-        # Some functions that are written in C do not say what they take.
-        return
+def _drawn(k: int) -> tuple[Array, float, bool]:
+    return np.full(k, 1 / k), k / (k - 1), False
 
 
-def as_values(given: Any, columns: tuple[str, ...], role: str) -> pd.DataFrame:
+def _as_values(given: Any, columns: tuple[str, ...]) -> pd.DataFrame:
     """Return joint values as a frame with exactly the protected columns."""
     if isinstance(given, pd.DataFrame):
         missing = [column for column in columns if column not in given.columns]
         if missing:
             raise InputError(
-                f"{role} lacks the protected column {missing[0]!r}; pass a frame with columns {', '.join(columns)}."
+                f"interventions lacks the protected column {missing[0]!r}; pass a frame with columns "
+                f"{', '.join(columns)}."
             )
         return given[list(columns)].reset_index(drop=True)
     if isinstance(given, str) or not np.iterable(given):
         raise InputTypeError(
-            f"{role} must be None, a frame or list of values, or a function (n, generator) -> frame, got {given!r}."
+            "interventions must be None, a frame or list of values, or a function (n, generator) -> frame, got "
+            f"{given!r}."
         )
-    if len(columns) > 1:
-        array = np.asarray(given)
-        if array.ndim != 2 or array.shape[1] != len(columns):
-            raise InputError(
-                f"{role} must say a value for each of {', '.join(columns)}; pass a frame with these columns."
-            )
-        return pd.DataFrame(array, columns=list(columns))
-    return pd.DataFrame({columns[0]: list(given)})
+    if len(columns) == 1:
+        return pd.DataFrame({columns[0]: list(given)})
+    array = np.asarray(given)
+    if array.ndim != 2 or array.shape[1] != len(columns):
+        raise InputError(
+            f"interventions must say a value for each of {', '.join(columns)}; pass a frame with these columns."
+        )
+    return pd.DataFrame(array, columns=list(columns))
+
+
+def squared_deviations(answers: Array, weights: Array, correction: float) -> Array:  # (d, k, m, q), (k,) -> (d, k, q)
+    """ψ of each point and each intervention, for answers under m draws of the noise.
+
+    The weighted mean over interventions estimates Var_{a′} h without bias. A mean over m draws still holds 1/m of the
+    variance of the draws; it is estimated from their own scatter and taken off, so that ψ may fall below zero.
+    """
+    centred = _centred(answers, weights)
+    mean = centred.mean(axis=2)
+    squares = np.square(mean)
+    m = answers.shape[2]
+    if m > 1:
+        squares -= np.square(centred - mean[:, :, None]).sum(axis=2) / (m * (m - 1))
+    return correction * squares
+
+
+def disagreements(decisions: Array, weights: Array, correction: float) -> Array:  # (d, k, m), (k,) -> (d, k)
+    """Half of P(D_{a′} ≠ D_{a″}) for a given a′, so that its mean over a′ is Var_{a′} D: of each draw of the noise."""
+    squares = np.square(_centred(decisions[..., None].astype(np.float64), weights)[..., 0])
+    return correction * squares.mean(axis=2)
+
+
+def _centred(answers: Array, weights: Array) -> Array:
+    # Relative to the first answer: one that never changes then has deviations of zero to the last bit.
+    shifted = answers - answers[:, :1]
+    return shifted - np.einsum("k,dkmq->dmq", weights, shifted)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Sums of ψ by point and by value of A."""
+
+    per_point: Array  # (d,): means of ψ over interventions
+    # (2, distinct values): sums over points of ψ times the weight of its intervention, and of these weights, by value
+    # of A; None where the law is not that of the rows
+    per_value: Array | None
+
+    @classmethod
+    def of(cls, squares: Array, weights: Array, given: Interventions, law: InterventionLaw) -> Spread:  # (d, k), (k,)
+        """Sum ψ up."""
+        per_point = squares @ weights
+        if given.seen is None or not isinstance(law, SeenLaw):
+            return cls(per_point, None)
+        each = np.broadcast_to(weights, squares.shape).ravel()
+        values, size = given.seen.ravel(), len(law.distinct)
+        sums = [np.bincount(values, weights=each * one, minlength=size) for one in (squares.ravel(), 1.0)]
+        return cls(per_point, np.stack(sums))
+
+    @classmethod
+    def joined(cls, parts: list[Spread]) -> Spread:
+        """Put the points of several chunks together."""
+        values = [part.per_value for part in parts if part.per_value is not None]
+        return cls(np.concatenate([part.per_point for part in parts]), np.sum(values, axis=0) if values else None)
+
+    @property
+    def value(self) -> float:
+        """The mean of ψ."""
+        return float(self.per_point.mean())
+
+    def influence(self, places: Array, n_rows: int, law: InterventionLaw) -> Array:  # (d,) -> (n_rows,)
+        """ζ of each row: the mean of ``value + ζ`` over rows behaves like the estimate.
+
+        Where fewer rows are points than there are rows, each point stands for n / d of them.
+        """
+        d, value = len(self.per_point), self.value
+        zeta = np.zeros(n_rows)
+        zeta[places] = (self.per_point - value) * (n_rows / d)
+        if self.per_value is not None and isinstance(law, SeenLaw):
+            squares, weights = self.per_value
+            by_value = (squares - value * weights) * (n_rows / d) / np.bincount(law.code)
+            zeta += by_value[law.code]
+        return zeta

@@ -8,7 +8,6 @@ columns at once, the nearest row is one with similar conditioning variables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +22,8 @@ from ciplearn.scm.kinds import Array
 # Neighbours are looked up among at most this many reference rows.
 MAX_REFERENCE = 5000
 
-# Up to this many columns of the table neighbours are looked up in a tree; beyond, blocks of all distances are formed,
-# each small enough for a processor's cache.
+# Up to this many columns of the table neighbours are looked up in a tree; beyond, where trees do not prune, blocks of
+# all distances are formed, small enough for a processor's cache. A label is one column: its zeros and ones prune well.
 _TREE_COLUMNS = 8
 _BLOCK = 32
 
@@ -59,7 +58,7 @@ class Support:
                 levels[column] = pd.Index(reference[column].astype(object).unique())
         places = _places(reference, tuple(reference.columns), scale, levels)
         # The nearest row is the row itself, the second nearest is another.
-        gaps = _nearest(places, places, rank=min(2, len(places)), tree=_fits_a_tree(reference.columns))
+        gaps = _nearest(places, places, rank=min(2, len(places)), tree=len(reference.columns) <= _TREE_COLUMNS)
         return cls(places, tuple(reference.columns), scale, levels, float(np.quantile(gaps, 1 - TAIL)))
 
     def holds(self, frame: pd.DataFrame) -> Array:  # (n,), boolean
@@ -67,7 +66,8 @@ class Support:
         places = _places(frame, self.columns, self.scale, self.levels)
         # A hair more than the radius: for discrete data the radius may be exactly zero, or exactly one step.
         within = self.radius * (1 + 1e-6) + 1e-6
-        return _nearest(places, self.places, rank=1, tree=_fits_a_tree(self.columns), within=within) <= within
+        tree = len(self.columns) <= _TREE_COLUMNS
+        return _nearest(places, self.places, rank=1, tree=tree, within=within) <= within
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,9 @@ class Overlap:
 
     Examples
     --------
-    >>> from ciplearn import datasets, variance_of_counterfactuals
-    >>> world = datasets.applicants()
-    >>> people = world.sample(200, random_state=0)
-    >>> vcf = variance_of_counterfactuals(lambda frame: frame["hours"], world, people, ["sex"], n_points=100)
-    >>> vcf.overlap.matters
-    False
+    >>> from ciplearn.evaluation import Overlap
+    >>> print(Overlap(share_outside=0.01, vcf_inside=2.0, vcf_outside=float("nan"), radius=0.5))
+    1.0 % of the counterfactual rows lie outside the support of the data.
     """
 
     share_outside: float
@@ -107,19 +104,15 @@ class Overlap:
         share = f"{100 * self.share_outside:.1f} % of the counterfactual rows lie outside the support of the data"
         if not self.matters:
             return f"{share}."
+        inside, outside = ("unknown" if np.isnan(vcf) else f"{vcf:.3g}" for vcf in (self.vcf_inside, self.vcf_outside))
         return (
-            f"{share}, where no training row says what the predictor should do: VCF is {_number(self.vcf_inside)} "
-            f"inside and {_number(self.vcf_outside)} outside, so read the total with care."
+            f"{share}, where no training row says what the predictor should do: VCF is {inside} inside and {outside} "
+            "outside, so read the total with care."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON-ready data; NaN as None."""
         return fields_as_data(self, sentence=str(self))
-
-
-def _fits_a_tree(columns: Sequence[str]) -> bool:
-    """Trees prune among few columns only; a label counts as one, for its columns of zeros and ones prune well."""
-    return len(columns) <= _TREE_COLUMNS
 
 
 def _nearest(rows: Array, reference: Array, rank: int, tree: bool, within: float = np.inf) -> Array:
@@ -154,7 +147,3 @@ def _places(
         onehot[np.arange(len(frame)), codes] = np.sqrt(0.5)
         parts.append(onehot)
     return np.concatenate(parts, axis=1)
-
-
-def _number(value: float) -> str:
-    return "unknown" if np.isnan(value) else f"{value:.3g}"

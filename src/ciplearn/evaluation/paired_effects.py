@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import mapping_of, several
+from ciplearn._core.choices import flag, mapping_of, several
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.errors import InputError
-from ciplearn._core.flags import flag
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_seed
@@ -63,8 +62,8 @@ class PairedEffects:
     >>> from ciplearn import datasets, paired_effects
     >>> world = datasets.applicants()
     >>> pairs = paired_effects(lambda frame: frame["training"], world, world.sample(300, random_state=0), ["sex"])
-    >>> "sex = f" in pairs.headline
-    True
+    >>> pairs.largest()["second"]
+    'sex = m'
     """
 
     table: pd.DataFrame
@@ -165,16 +164,20 @@ def paired_effects(
     families += list(combinations(names, 2)) if flag(crossings, "crossings") else []
     read = {column for predictor in predictors.values() for column in predictor.inputs}
     seed = as_seed(random_state)
-    found: list[dict[str, Any]] = []
+    compared_rows: list[dict[str, Any]] = []
     for family in families:
         # The same seed: every family is about the same rows.
         generator = np.random.default_rng(seed)
         points = Points.of(scm, rows, family, read, generator, n_points=n_points, n_draws=n_draws)
-        if not found:
+        if not compared_rows:
             as_they_are = points.as_they_are()
             factual = {name: predictor(as_they_are) for name, predictor in predictors.items()}
             thresholds = thresholds_of(predictors, factual, threshold, rate)
-            moved = _amount(moved_by, next(iter(predictors.values())), next(iter(factual.values())))
+            (name, first), *_ = predictors.items()
+            usual = _MOVED_PROBABILITY
+            if first.method != "predict_proba":
+                usual = _MOVED_DEVIATIONS * float(factual[name].std(axis=0).mean())
+            moved = usual if moved_by is None else non_negative(moved_by, "moved_by")
         settings = settings_of(family, levels)
         pairs = [pair for pair in combinations(range(len(settings)), 2) if all_differ(settings, pair)]
         compared = compare_settings(points, predictors, settings, pairs, thresholds, moved)
@@ -182,21 +185,17 @@ def paired_effects(
         counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
         words = told_apart(settings, said)
         for name, predictor in predictors.items():
-            for (first, second), per_output in zip(pairs, compared[name], strict=True):
+            for (one, two), per_output in zip(pairs, compared[name], strict=True):
                 for output, measures in zip(predictor.outputs(len(per_output)), per_output, strict=True):
-                    found.append(
-                        {
-                            "model": name,
-                            "variable": " × ".join(family),
-                            "first": words[first],
-                            "second": words[second],
-                            "n_first": counts[first],
-                            "n_second": counts[second],
-                            "output": output,
-                            **_with_intervals(measures, generator),
-                        }
-                    )
-    return PairedEffects(pd.DataFrame(found), moved, thresholds, points.n, scm.model_based)
+                    row: dict[str, Any] = {
+                        "model": name,
+                        "variable": " × ".join(family),
+                        "first": words[one],
+                        "second": words[two],
+                    }
+                    row |= {"n_first": counts[one], "n_second": counts[two], "output": output}
+                    compared_rows.append(row | _with_intervals(measures, generator))
+    return PairedEffects(pd.DataFrame(compared_rows), moved, thresholds, points.n, scm.model_based)
 
 
 def compare_settings(
@@ -208,44 +207,42 @@ def compare_settings(
     moved_by: float,
 ) -> dict[str, list[list[dict[str, Array]]]]:
     """Per model, pair and output: each measure of each point, averaged over the draws of its noise."""
-    parts: dict[str, list[list[list[dict[str, Array]]]]] = {name: [] for name in predictors}
+    chunks: dict[str, list[list[dict[str, Array]]]] = {name: [] for name in predictors}
     for answers in answers_under(points, predictors, settings):
         for name, each in answers.items():  # (d, settings, draws, q)
-            parts[name].append([_pair(each[:, i], each[:, j], thresholds.get(name), moved_by) for i, j in pairs])
-    return {
-        name: [
-            [
-                {key: np.concatenate([chunk[p][o][key] for chunk in chunks]) for key in chunks[0][p][o]}
-                for o in range(len(chunks[0][p]))
-            ]
-            for p in range(len(pairs))
+            chunks[name].append([_pair(each[:, i], each[:, j], thresholds.get(name), moved_by) for i, j in pairs])
+    compared: dict[str, list[list[dict[str, Array]]]] = {}
+    for name, parts in chunks.items():
+        joined = [
+            {key: np.concatenate([part[key] for part in same]) for key in same[0]} for same in zip(*parts, strict=True)
         ]
-        for name, chunks in parts.items()
-    }
+        compared[name] = [
+            [{key: each[:, output] for key, each in pair.items()} for output in range(pair["effect"].shape[1])]
+            for pair in joined
+        ]
+    return compared
 
 
-def _pair(first: Array, second: Array, thresholds: Thresholds | None, moved_by: float) -> list[dict[str, Array]]:
-    found = []
-    for output in range(first.shape[2]):  # (d, draws, q)
-        one, two = first[:, :, output], second[:, :, output]
-        measures = {"effect": (two - one).mean(axis=1), "moved": (np.abs(two - one) > moved_by).mean(axis=1)}
-        if thresholds is not None:
-            for key, t in (("flips", thresholds.given), ("flips_at_equal_rate", thresholds.equal_rate)):
-                measures[key] = ((one > t) != (two > t)).mean(axis=1)
-        found.append(measures)
-    return found
+def _pair(one: Array, two: Array, thresholds: Thresholds | None, moved_by: float) -> dict[str, Array]:  # (d, draws, q)
+    measures = {"effect": (two - one).mean(axis=1), "moved": (np.abs(two - one) > moved_by).mean(axis=1)}
+    if thresholds is not None:
+        for key, t in (("flips", thresholds.given), ("flips_at_equal_rate", thresholds.equal_rate)):
+            measures[key] = ((one > t) != (two > t)).mean(axis=1)
+    return measures  # (d, q) each
 
 
 def _with_intervals(measures: Mapping[str, Array], generator: np.random.Generator) -> dict[str, float]:
-    found: dict[str, float] = {}
+    row: dict[str, float] = {}
     for key in _MEASURES:
-        value, low, high = np.nan, np.nan, np.nan
+        value = low = high = np.nan
         if key in measures:
-            each = measures[key]
-            value = float(each.mean())
-            low, high = bootstrap_interval(each, generator) if key == "effect" else share_interval(each)
-        found |= {key: value, f"{key}_low": low, f"{key}_high": high}
-    return found
+            value = float(measures[key].mean())
+            interval = (
+                bootstrap_interval(measures[key], generator) if key == "effect" else share_interval(measures[key])
+            )
+            low, high = interval
+        row |= {key: value, f"{key}_low": low, f"{key}_high": high}
+    return row
 
 
 def compared_values(
@@ -289,11 +286,3 @@ def _count(table: pd.DataFrame, scm: StructuralCausalModel, setting: Mapping[str
         for column, entry in zip(scm.columns([name]), np.atleast_1d(np.asarray(value, dtype=object)), strict=True):
             inside &= (table[column] == entry).to_numpy()
     return int(inside.sum())
-
-
-def _amount(moved_by: float | None, predictor: Predictor, factual: Array) -> float:
-    if moved_by is not None:
-        return non_negative(moved_by, "moved_by")
-    if predictor.method == "predict_proba":
-        return _MOVED_PROBABILITY
-    return _MOVED_DEVIATIONS * float(factual.std(axis=0).mean())

@@ -1,4 +1,4 @@
-"""Regression of several targets on S: kernel ridge whose kernel and ridges leave-one-out error chooses from a menu."""
+"""What S leaves of the two sides of a test, by kernel ridge whose kernel and ridges leave-one-out error chooses."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from torch import Tensor
 
 from ciplearn.evaluation.encoding import Variable
 from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Linear
-from ciplearn.kernels.combined import Sum
+from ciplearn.kernels.combined import Sum, mixed_kernel
 from ciplearn.kernels.eigen import eigenspace, eigh
-from ciplearn.kernels.features.nystroem import Projection
-from ciplearn.kernels.left_out import LeftOut, rest_of
-from ciplearn.kernels.mixed import mixed_kernel
+from ciplearn.kernels.features import Projection
+from ciplearn.kernels.ridge import LeftOut, rest_of
 
 # Rows on which kernels compete; the winner then sees all rows.
 _TRIAL_ROWS = 500
@@ -40,6 +39,11 @@ _ROUGH = (0.3, 2.0)
 
 # Columns of S from which on some may be irrelevant.
 _MANY_COLUMNS = 3
+
+# Directions of a feature space that carry less than this share of its variance are left out.
+_NEGLIGIBLE = 2e-3
+_DIRECTIONS = 10
+_WEIGHTS = 6
 
 
 def tie(n: int) -> float:
@@ -116,25 +120,14 @@ class Regression:
 
     The ridge is a tenth of the one that predicts best. That one balances bias and variance of a prediction; here
     variance does no harm, while the biases of two regressions multiply and look like dependence.
-
-    Attributes
-    ----------
-    basis : Basis
-        Of the kernel with the smallest leave-one-out error.
-    loadings : Tensor, shape (q,)
-        nλ per target.
-    targets : Tensor, shape (n, q)
-    wanted : Tensor, shape (q,)
-        Degrees of freedom per landmark at the ridge that predicts best: near one where the rows are too few for S.
-    mixed : float
-        How many columns of numbers the kernel takes together.
     """
 
-    basis: Basis
-    loadings: Tensor
-    targets: Tensor
+    basis: Basis  # of the kernel with the smallest leave-one-out error
+    loadings: Tensor  # (q,): nλ per target
+    targets: Tensor  # (n, q)
+    # (q,): degrees of freedom per landmark at the ridge that predicts best, near one where rows are too few for S
     wanted: Tensor
-    mixed: float
+    mixed: float  # how many columns of numbers the kernel takes together
 
     @classmethod
     def of(cls, targets: Tensor, menu: Menu) -> Self:  # (n, q)
@@ -199,15 +192,12 @@ class Regression:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A kernel, the rows of S that it reads, and its decomposition on the rows of the competition.
-
-    ``mixed`` is how many columns it takes together: one for a sum over columns.
-    """
+    """A kernel that competes."""
 
     kernel: Kernel
-    rows: Tensor
-    trial: Basis
-    mixed: float
+    rows: Tensor  # of S
+    trial: Basis  # its decomposition on the rows of the competition
+    mixed: float  # how many columns it takes together: one for a sum over columns
 
 
 class Menu:
@@ -234,9 +224,9 @@ class Menu:
         weights = _importance(self._given, side, self._sample, self._generator)
         rows = self._given.rows * weights
         mixed = float(weights.square().sum() ** 2 / weights.square().square().sum())
-        kernels = _of_weighted(self._given, rows)
         menu = copy(self)
-        menu._entries = [*self._entries, *(self._entry(kernel, rows, mixed) for kernel in kernels)]
+        weighted = [self._entry(kernel, rows, mixed) for kernel in _of_weighted(self._given, rows)]
+        menu._entries = [*self._entries, *weighted]
         return menu
 
     def winner(self, targets: Tensor) -> tuple[Basis, float]:  # (n, q)
@@ -247,7 +237,7 @@ class Menu:
             loadings, errors = entry.trial.best_ridges(trial)
             scores.append((float(errors.sum()), float(entry.trial.freedom(loadings).sum()), entry))
         enough = min(error for error, _, _ in scores) * (1 + tie(len(trial)))
-        _, best = min(((freedom, entry) for error, freedom, entry in scores if error <= enough), key=lambda s: s[0])
+        _, _, best = min((score for score in scores if score[0] <= enough), key=lambda score: score[1])
         if len(trial) == len(targets):
             return best.trial, best.mixed
         return Basis.of(best.kernel, best.rows, self._generator), best.mixed
@@ -291,3 +281,86 @@ def _of_weighted(given: Variable, rows: Tensor) -> Iterator[Kernel]:
         resolved = mixed_kernel(kernel, given.categories).resolve(rows)
         for factor in factors:
             yield Sum(resolved.widened(factor), linear, *additive)
+
+
+class Conditioning:
+    """S, prepared once for many tests: the kernels that compete on it, and the directions s that weigh products."""
+
+    def __init__(self, given: Variable, generator: np.random.Generator) -> None:
+        self.given, self._generator = given, generator
+        self._residuals: dict[str, Residuals] = {}
+
+    @cached_property
+    def _menu(self) -> Menu:
+        return Menu(self.given, self._generator)
+
+    @cached_property
+    def weights(self) -> Tensor:  # (n, m)
+        """Leading directions of S."""
+        return directions(self.given, self._generator, _WEIGHTS, centred=False)
+
+    def residuals(self, side: Variable, name: str = "") -> Residuals:
+        """Regress one side on S; a side with a name is regressed once."""
+        if name and name in self._residuals:
+            return self._residuals[name]
+        plain = _numbers_and_indicators(side)
+        menu = self._menu.weighted_for(plain)
+        raw = Regression.of(plain, menu)
+        made = Residuals(raw, Regression.of(directions(_without_trend(side, raw), self._generator), menu))
+        if name:
+            self._residuals[name] = made
+        return made
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What S leaves of one side: of its numbers and labels, and of features of that."""
+
+    raw: Regression
+    features: Regression
+
+    @cached_property
+    def followed(self) -> Tensor:  # (q,)
+        """The share of each feature's variance that is linear in the raw residuals."""
+        features, raw = self.features.residuals, self.raw.residuals
+        fitted = raw @ (torch.linalg.pinv(raw, rtol=1e-6) @ features)
+        return (fitted.square().sum(dim=0) / features.square().sum(dim=0).clamp_min(1e-300)).clamp(max=1)
+
+    def shrinkage(self, other: Residuals) -> Tensor:  # (q, q')
+        """`Regression.shrinkage` of features: what their own regression used up, or the one before it, if more.
+
+        Degrees of freedom of the raw regression are missing in what is linear in its residuals.
+        """
+        raw = self.raw.shrinkage(other.raw).max() - 1
+        return torch.maximum(self.features.shrinkage(other.features), 1 + raw * self.followed.outer(other.followed))
+
+
+def directions(
+    variable: Variable, generator: np.random.Generator, most: int = _DIRECTIONS, centred: bool = True
+) -> Tensor:  # (n, q)
+    """Leading directions of the kernel's feature space, which a sample of the rows spans."""
+    features = features_of(variable.kernel.resolve(variable.rows), variable.rows, generator)
+    features = _centred(features) if centred else features
+    values, vectors = eigh(features.T @ features)
+    count = max(1, min(most, int((values > _NEGLIGIBLE * values.sum()).sum())))
+    return features @ vectors[:, -count:]
+
+
+def _numbers_and_indicators(variable: Variable) -> Tensor:  # (n, q)
+    """Numbers as they are and an indicator per label, centred."""
+    indicators = [
+        (variable.rows[:, place, None] == variable.rows[:, place].unique()).double() for place in variable.labels
+    ]
+    return _centred(torch.cat([variable.rows[:, list(variable.numbers)], *indicators], dim=1))
+
+
+def _without_trend(variable: Variable, regression: Regression) -> Variable:
+    """The variable with its numbers replaced by their residuals, at unit spread."""
+    residuals = regression.residuals[:, : len(variable.numbers)]
+    rows = variable.rows.clone()
+    rows[:, list(variable.numbers)] = residuals / residuals.square().mean(dim=0).sqrt().clamp_min(1e-12)
+    return replace(variable, rows=rows)
+
+
+def _centred(columns: Tensor) -> Tensor:  # (n, q)
+    return columns - columns.mean(dim=0)

@@ -22,12 +22,11 @@ from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.decisions import Flips, Thresholds, thresholds_of
 from ciplearn.evaluation.intervals import bootstrap_interval
-from ciplearn.evaluation.interventions import InterventionLaw, as_law
+from ciplearn.evaluation.interventions import InterventionLaw, Spread, as_law, disagreements, squared_deviations
 from ciplearn.evaluation.overlap import Overlap, Support
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.spread import Spread, disagreements, squared_deviations
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
-from ciplearn.scm import Finding, StructuralCausalModel, Units
+from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 
 # Counterfactual rows whose place relative to the data is looked up, a random part of them where there are more.
@@ -143,15 +142,15 @@ def variance_of_counterfactuals(
     points = Points.of(scm, rows, names, read, generator, n_points=n_points, n_draws=n_draws, context=context)
     if points.n < 2:
         raise InputError("rows has 1 row; VCF and its interval need at least 2, for one row use counterfactual_effect.")
-    law = as_law(interventions, points.one_per_row(), scm.columns(names))
-    factual = {name: _as_they_are(predictor, points) for name, predictor in predictors.items()}
+    law = as_law(interventions, points.one_per_row(), scm.columns(names), n_interventions)
+    as_they_are = points.as_they_are()
+    factual = {name: each.numbers(each.in_blocks(as_they_are)) for name, each in predictors.items()}
     question = _Question(
         predictors,
         thresholds_of(predictors, factual, threshold, rate),
         _supports(predictors, table if reference is None else reference, table),
         law,
-        n_interventions,
-        *_looked_up(points, law, n_interventions),
+        *_looked_up(points, law),
     )
     answers = _asked(question, points, generator, jobs)
     # Rows are drawn again alike for every model: neither its interval nor what is drawn next hangs on the others.
@@ -171,7 +170,6 @@ class _Question:
     thresholds: dict[str, Thresholds]
     supports: dict[tuple[str, ...], Support]
     law: InterventionLaw
-    n_interventions: int
     # Whose place relative to the data is looked up, per point.
     interventions_looked_up: int
     draws_looked_up: int
@@ -180,15 +178,13 @@ class _Question:
         """Make the counterfactual rows of some points and ask every model about them."""
         generator = np.random.default_rng(seed)
         law, d = self.law, points.n
-        k, m = law.size(self.n_interventions), points.units.draws
-        weights, correction = law.weights(self.n_interventions), law.correction(self.n_interventions)
-        given = law.draw(d, self.n_interventions, generator)
+        k, m, weights = law.k, points.units.draws, law.weights
+        given = law.draw(d, generator)
         frame = points.counterfactuals(given.values, k, generator).reset_index(drop=True)
         looked_up = np.arange(k)
         if self.interventions_looked_up < k:
             looked_up = np.sort(generator.choice(k, self.interventions_looked_up, replace=False))
         shares = weights[looked_up] / weights[looked_up].sum()
-        drawn = not law.lists_every_value(self.n_interventions)
         inside: dict[tuple[str, ...], Array] = {}
         found = {}
         for name, predictor in self.predictors.items():
@@ -198,14 +194,14 @@ class _Question:
                 places = np.arange(len(frame)).reshape(d, k, m)[:, looked_up, : self.draws_looked_up].ravel()
                 held = self.supports[read].holds(frame.iloc[places][list(read)])
                 inside[read] = held.reshape(d, len(looked_up), -1).mean(axis=2)
-            squares = squared_deviations(answers, weights, correction)
+            squares = squared_deviations(answers, weights, law.correction)
             means = answers.mean(axis=2)
             # A value of A counts as inside where most draws of the noise are.
             within = inside[read] >= 0.5
             flips = {}
             if name in self.thresholds:
                 for which, t in vars(self.thresholds[name]).items():
-                    halves = disagreements(answers[..., 0] > t, weights, correction)
+                    halves = disagreements(answers[..., 0] > t, weights, law.correction)
                     flips[which] = Spread.of(2 * halves, weights, given, law)
             found[name] = _Answer(
                 spread=Spread.of(squares.sum(axis=2), weights, given, law),
@@ -213,8 +209,8 @@ class _Question:
                 per_output=np.einsum("dkq,k->dq", squares, weights),
                 lowest=means.min(axis=1),
                 highest=means.max(axis=1),
-                inside=_trace_where(means[:, looked_up], within * shares, drawn=drawn),
-                outside=_trace_where(means[:, looked_up], ~within * shares, drawn=drawn),
+                inside=_trace_where(means[:, looked_up], within * shares, drawn=not law.every),
+                outside=_trace_where(means[:, looked_up], ~within * shares, drawn=not law.every),
                 share_outside=1 - inside[read] @ shares,
             )
         return found
@@ -255,7 +251,7 @@ class _Answer:
 
 
 def _asked(question: _Question, points: Points, generator: Generator, n_jobs: int | None) -> dict[str, _Answer]:
-    chunks = list(points.chunks(question.law.size(question.n_interventions)))
+    chunks = list(points.chunks(question.law.k))
     seeds = generator.integers(2**63, size=len(chunks))
     tasks = ((points.only(places), int(seed)) for places, seed in zip(chunks, seeds, strict=True))
     done: Iterable[dict[str, _Answer]]
@@ -263,9 +259,9 @@ def _asked(question: _Question, points: Points, generator: Generator, n_jobs: in
         done = (question.about(*task) for task in tasks)
     else:
         done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(question.about)(*task) for task in tasks)
-    parts = []
     # disable=None: quiet where nobody watches.
     with tqdm(total=points.n, desc="counterfactuals", unit="point", disable=None, leave=False) as bar:
+        parts = []
         for places, part in zip(chunks, done, strict=True):
             parts.append(part)
             bar.update(len(places))
@@ -281,12 +277,12 @@ def _result(
     protected: tuple[str, ...],
     generator: Generator,
 ) -> VarianceOfCounterfactuals:
-    law, k = question.law, question.law.size(question.n_interventions)
-    predictor = question.predictors[name]
+    law, predictor, scm = question.law, question.predictors[name], points.scm
     outputs = predictor.outputs(answer.per_output.shape[1])
     value = max(0.0, answer.spread.value)
     influence = answer.spread.influence(points.places, points.n_rows, law)
     relative, of_relative = _relative(value, influence, factual, points)
+    between = scm.between(protected, predictor.inputs)
     flips = {}
     for which, spread in answer.flips.items():
         threshold = getattr(question.thresholds[name], which)
@@ -314,21 +310,13 @@ def _result(
         ),
         protected=protected,
         context=points.context,
-        whole_row=set(points.scm.columns(points.context)) >= set(points.rows.columns),
+        whole_row=set(scm.columns(points.context)) >= set(points.rows.columns),
         n_points=points.n,
-        n_interventions=k,
+        n_interventions=law.k,
         n_draws=points.units.draws,
-        model_based=points.scm.model_based,
-        doubts=_doubts(points.scm, points.scm.between(protected, predictor.inputs)),
+        model_based=scm.model_based,
+        doubts=tuple(finding for finding in (*scm.misfits, *scm.ambiguities) if finding.node in between),
     )
-
-
-def _doubts(scm: StructuralCausalModel, nodes: tuple[str, ...]) -> tuple[Finding, ...]:
-    return tuple(finding for finding in (*scm.misfits, *scm.ambiguities) if finding.node in nodes)
-
-
-def _as_they_are(predictor: Predictor, points: Points) -> Array:  # (d draws, q)
-    return predictor.numbers(predictor.in_blocks(points.as_they_are()))
 
 
 def _relative(value: float, influence: Array, factual: Array, points: Points) -> tuple[float, Array]:
@@ -348,29 +336,28 @@ def _supports(
 ) -> dict[tuple[str, ...], Support]:
     if checked_table(reference, "reference").empty:
         raise InputError("reference has no rows; pass for example the training rows.")
-    found = {}
-    for predictor in predictors.values():
-        read = predictor.inputs
+    supports = {}
+    for read in dict.fromkeys(predictor.inputs for predictor in predictors.values()):
         missing = [column for column in read if column not in reference.columns]
         if missing:
             raise InputError(f"reference lacks the column {missing[0]!r}, which the predictor reads; add it.")
         for column in read:
-            if holds_numbers(reference[column]) != holds_numbers(rows[column]):
-                held = "numbers" if holds_numbers(reference[column]) else "labels"
+            numbers = holds_numbers(reference[column])
+            if numbers != holds_numbers(rows[column]):
+                held = "numbers" if numbers else "labels"
                 raise InputError(
                     f"reference holds {held} in the column {column!r}, the rows do not; convert one of them."
                 )
-            if holds_numbers(reference[column]) and not np.isfinite(as_numbers(reference[column])).all():
+            if numbers and not np.isfinite(as_numbers(reference[column])).all():
                 raise InputError(f"reference holds NaN or infinity in the column {column!r}; drop those rows.")
-        if read not in found:
-            found[read] = Support.of(reference[list(read)])
-    return found
+        supports[read] = Support.of(reference[list(read)])
+    return supports
 
 
-def _looked_up(points: Points, law: InterventionLaw, n_interventions: int) -> tuple[int, int]:
+def _looked_up(points: Points, law: InterventionLaw) -> tuple[int, int]:
     """How many interventions per point, and draws of the noise for each, there is time to look up."""
-    k, m, room = law.size(n_interventions), points.units.draws, _SUPPORT_ROWS // points.n
-    if np.ptp(law.weights(n_interventions)) > 0:
+    k, m, room = law.k, points.units.draws, _SUPPORT_ROWS // points.n
+    if np.ptp(law.weights) > 0:
         # Of values that are listed with their shares, none can be left out.
         return k, int(np.clip(room // k, 1, m))
     return int(np.clip(room // m, 2, k)), m

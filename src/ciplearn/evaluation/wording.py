@@ -73,10 +73,19 @@ class Unit:
             return f"{_signed(decimal(100 * value, 1), value, signed)} points"
         return _signed(self._in_units(value), value, signed)
 
+    def allowed(self, limit: float) -> str:
+        """Say how much is allowed."""
+        return f"{self.amount(limit)} {'are' if self.probability else 'is'} allowed"
+
     @property
     def name(self) -> str:
         """What stands behind amounts, for the head of a column."""
         return " (points)" if self.probability else ""
+
+    @property
+    def factor(self) -> float:
+        """How many units one is: a probability of one is a hundred points."""
+        return 100.0 if self.probability else 1.0
 
     def bare(self, value: float | None) -> str:
         """Write how much a prediction changes, without its unit and with its sign."""

@@ -31,7 +31,7 @@ _AS_SHE_IS, _HAD_SHE_BEEN, _BETWEEN = "#1b7ab8", "#c8553d", "#8a8f98"
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found."""
+    """What the demo has shown."""
 
     report: Report  # the audit of the chosen model on other people, and the comparison that chose it
     truth: dict[str, float]  # by the equations that drew the people: what women would gain, had they been men
@@ -81,7 +81,7 @@ def run_demo(
     say("A bank predicts the income of people who apply for a loan; their sex must not influence the prediction.")
     say(f"Comparing networks, boosted trees and linear models on {rows} made-up people, as they are and repaired.")
     estimator = CIPRegressor(graph=world.graph, outcome=OUTCOME, protected=PROTECTED, random_state=0)
-    found = compare_routes(
+    comparison = compare_routes(
         estimator,
         people.drop(columns=OUTCOME),
         people[OUTCOME],
@@ -93,15 +93,16 @@ def run_demo(
         cv=2,
         verbose=verbose,
     )
-    models = {USUAL: found.models[found.free], OURS: found.model}
+    models = {USUAL: comparison.models[comparison.free], OURS: comparison.model}
     say(f"Auditing what was chosen on {len(others)} other people.")
     # The equations stay secret until the end: a causal model is estimated, as of real people.
     scm = fit_scm(world.graph, others, random_state=0)
-    measured = audit(found.model, scm, others, OUTCOME, PROTECTED, beside={FREE: models[USUAL]}, floor=found.floor)
+    beside, floor = {FREE: models[USUAL]}, comparison.floor
+    measured = audit(models[OURS], scm, others, OUTCOME, PROTECTED, beside=beside, floor=floor)
     report = Report.of(
         measured,
-        found,
-        rule=found.reason,
+        comparison,
+        rule=comparison.reason,
         about_rows=f"Audited on: {len(others)} people drawn after the {rows} that trained.",
         settings={"ciplearn demo": {"rows": rows}},
     )
@@ -114,16 +115,17 @@ def run_demo(
     write_file(page, report.to_html())
     with whole_file(picture) as stream:
         draw_people(models, women.head(10), men.head(10)).savefig(stream, dpi=150)
-    write_file(compared, found.table.to_csv(index=False))
+    write_file(compared, comparison.table.to_csv(index=False))
     write_file(table, people.to_csv(index=False))
     write_file(graph, world.graph.to_svg(measured.verdict))
     return Demo(report, truth, files)
 
 
-def draw_people(models: Mapping[str, Any], women: pd.DataFrame, men: pd.DataFrame) -> Figure:
-    """Draw what each model says of the same people as women and as men."""
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    panels = figure.subplots(1, len(models), sharex=True, sharey=True)
+def draw_people(models: Mapping[str, Any], women: pd.DataFrame, men: pd.DataFrame, *, stacked: bool = False) -> Figure:
+    """Draw what each model says of the same people as women and as men; ``stacked`` for a narrow page."""
+    figure = Figure(figsize=(4.4, 6.2) if stacked else (9, 3.8), layout="constrained")
+    shape = (len(models), 1) if stacked else (1, len(models))
+    panels = figure.subplots(*shape, sharex=True, sharey=True)
     places = np.arange(len(women))
     for panel, (title, model) in zip(panels, models.items(), strict=True):
         here, there = model.predict(women), model.predict(men)
@@ -131,6 +133,7 @@ def draw_people(models: Mapping[str, Any], women: pd.DataFrame, men: pd.DataFram
         panel.scatter(here, places, color=_AS_SHE_IS, s=60, zorder=3, label="as she is")
         panel.scatter(there, places, color=_HAD_SHE_BEEN, s=24, zorder=4, label="had she been a man")
         panel.set(title=title, xlabel="predicted income, thousands a year", yticks=[])
+        panel.label_outer()
         bare(panel)
     panels[0].set_ylabel(f"{len(women)} applicants")
     figure.legend(*panels[0].get_legend_handles_labels(), frameon=False, ncols=2, loc="outside upper center")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import resource
+import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from ciplearn.experiments.literal import literal_hscic
-from ciplearn.experiments.timing import interleaved, seconds
+from ciplearn.datasets import MinMaxScaling, first_synthetic
 from ciplearn.kernels import Gaussian
+from ciplearn.kernels.ridge import loading
 from ciplearn.penalties import HSCIC, Operator, Penalty, ResidualHSCIC
 
 # For columns scaled to [0, 1].
@@ -33,19 +35,55 @@ class Measurement:
     detail: str  # the times behind the ratio
 
 
+def seconds(call: Callable[[], object]) -> float:
+    """Wall-clock seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def interleaved(*calls: Callable[[], object], rounds: int, repeats: int) -> list[float]:
+    """Median seconds of each call, taken in turns: what slows the machine down slows all of them.
+
+    ``rounds``: how often the calls take turns. ``repeats``: how often each is called in its turn; the turn's fastest
+    call counts.
+    """
+    for call in calls:
+        call()
+    turns: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, times in zip(calls, turns, strict=True):
+            times.append(min(seconds(call) for _ in range(repeats)))
+    return [statistics.median(times) for times in turns]
+
+
+def literal_hscic(
+    y_hat: Tensor, right: Tensor, given: Tensor, *, lengthscale: float, ridge: float, rows: range | None = None
+) -> Tensor:
+    """Mean over rows of ‖μ̂_{Ŷ,R|s_i} − μ̂_{Ŷ|s_i} ⊗ μ̂_{R|s_i}‖², with the weights solved anew for each row.
+
+    ``y_hat``, ``right``, ``given``: (n, d). ``lengthscale``: of all three Gaussian kernels. ``ridge``: λ. ``rows``:
+    evaluate these rows only: each costs the same, so a few tell what all would.
+    """
+    kernel = Gaussian(lengthscale)
+    n = y_hat.shape[0]
+    k_y, k_r, k_s = (kernel.gram(part, part) for part in (y_hat, right, given))
+    chosen = range(n) if rows is None else rows
+    total = y_hat.new_zeros(())
+    for i in chosen:
+        loaded = k_s + loading(n, ridge) * torch.eye(n, dtype=k_s.dtype, device=k_s.device)
+        w = torch.linalg.solve(loaded, k_s[:, i])
+        joint = w @ (k_y * k_r) @ w
+        mixed = w @ ((k_y @ w) * (k_r @ w))
+        apart = (w @ k_y @ w) * (w @ k_r @ w)
+        total = total + joint - 2 * mixed + apart
+    return total / len(chosen)
+
+
 def synthetic(n: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:  # (n, 3), (n, 2), (n, 1)
     """Inputs (Z, A, L), right-hand side (A, L) and condition Z of the first synthetic case, scaled to [0, 1]."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def noise(scale: float) -> Tensor:
-        return scale * torch.randn(n, 1, generator=generator)
-
-    z = noise(1.0)
-    a = z.square() + noise(1.0)
-    mediator = torch.exp(-a.square() / 2) * torch.sin(2 * a) + 2 * z + 0.2 * noise(0.1)
-    table = torch.cat([z, a, mediator], dim=1)
-    low, high = table.min(dim=0).values, table.max(dim=0).values
-    table = (table - low) / (high - low)
+    rows = first_synthetic().sample(n, random_state=seed)[["Z", "A", "L"]]
+    table = torch.from_numpy(MinMaxScaling.fit(rows).transform(rows).to_numpy(dtype="float32"))
     return table, table[:, 1:], table[:, :1]
 
 

@@ -1,25 +1,29 @@
-"""Products and sums of kernels, for variables whose columns are of different kinds."""
+"""Products and sums of kernels, for variables whose columns are of different kinds: numbers and labels."""
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, mul
-from typing import Self
+from typing import ClassVar, Self
 
 from torch import Tensor
 
 from ciplearn._core.errors import InputTypeError
 from ciplearn.kernels.base import Kernel
+from ciplearn.kernels.elementary import Categorical, Gaussian, Laplace
+
+# With several columns of labels hardly two rows agree in all; rows that differ in one are still half alike.
+_SEVERAL_CATEGORIES_MISMATCH = 0.5
 
 
-class CombinedKernel(Kernel, ABC):
+@dataclass(frozen=True, init=False, repr=False)
+class CombinedKernel(Kernel):
     """Several kernels over the columns of one variable; each part reads its own ``columns``."""
 
     parts: tuple[Kernel, ...]
-    columns = None
+    _join: ClassVar[staticmethod[[Tensor, Tensor], Tensor]]
 
     def __init__(self, *parts: Kernel | Iterable[Kernel]) -> None:
         if len(parts) == 1 and not isinstance(parts[0], Kernel) and isinstance(parts[0], Iterable):
@@ -30,14 +34,11 @@ class CombinedKernel(Kernel, ABC):
                 f"pass for example Product(Gaussian(columns=[0]), Categorical(columns=[1]))."
             )
         object.__setattr__(self, "parts", parts)
+        # The parts share one tensor.
+        object.__setattr__(self, "takes_codes", all(part.takes_codes for part in self.parts))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.parts))})"
-
-    @property
-    def takes_codes(self) -> bool:
-        """Whether every part does: the parts share one tensor."""
-        return all(part.takes_codes for part in self.parts)
 
     @property
     def is_open(self) -> bool:
@@ -64,8 +65,15 @@ class CombinedKernel(Kernel, ABC):
         ]
         return type(self)(*parts)
 
+    def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
+        """Evaluate the kernel."""
+        return reduce(self._join, (part.gram(x, z) for part in self.parts))
 
-@dataclass(frozen=True, init=False, repr=False)
+    def diagonal(self, x: Tensor) -> Tensor:
+        """Join the parts' diagonals."""
+        return reduce(self._join, (part.diagonal(x) for part in self.parts))
+
+
 class Product(CombinedKernel):
     """k(x, z) = Π_p k_p(x, z): rows are alike if they are alike in every part.
 
@@ -85,18 +93,9 @@ class Product(CombinedKernel):
             [0.0000, 0.6100, 1.0000]], dtype=torch.float64)
     """
 
-    parts: tuple[Kernel, ...]
-
-    def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
-        """Evaluate the kernel."""
-        return reduce(mul, (part.gram(x, z) for part in self.parts))
-
-    def diagonal(self, x: Tensor) -> Tensor:
-        """Product of the parts' diagonals."""
-        return reduce(mul, (part.diagonal(x) for part in self.parts))
+    _join = staticmethod(mul)
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class Sum(CombinedKernel):
     """k(x, z) = Σ_p k_p(x, z): rows are alike if they are alike in some part.
 
@@ -115,12 +114,18 @@ class Sum(CombinedKernel):
             [1., 2.]], dtype=torch.float64)
     """
 
-    parts: tuple[Kernel, ...]
+    _join = staticmethod(add)
 
-    def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
-        """Evaluate the kernel."""
-        return reduce(add, (part.gram(x, z) for part in self.parts))
 
-    def diagonal(self, x: Tensor) -> Tensor:
-        """Sum of the parts' diagonals."""
-        return reduce(add, (part.diagonal(x) for part in self.parts))
+def mixed_kernel(kernel: Kernel, categories: Sequence[bool]) -> Kernel:
+    """Let a kernel for all columns see the numbers, and a categorical kernel the labels: k(numbers) · k(labels).
+
+    ``categories``: whether each column holds codes of labels. A kernel that is neither Gaussian nor Laplace, or that
+    names its columns, is left as it is: its author has decided.
+    """
+    labels = tuple(column for column, is_category in enumerate(categories) if is_category)
+    numbers = tuple(column for column, is_category in enumerate(categories) if not is_category)
+    if not labels or not isinstance(kernel, Gaussian | Laplace) or kernel.columns is not None:
+        return kernel
+    equal = Categorical(mismatch=_SEVERAL_CATEGORIES_MISMATCH if len(labels) > 1 else 0.0, columns=labels)
+    return Product(replace(kernel, columns=numbers), equal) if numbers else equal

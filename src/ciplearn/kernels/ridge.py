@@ -7,6 +7,7 @@ With rows in a kernel's feature space, regression of targets F (n, q) on feature
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import torch
@@ -14,15 +15,18 @@ from torch import Tensor
 
 from ciplearn._core.errors import NumericalError
 from ciplearn.kernels.eigen import eigh
-from ciplearn.kernels.left_out import LeftOut
-
-_EPS = torch.finfo(torch.float64).eps
 
 # Columns that a system is solved for at a time: large enough for fast products, small beside the system itself.
 _BLOCK = 256
 
 # From almost interpolating to almost constant, two values per decade.
 RIDGE_GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-16, 1))
+
+# What is left of a row's weight in its own prediction is at least this: a row alone in its direction explains itself.
+_LEAST = 1e-9
+
+# Targets taken together: enough for fast products, few enough to fit in memory.
+_TARGETS = 8
 
 
 def loading(n: int, ridge: float) -> float:
@@ -31,20 +35,14 @@ def loading(n: int, ridge: float) -> float:
 
 
 def ridge_floor(trace: float) -> float:
-    """The smallest ridge that arithmetic can tell from zero.
-
-    nλ must stand above the rounding error n ε ‖K‖ of the largest eigenvalue, and the trace bounds that norm.
-    """
-    return _EPS * trace
+    """The least ridge that is not lost in rounding: nλ stands above the error n ε ‖K‖, and the trace bounds ‖K‖."""
+    return torch.finfo(torch.float64).eps * trace
 
 
 class GramRidge:
-    """The factorised matrix K + nλI of one Gram matrix and one ridge.
+    """The factorised matrix K + nλI of one Gram matrix and one ridge, raised to the numerical floor."""
 
-    ``gram``: (n, n). ``ridge``: λ; raised to the numerical floor where it lies below.
-    """
-
-    def __init__(self, gram: Tensor, ridge: float) -> None:
+    def __init__(self, gram: Tensor, ridge: float) -> None:  # (n, n), λ
         self.gram = gram.double()
         n = gram.shape[0]
         trace = float(self.gram.diagonal().sum())
@@ -78,6 +76,48 @@ class GramRidge:
             half = torch.linalg.solve_triangular(self._factor, columns, upper=False)
             columns.copy_(torch.linalg.solve_triangular(self._factor.T, half, upper=True))
         return right
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Regressions on rows z_i whose sum Σ z_i z_iᵀ = diag(e), one for each nλ.
+
+    Fitted without its own row, a target is off by (f_i − f̂_i) / (1 − h_i) with h_i = Σ_k z_ik² / (e_k + nλ).
+    """
+
+    scores: Tensor  # (m, p): z of all rows, or of some of them
+    values: Tensor  # (p,): e
+    loadings: Tensor  # (r,): nλ
+    fixed: Tensor | float = 0.0  # (m,): what each row adds to h besides, such as its share of an intercept
+
+    @cached_property
+    def inverse(self) -> Tensor:  # (p, r)
+        """1 / (e + nλ)."""
+        return 1.0 / (self.values[:, None] + self.loadings)
+
+    @cached_property
+    def rest(self) -> Tensor:  # (m, r)
+        """1 − h."""
+        return rest_of((self.scores.square() @ self.inverse).T + self.fixed).T
+
+    def residuals(self, targets: Tensor, cross: Tensor, ridge: int) -> Tensor:  # (m, q), (p, q) -> (m, q)
+        """Return what targets are off by at one of the ridges; ``cross`` is Σ z_i f_iᵀ over all rows."""
+        fitted = self.scores @ (self.inverse[:, ridge, None] * cross)
+        return (targets - fitted) / self.rest[:, ridge, None]
+
+    def errors(self, targets: Tensor, cross: Tensor) -> Tensor:  # (m, q), (p, q) -> (r, q)
+        """Return the mean squares of `residuals` for all ridges."""
+        parts = []
+        for wanted, along in zip(targets.split(_TARGETS, dim=1), cross.split(_TARGETS, dim=1), strict=True):
+            fitted = self.scores @ (self.inverse[:, :, None] * along[:, None]).flatten(1)  # (m, r · q)
+            left = (wanted[:, None] - fitted.unflatten(1, (-1, wanted.shape[1]))) / self.rest[:, :, None]
+            parts.append(left.square().mean(dim=0))
+        return torch.cat(parts, dim=1)
+
+
+def rest_of(leverages: Tensor) -> Tensor:
+    """1 − h, kept away from zero."""
+    return (1 - leverages).clamp_min(_LEAST)
 
 
 @dataclass(frozen=True)
@@ -121,10 +161,7 @@ class RidgeSpectrum:
         return self.basis @ (self.inverse(ridge)[:, None] * self.cross)
 
     def best_ridge(self, scores: Tensor, targets: Tensor) -> tuple[float, float]:  # (m, p), (m, q)
-        """Return the ridge of the grid with the smallest leave-one-out error, and that error.
-
-        The rows may be a sample of all those summed over: the error is then an unbiased estimate of the one over all.
-        """
+        """Return the ridge of the grid with the least leave-one-out error on all rows or a sample, and that error."""
         floor = self.floored(0.0)
         grid = [ridge for ridge in RIDGE_GRID if ridge > floor] or [floor]
         loadings = torch.tensor([loading(self.rows, ridge) for ridge in grid]).to(self.values)

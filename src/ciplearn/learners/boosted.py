@@ -9,13 +9,11 @@ import numpy as np
 
 from ciplearn._core.errors import MissingDependencyError
 from ciplearn._core.numbers import non_negative, positive, whole
-from ciplearn.estimators.learner import Learner, Training
+from ciplearn.estimators.learner import Learner, Training, row_weights
 from ciplearn.estimators.trees import Tree, Trees
-from ciplearn.learners.lightgbm_trees import lightgbm, tree_of
-from ciplearn.learners.penalised_trees import penalised_trees
-from ciplearn.learners.rows import loss_of, row_weights, table_rows
-from ciplearn.learning.dataset_rows import Rows
+from ciplearn.learners.penalised_trees import lightgbm, penalised_trees, tree_of
 from ciplearn.learning.loop import Fit
+from ciplearn.learning.streamed_rows import Rows
 
 Array = np.ndarray[Any, Any]
 
@@ -34,9 +32,7 @@ class Boosted(Learner):
         At most as many.
     learning_rate : float
         What part of its correction each tree makes, where nothing is penalised.
-    leaves : int
-        Of each tree, at most.
-    depth : int
+    leaves, depth : int
         Of each tree, at most.
     rows_per_leaf : int
         At least; of few rows a twentieth.
@@ -90,14 +86,17 @@ class Boosted(Learner):
 
     def trained(self, training: Training) -> Fit:
         """Grow the trees."""
-        inputs, weights = table_rows(training, self.name)
+        inputs, weights = training.table(self.name)
         settings = self._settings(len(inputs), training.settings.seed)
         if training.is_penalised:
             return penalised_trees(training, settings, self.trees, self.patience)
         rows, judge = training.split.rows, training.split.validation
         classes = len(getattr(training.estimator, "classes_", ()))
         n_outputs = classes if classes > 2 else 1 if classes else rows.target.shape[1]
-        settings |= _objective(classes)
+        if classes > 2:
+            settings |= {"objective": "multiclass", "num_class": classes}
+        else:
+            settings["objective"] = "binary" if classes else "regression"
         library = lightgbm()
         grown: list[Tree] = []
         output: list[int] = []
@@ -112,8 +111,7 @@ class Boosted(Learner):
             found = [tree_of(one) for one in booster.dump_model()["tree_info"]]
             grown += found
             output += [i % n_outputs for i in range(len(found))] if classes else [place] * len(found)
-        module = Trees.of(grown, output, [0.0] * n_outputs, inputs.shape[1])
-        return Fit(module, ({"loss": loss_of(training, module)},))
+        return training.fitted(Trees.of(grown, output, [0.0] * n_outputs, inputs.shape[1]))
 
     def _settings(self, n: int, seed: int) -> dict[str, Any]:
         """What LightGBM is told."""
@@ -131,12 +129,6 @@ class Boosted(Learner):
             "use_missing": False,
             "verbosity": -1,
         }
-
-
-def _objective(classes: int) -> dict[str, Any]:
-    if classes > 2:
-        return {"objective": "multiclass", "num_class": classes}
-    return {"objective": "binary" if classes else "regression"}
 
 
 def _column(rows: Rows, place: int) -> Array:  # (n,)

@@ -15,7 +15,6 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive, whole
 from ciplearn.estimators.learner import Learner, Training
 from ciplearn.estimators.networks import Perceptron
-from ciplearn.learners.rows import loss_of, table_rows
 from ciplearn.learning.loop import Fit
 
 Array = np.ndarray[Any, Any]
@@ -66,13 +65,12 @@ class Linear(Learner):
         """Solve for the weights."""
         if training.is_penalised:
             return training.by_gradients()
-        inputs, weights = table_rows(training, self.name)
+        inputs, weights = training.table(self.name)
         if is_classifier(training.estimator):
             found = self._logistic(inputs, training.split.rows.target.numpy(), weights, training.settings.seed)
         else:
             found = self._ridge(inputs, training.split.rows.target.double().numpy(), weights)
-        module = _affine(*found)
-        return Fit(module, ({"loss": loss_of(training, module)},))
+        return training.fitted(_affine(*found))
 
     def _ridge(self, inputs: Array, target: Array, weights: Array | None) -> tuple[Array, Array]:
         from sklearn.linear_model import RidgeCV

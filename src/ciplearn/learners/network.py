@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ciplearn._core.choices import entries
+from ciplearn._core.choices import check_flags, entries
 from ciplearn._core.errors import InputTypeError
-from ciplearn._core.flags import check_flags
 from ciplearn.estimators.learner import Learner, Training
 from ciplearn.learning.loop import Fit
 

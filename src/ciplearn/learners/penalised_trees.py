@@ -13,20 +13,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn.estimators.learner import Training
-from ciplearn.estimators.trees import Tree, Trees
-from ciplearn.learners.lightgbm_trees import lightgbm, tree_of
-from ciplearn.learning.dataset_rows import Rows
+from ciplearn.estimators.trees import LEAF, Tree, Trees
 from ciplearn.learning.invariance import BatchDependence, Invariance
 from ciplearn.learning.loop import Fit
 from ciplearn.learning.objectives import Objective, SquaredError
+from ciplearn.learning.streamed_rows import Rows
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +37,32 @@ _PART, _TRIES = 0.7, 12
 # did not occur, trees that gain little hide dependence there: on the paper's first case twice as many leave the error
 # as it is and raise the variance of counterfactuals by a third.
 _LEAST_GAIN, _LEAST_GAIN_UNSEEN = 1e-3, 6e-3
+
+
+def lightgbm() -> ModuleType:
+    """Return LightGBM, or say in one sentence that it cannot be loaded."""
+    try:
+        import lightgbm as library
+    except (ImportError, OSError) as error:
+        raise MissingDependencyError(
+            f"Boosted trees need LightGBM, which cannot be loaded here ({error}); install lightgbm with the OpenMP "
+            f"library of your system, or pass learner=Network()."
+        ) from error
+    return library
+
+
+def tree_of(described: dict[str, Any]) -> Tree:
+    """Read one tree of LightGBM's own description."""
+    waiting = [described["tree_structure"]]
+    nodes: list[tuple[int, float, int, float]] = []
+    for place, node in enumerate(waiting):  # which grows meanwhile
+        if "split_feature" in node:
+            nodes.append((node["split_feature"], node["threshold"], len(waiting), 0.0))
+            waiting += [node["left_child"], node["right_child"]]
+        else:
+            nodes.append((0, LEAF, place, node["leaf_value"]))
+    feature, threshold, left, value = (np.array(part) for part in zip(*nodes, strict=True))
+    return Tree(feature, threshold.astype(float), left, value.astype(float))
 
 
 @dataclass
@@ -134,10 +160,9 @@ class Growth:
 
 
 def penalised_trees(training: Training, settings: dict[str, Any], rounds: int, patience: int) -> Fit:
-    """Grow trees until they no longer help, on the rows that train or on those that say when to stop.
+    """Grow at most ``rounds`` trees of a kind and output, until they no longer help.
 
-    ``settings`` are LightGBM's; there are at most as many trees of a kind and output as ``rounds``; ``patience`` counts
-    rounds without a better cost on the rows that say when to stop.
+    ``patience`` counts rounds without a better cost on the rows that say when to stop; ``settings`` are LightGBM's.
     """
     split, estimator = training.split, training.estimator
     if split.invariance is None or isinstance(split.invariance, BatchDependence):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -19,19 +18,12 @@ from tqdm import tqdm
 from ciplearn._core.errors import InputError, NumericalError
 from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn.learning.invariance import Invariance, as_invariance
+from ciplearn.learning.loop import Fit
 from ciplearn.learning.objectives import Objective
-from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows, batches_of
 from ciplearn.learning.settings import TrainingSettings, adam, set_rate
+from ciplearn.learning.stepper import recorded
 from ciplearn.penalties import Operator
-
-
-@dataclass(frozen=True)
-class StackedFit:
-    """Trained networks, in the order they were given, and the last epoch's mean loss of each."""
-
-    modules: tuple[nn.Module, ...]
-    losses: tuple[float, ...]
 
 
 def train_stacked(
@@ -43,13 +35,11 @@ def train_stacked(
     penalty: Operator | Invariance | None,
     *,
     verbose: bool = False,
-) -> StackedFit:
+) -> list[Fit]:
     """Train modules of one architecture together, each with its own gamma, all on the same batches.
 
-    ``modules``: initialised; left as they are. ``gammas``: one per module; ``settings.gamma`` is not used. ``rows``,
-    ``objective``, ``settings``: as in `train`; no checkpoints, no patience and no mixed precision. ``penalty``:
-    prepared on the rows. Raises `NumericalError` if the loss of a network is no longer finite, at the end of that
-    epoch.
+    As in `train`, but the modules are left as they are, ``settings.gamma`` is not used, and there are no checkpoints,
+    no patience and no mixed precision. A fit's history is the last epoch's mean loss.
     """
     if len(modules) != len(gammas) or not modules:
         raise InputError(
@@ -114,13 +104,14 @@ class _Stack:
                 f"{len(bad)} such networks); lower the learning rate {self.settings.learning_rate:g} or gamma."
             )
 
-    def unstacked(self) -> StackedFit:
+    def unstacked(self) -> list[Fit]:
         with torch.no_grad():
             for number, module in enumerate(self.modules):
                 state = {name: part[number] for name, part in (*self.parameters.items(), *self.buffers.items())}
                 module.load_state_dict(state)
                 module.eval()
-        return StackedFit(tuple(self.modules), tuple((self.losses / self.n_batches).tolist()))
+        losses = (self.losses / self.n_batches).tolist()
+        return [Fit(module, ({"loss": loss},)) for module, loss in zip(self.modules, losses, strict=True)]
 
     def _step(self) -> None:
         batch = self.rows.take(self.index)

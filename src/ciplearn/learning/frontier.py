@@ -1,10 +1,11 @@
-"""The frontier: what each gamma costs and buys, over seeds."""
+"""The frontier: what each gamma costs and buys, over seeds; and the largest gamma that a tolerance allows."""
 
 from __future__ import annotations
 
 import csv
+import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.files import held_alone, write_file
+from ciplearn._core.numbers import positive, whole
 
 # The last column of a sweep's file: what a point belongs to, in so many digits. A line with fewer was cut short.
 _DIGEST, _DIGITS = "digest", 16
@@ -41,15 +43,10 @@ class Frontier:
 
     Examples
     --------
-    >>> from ciplearn import CIPRegressor, datasets, frontier
-    >>> world = datasets.first_synthetic()
-    >>> table = world.sample(100, random_state=0)
-    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=2)
-    >>> curve = frontier(model, table.drop(columns="Y"), table["Y"], gammas=[0, 1], seeds=[0, 1])
-    >>> curve.measures
-    ('loss', 'score', 'penalty')
-    >>> curve.summary().shape
-    (2, 7)
+    >>> from ciplearn.learning.frontier import Frontier, Point
+    >>> curve = Frontier((Point(0.0, 0, {"loss": 0.2, "penalty": 0.03}), Point(1.0, 0, {"loss": 0.3, "penalty": 0.01})))
+    >>> curve.pareto()["gamma"].tolist()
+    [0.0, 1.0]
     """
 
     points: tuple[Point, ...]
@@ -75,13 +72,9 @@ class Frontier:
     def summary(self) -> pd.DataFrame:
         """One row per gamma: mean and standard error over seeds of each measure."""
         grouped = self.table.drop(columns="seed").groupby("gamma")
-        error = grouped.std(ddof=1) / np.sqrt(grouped.count())
-        means = grouped.mean()
-        columns = {}
-        for name in means.columns:
-            columns[name] = means[name]
-            columns[f"{name}_error"] = error[name]
-        return pd.DataFrame(columns).reset_index()
+        errors = (grouped.std(ddof=1) / np.sqrt(grouped.count())).add_suffix("_error")
+        order = [column for name in self.measures for column in (name, f"{name}_error")]
+        return grouped.mean().join(errors)[order].reset_index()
 
     def pareto(self, cost: str = "loss", violation: str = "penalty") -> pd.DataFrame:
         """The gammas that no other beats in both means, lowest cost first."""
@@ -99,15 +92,10 @@ class Frontier:
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> Self:
         """Read a table that `to_csv` or an interrupted sweep has written."""
-        found = cls(tuple(read_points(path)))
-        if not found.points:
+        frontier = cls(tuple(read_sweep(path).points))
+        if not frontier.points:
             raise InputError(f"{path} holds no points of a frontier; pass a file that to_csv has written.")
-        return found
-
-
-def read_points(path: str | os.PathLike[str]) -> list[Point]:
-    """Read the finished trainings of a sweep; a last line that was cut short is left out."""
-    return read_sweep(path).points
+        return frontier
 
 
 @dataclass(frozen=True)
@@ -164,11 +152,7 @@ def held_sweep(path: str | os.PathLike[str]) -> Iterator[None]:
 def append_points(
     path: str | os.PathLike[str], points: Iterable[Point], measures: Sequence[str], digest: str | None = None
 ) -> None:
-    """Add finished trainings to the file of a sweep.
-
-    ``measures``: names and order of what is written; those of the file, where there is one. ``digest``: what the points
-    belong to, 16 digits; for all points of a file or for none.
-    """
+    """Add finished trainings to the file of a sweep, measures in its order; digests for all points or none."""
     file = Path(path)
     fresh = not file.exists() or not file.stat().st_size
     broken = not fresh and not file.read_bytes().endswith(b"\n")
@@ -182,3 +166,40 @@ def append_points(
         for point in points:
             numbers = (repr(point.measures[name]) for name in measures)
             writer.writerow([repr(point.gamma), point.seed, *numbers, *said])
+
+
+@dataclass(frozen=True)
+class ChosenGamma:
+    """The outcome of a search."""
+
+    # the largest tried gamma that was allowed, 0 if none was; for a bound on the penalty the smallest that meets it
+    gamma: float
+    remark: str  # what to know about the ends of the interval or about noise; empty if nothing
+
+
+def largest_allowed_gamma(
+    value_of: Callable[[float], float], allowed: Callable[[float], bool], low: float, high: float, max_trials: int
+) -> ChosenGamma:
+    """Bisect log gamma between ``low`` and ``high``, with at most ``max_trials`` trainings, those at the ends included.
+
+    The rule, also where noise makes the value rise and fall: each step keeps the half whose lower end is allowed and
+    whose upper end is not, and the answer is the largest gamma that was tried and allowed.
+    """
+    low, high = positive(low, "low"), positive(high, "high")
+    whole(max_trials, "max_trials", minimum=2)
+    if low >= high:
+        raise InputError(f"low must be below high, got low={low:g} and high={high:g}; pass for example 1e-4 and 1e4.")
+    tried = {high: allowed(value_of(high))}
+    if tried[high]:
+        return ChosenGamma(high, f"Even the largest gamma, {high:g}, is within the tolerance; raise high.")
+    tried[low] = allowed(value_of(low))
+    if not tried[low]:
+        return ChosenGamma(0.0, f"Even the smallest gamma, {low:g}, is beyond the tolerance; gamma is 0.")
+    inside, outside = low, high
+    for _ in range(max_trials - len(tried)):
+        middle = math.sqrt(inside * outside)
+        if middle in tried:  # no number lies between them
+            break
+        tried[middle] = allowed(value_of(middle))
+        inside, outside = (middle, outside) if tried[middle] else (inside, middle)
+    return ChosenGamma(max(gamma for gamma, is_allowed in tried.items() if is_allowed), "")

@@ -6,9 +6,10 @@ all in one call. The invariance then says what the predictions cost.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,26 +17,91 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, Workers
-from ciplearn.learning.dataset_rows import Rows
-from ciplearn.learning.imagined_rows import ImaginedRows
+from ciplearn.learning.streamed_rows import Rows
 from ciplearn.penalties import Operator, Penalty, StreamedOperator
 
 # Imagined rows per row and step: enough to know a variance, few enough that a step costs five plain ones.
 PER_STEP = 4
 
 
-class Invariance(ABC):
-    """A penalty on the predictions of a batch, and of rows imagined beside it."""
+class ImaginedRows(ABC):
+    """For each row, the network's inputs as they would be in m worlds that differ in the protected variables."""
+
+    device: torch.device  # where rows arrive
+    # (m,): the probability of each world, where the worlds are all the values that the protected variables take; None
+    # where each row has m values of its own, drawn from their law
+    weights: Tensor | None
 
     @property
     @abstractmethod
-    def n_rows(self) -> int | None:
-        """How many rows it was prepared on; None where any batch will do."""
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of worlds."""
+
+    @abstractmethod
+    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:  # (b,), (k,) -> (b, k, ...) each
+        """Return the inputs of some rows in some worlds."""
+
+    @abstractmethod
+    def take(self, index: Tensor) -> ImaginedRows:
+        """Return some of the rows."""
+
+    @abstractmethod
+    def to(self, device: torch.device) -> ImaginedRows:
+        """Return rows that arrive on a device."""
 
     @property
-    def can_be_recorded(self) -> bool:
-        """Whether its value is computed without looking at numbers on a device."""
-        return True
+    @abstractmethod
+    def identity(self) -> str:
+        """What tells them apart from others."""
+
+
+@dataclass(frozen=True)
+class ImaginedTensors(ImaginedRows):
+    """Imagined inputs in memory, each of shape (n, m, ...)."""
+
+    inputs: tuple[Tensor, ...]
+    weights: Tensor | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the tensors."""
+        return self.inputs[0].shape[0], self.inputs[0].shape[1]
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        """Where the tensors are."""
+        return self.inputs[0].device
+
+    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:
+        """Look the rows up."""
+        return tuple(part[index.to(part.device)[:, None], worlds.to(part.device)] for part in self.inputs)
+
+    def take(self, index: Tensor) -> ImaginedTensors:
+        """Cut the tensors."""
+        return replace(self, inputs=tuple(part[index.to(part.device)] for part in self.inputs))
+
+    def to(self, device: torch.device) -> ImaginedTensors:
+        """Move the tensors."""
+        weights = None if self.weights is None else self.weights.to(device)
+        return replace(self, inputs=tuple(part.to(device) for part in self.inputs), weights=weights)
+
+    @property
+    def identity(self) -> str:
+        """A digest of all entries."""
+        entries = (part.detach().cpu().contiguous().numpy().tobytes() for part in self.inputs)
+        return hashlib.sha256(b"".join(entries)).hexdigest()
+
+
+class Invariance(ABC):
+    """A penalty on the predictions of a batch, and of rows imagined beside it."""
+
+    # Whether its value is computed without looking at numbers on a device.
+    can_be_recorded = True
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows it was prepared on; None where any batch will do."""
+        return None
 
     @property
     def imagined_per_row(self) -> int:
@@ -59,12 +125,11 @@ class Invariance(ABC):
     def penalty(
         self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
     ) -> Tensor:
-        """Return what the predictions cost, differentiable in them.
+        """Return what the predictions of a batch cost, differentiable in them; further dimensions are several models.
 
-        ``predictions``: of the batch; further dimensions in front are several models. ``imagined``: of the imagined
-        rows; empty where there are none. ``index``: (b,). ``batch``: for criteria that are prepared on each batch, or
-        whose rows come with it. ``workers``: who else has rows of this batch; what is returned is the cost of all of
-        them.
+        ``imagined``: those of the imagined rows; empty where there are none. ``batch``: for criteria that are prepared
+        on each batch, or whose rows come with it. ``workers``: who else has rows of this batch; the cost is that of all
+        of them.
         """
 
     @property
@@ -75,9 +140,14 @@ class Invariance(ABC):
 
 @dataclass(frozen=True)
 class Dependence(Invariance):
-    """⟨K_Ŷ, Q⟩ with Q prepared once on all rows."""
+    """⟨K_Ŷ, Q⟩ with Q prepared once on all rows; of rows that are never all in memory a batch brings its own."""
 
-    operator: Operator
+    operator: Operator | StreamedOperator
+
+    @property
+    def can_be_recorded(self) -> bool:  # type: ignore[override]
+        """Only of rows in memory."""
+        return isinstance(self.operator, Operator)
 
     @property
     def n_rows(self) -> int:
@@ -88,6 +158,10 @@ class Dependence(Invariance):
         self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
     ) -> Tensor:
         """Evaluate the operator on the batch."""
+        if isinstance(self.operator, StreamedOperator):
+            if batch is None:
+                raise InputError("An operator of rows that stream needs the batch's rows; pass them.")
+            return self.operator(predictions, batch.right, batch.given, workers)
         if predictions.dim() == 3:
             return self.operator.stacked(predictions, index)
         if index.is_cuda and workers.size == 1:
@@ -101,39 +175,11 @@ class Dependence(Invariance):
 
 
 @dataclass(frozen=True)
-class StreamedDependence(Invariance):
-    """⟨K_Ŷ, Q⟩ with Q prepared once on rows that are never all in memory; a batch brings its own."""
-
-    operator: StreamedOperator
-
-    can_be_recorded = False
-
-    @property
-    def n_rows(self) -> int:
-        """The operator's."""
-        return self.operator.n_rows
-
-    def penalty(
-        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
-    ) -> Tensor:
-        """Ask the batch's rows what Q is between them."""
-        if batch is None:
-            raise InputError("An operator of rows that stream needs the batch's rows; pass them.")
-        return self.operator(predictions, batch.right, batch.given, workers)
-
-    @property
-    def identity(self) -> str:
-        """The kernels and the ridge behind the operator."""
-        return f"{self.operator.kernel} {self.operator.setting}"
-
-
-@dataclass(frozen=True)
 class BatchDependence(Invariance):
     """A criterion prepared on each batch anew, as the paper does."""
 
     criterion: Penalty
 
-    n_rows = None
     can_be_recorded = False
 
     def penalty(
@@ -151,22 +197,44 @@ class BatchDependence(Invariance):
         return repr(self.criterion)
 
 
-class CounterfactualVariance(Invariance):
+class _VarianceBetweenWorlds(Invariance):
     """Mean over rows of Var over interventions of f(row had A been a′), summed over outputs.
 
     Where worlds are listed with their probabilities w the variance is Σ w (f − Σ w f)²; where each row has its own
-    draws it is the unbiased one, over a few of them that change from epoch to epoch.
+    draws it is the unbiased one.
     """
 
+    weights: Tensor | None  # (m,), see `ImaginedRows`
+
+    def penalty(
+        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
+    ) -> Tensor:
+        """Return the mean variance between worlds."""
+        answers = imagined.unflatten(-2, (-1, self.imagined_per_row))  # (..., b, m, d)
+        if self.weights is None:
+            values = answers.var(dim=-2).sum(dim=-1)
+        else:
+            shares = self.weights.to(answers)[:, None]
+            # Around the mean, not as a difference of squares: predictions in nearly equal worlds would cancel.
+            mean = (shares * answers).sum(dim=-2, keepdim=True)
+            values = (shares * (answers - mean).square()).sum(dim=(-1, -2))
+        if workers.size == 1:
+            return values.mean(dim=-1)
+        return workers.total(values.sum(dim=-1)) / workers.counted(values.shape[-1])
+
+
+class CounterfactualVariance(_VarianceBetweenWorlds):
+    """The variance between worlds of rows in memory; of worlds that are drawn, a few that change with the epoch."""
+
     def __init__(self, rows: ImaginedRows) -> None:
-        self.rows = rows
-        listed = rows.weights is not None
-        self._worlds = torch.arange(rows.n_worlds if listed else min(PER_STEP, rows.n_worlds), device=rows.device)
+        self.rows, self.weights = rows, rows.weights
+        n_worlds = rows.shape[1] if self.weights is not None else min(PER_STEP, rows.shape[1])
+        self._worlds = torch.arange(n_worlds, device=rows.device)
 
     @property
     def n_rows(self) -> int:
         """Those that were imagined."""
-        return self.rows.n_rows
+        return self.rows.shape[0]
 
     @property
     def imagined_per_row(self) -> int:
@@ -175,21 +243,14 @@ class CounterfactualVariance(Invariance):
 
     def begin_epoch(self, generator: torch.Generator) -> None:
         """Draw the worlds that count in this epoch; all, where they are listed."""
-        if self.rows.weights is None:
-            drawn = torch.randperm(self.rows.n_worlds, generator=generator)[: len(self._worlds)]
+        if self.weights is None:
+            drawn = torch.randperm(self.rows.shape[1], generator=generator)[: len(self._worlds)]
             # In place: a step that was recorded on a device reads this tensor.
             self._worlds.copy_(drawn)
 
     def imagined_inputs(self, index: Tensor, batch: Rows | None = None) -> tuple[Tensor, ...]:
         """Return the rows of the batch in each of these worlds, row by row."""
         return tuple(part.flatten(0, 1) for part in self.rows.read(index, self._worlds))
-
-    def penalty(
-        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
-    ) -> Tensor:
-        """Return the mean variance between worlds."""
-        answers = imagined.unflatten(-2, (-1, self.imagined_per_row))
-        return _mean_over_rows(_variance(answers, self.rows.weights), workers)
 
     @property
     def identity(self) -> str:
@@ -198,15 +259,14 @@ class CounterfactualVariance(Invariance):
 
 
 @dataclass(frozen=True)
-class StreamedVariance(Invariance):
+class StreamedVariance(_VarianceBetweenWorlds):
     """The same of rows that are never all in memory: a batch brings its own rows as they would be in other worlds."""
 
     # first, count: which of the worlds that rows bring are meant
     first: int
     count: int
-    weights: Tensor | None = None  # (count,): the probability of each world, see `ImaginedRows`
+    weights: Tensor | None = None
 
-    n_rows = None
     can_be_recorded = False
 
     @property
@@ -219,12 +279,6 @@ class StreamedVariance(Invariance):
         if batch is None or batch.imagined is None:
             raise InputError("Rows that stream bring their imagined rows with them, got a batch without; pass it.")
         return (batch.imagined[:, self.first : self.first + self.count].flatten(0, 1),)
-
-    def penalty(
-        self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
-    ) -> Tensor:
-        """Return the mean variance between worlds."""
-        return _mean_over_rows(_variance(imagined.unflatten(-2, (-1, self.count)), self.weights), workers)
 
     @property
     def identity(self) -> str:
@@ -245,7 +299,7 @@ class Worst(Invariance):
         return self.parts[0].n_rows
 
     @property
-    def can_be_recorded(self) -> bool:
+    def can_be_recorded(self) -> bool:  # type: ignore[override]
         """Whether all parts can."""
         return all(part.can_be_recorded for part in self.parts)
 
@@ -288,26 +342,8 @@ class Worst(Invariance):
         return " ".join(f"{part.identity} in {unit}" for part, unit in zip(self.parts, self.units, strict=True))
 
 
-def _variance(answers: Tensor, weights: Tensor | None) -> Tensor:  # (..., b, m, d), (m,) -> (..., b)
-    """Var between the m worlds of a row, summed over outputs; unbiased where worlds are drawn and have no weights."""
-    if weights is None:
-        return answers.var(dim=-2).sum(dim=-1)
-    shares = weights.to(answers)[:, None]
-    # Around the mean, not as a difference of squares: predictions in nearly equal worlds would cancel.
-    mean = (shares * answers).sum(dim=-2, keepdim=True)
-    return (shares * (answers - mean).square()).sum(dim=(-1, -2))
-
-
-def _mean_over_rows(values: Tensor, workers: Workers) -> Tensor:  # (..., b) -> (...)
-    if workers.size == 1:
-        return values.mean(dim=-1)
-    return workers.total(values.sum(dim=-1)) / workers.counted(values.shape[-1])
-
-
 def as_invariance(penalty: Any) -> Invariance | None:
     """Read what people pass to `train`: an operator, a criterion, an invariance, or None."""
     if penalty is None or isinstance(penalty, Invariance):
         return penalty
-    if isinstance(penalty, StreamedOperator):
-        return StreamedDependence(penalty)
-    return Dependence(penalty) if isinstance(penalty, Operator) else BatchDependence(penalty)
+    return Dependence(penalty) if isinstance(penalty, Operator | StreamedOperator) else BatchDependence(penalty)

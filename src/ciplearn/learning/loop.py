@@ -1,12 +1,16 @@
-"""The training loop: loss plus gamma times the penalty, batch by batch."""
+"""The training loop: loss plus gamma times the penalty, batch by batch; and unfinished training on disk."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
+import io
 import os
+import pickle
+import time
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,18 +18,24 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
+from ciplearn._core.files import checksum, whole_file
 from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn._core.workers import ALONE, Workers
-from ciplearn.learning.checkpoint import Checkpoint
-from ciplearn.learning.dataset_rows import DatasetRows, Rows
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective
+from ciplearn.learning.rows import DatasetRows
 from ciplearn.learning.settings import TrainingSettings, set_rate
 from ciplearn.learning.stepper import NotFinite, Stepper
-from ciplearn.learning.streamed_rows import StreamedRows
+from ciplearn.learning.streamed_rows import Rows, StreamedRows
 from ciplearn.penalties import Operator, Penalty
 
 _VALIDATION_ROWS_AT_ONCE = 8192
+
+# Written at the end of an epoch, but not more often than this: a kill costs at most so many seconds and one epoch.
+_SECONDS_BETWEEN = 2.0
+
+# Of the checksum that a checkpoint begins with: a flipped bit would train on to another model.
+_DIGITS = 64
 
 
 @dataclass(frozen=True)
@@ -62,13 +72,10 @@ class Fit:
 
     Examples
     --------
-    >>> import torch
     >>> from torch import nn
-    >>> from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
-    >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
-    >>> fit = train(nn.Linear(2, 1), rows, SquaredError(), TrainingSettings(epochs=2))
-    >>> type(fit).__name__, fit.module(torch.zeros(1, 2)).shape
-    ('Fit', torch.Size([1, 1]))
+    >>> from ciplearn.learning import Fit
+    >>> Fit(nn.Linear(2, 1).eval(), ({"loss": 0.5}, {"loss": 0.25})).history[-1]
+    {'loss': 0.25}
     """
 
     module: nn.Module
@@ -89,9 +96,9 @@ def train(
 ) -> Fit:
     """Train ``module`` in place.
 
-    Batches are drawn from a generator of the training's own, so that trainings in several threads do not disturb each
-    other. Dropout, and whatever else a network or a dataset draws by itself, comes from torch's own generator, of which
-    a process has one: it is seeded, put back at the end, and such trainings wait for each other.
+    Batches are drawn from a generator of the training's own. Dropout, and whatever else a network or a dataset draws by
+    itself, comes from torch's, of which a process has one: it is seeded and put back, and such trainings wait for each
+    other.
 
     Parameters
     ----------
@@ -102,18 +109,16 @@ def train(
     objective : Objective
     settings : TrainingSettings
     penalty : Operator, Penalty or Invariance, optional
-        An operator prepared on these rows; a penalty, which is then prepared anew on each batch, as the paper does; or
-        an invariance, such as the variance between imagined rows.
+        An operator prepared on these rows, a penalty to prepare on each batch, as the paper does, or an invariance.
     validation : Validation, optional
         Rows to judge epochs on, for ``settings.patience``.
     checkpoint : path, optional
-        Where to write unfinished work; training that finds its own file there goes on from it and ends with the same
-        weights.
+        Where to write unfinished work; training goes on from its own file and ends with the same weights.
     verbose : bool
         Show a bar with loss, penalty and gamma.
     workers : Workers
-        Who trains this network together, each on its own rows of every batch: all call this function alike, and all
-        end with the same weights. The first one keeps the checkpoint and shows the bar.
+        Who trains this network together, each on its own rows of every batch: all call this function alike and end
+        with the same weights; the first keeps the checkpoint and shows the bar.
 
     Raises
     ------
@@ -213,9 +218,10 @@ class _Run:
             loss, penalty = self.stepper.epoch(plan).tolist()
         except NotFinite as where:
             self.module.load_state_dict(good)
+            step, loss, penalty = where.args
             raise NumericalError(
-                f"The loss is no longer finite at step {where.step + 1} of epoch {self.epoch + 1} "
-                f"(loss {where.loss:.3g}, penalty {where.penalty:.3g}); the weights from before that epoch are kept, "
+                f"The loss is no longer finite at step {step + 1} of epoch {self.epoch + 1} (loss {loss:.3g}, penalty "
+                f"{penalty:.3g}); the weights from before that epoch are kept, "
                 f"lower the learning rate {self.settings.learning_rate:g} or gamma {self.settings.gamma:g}."
             ) from None
         # Without a penalty none was computed, which is not a penalty of zero.
@@ -243,6 +249,7 @@ class _Run:
 
     def state(self) -> dict[str, Any]:
         """All that a resumed training needs."""
+        on_device = self.draws and self.rows.device.type == "cuda"
         return {
             "epoch": self.epoch,
             "history": self.history,
@@ -251,7 +258,7 @@ class _Run:
             "optimiser": self.stepper.optimiser.state_dict(),
             "shuffles": self.generator.get_state(),
             "random": torch.get_rng_state() if self.draws else None,
-            "device_random": torch.cuda.get_rng_state(self.rows.device) if self._draws_on_device else None,
+            "device_random": torch.cuda.get_rng_state(self.rows.device) if on_device else None,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -270,10 +277,6 @@ class _Run:
             torch.set_rng_state(state["random"])
         if state["device_random"] is not None:
             torch.cuda.set_rng_state(state["device_random"], self.rows.device)
-
-    @property
-    def _draws_on_device(self) -> bool:
-        return self.draws and self.rows.device.type == "cuda"
 
     def _objective_on(self, validation: Validation) -> float:
         self.module.eval()
@@ -303,3 +306,64 @@ def _identity(run: _Run) -> str:
     known = None if invariance is None else invariance.identity
     text = f"{run.rows.fingerprint()} {run.settings} {run.stepper.objective} {known} {shapes}"
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Checkpoint:
+    """Where training writes its state, whole or not at all, and finds it again after a kill.
+
+    The file exists while training is unfinished. One of another training, with other rows, settings or network, is
+    refused by its ``identity``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise InputTypeError(f"checkpoint must be a path, got {path!r}; pass for example 'work.ckpt'.")
+        self.path = Path(path)
+        self.identity = identity
+        self._written = time.monotonic()
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the saved state, or None if there is no file."""
+        try:
+            if not self.path.exists():
+                return None
+        except OSError as error:
+            raise InputError(f"{self.path} cannot name a checkpoint: {error.strerror}; pass another path.") from error
+        damaged = InputError(
+            f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
+        )
+        if not self.path.is_file():
+            raise damaged
+        try:
+            content = self.path.read_bytes()
+        except OSError as error:
+            raise damaged from error
+        said, state_bytes = content[:_DIGITS], content[_DIGITS:]
+        if checksum(state_bytes).encode() != said:
+            raise damaged
+        try:
+            # Tensors and plain values only: loading never runs code from the file.
+            state = torch.load(io.BytesIO(state_bytes), map_location="cpu", weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+            raise damaged from error
+        if not isinstance(state, dict) or state.get("identity") != self.identity:
+            raise InputError(
+                f"The checkpoint {self.path} belongs to a training on other rows or with other settings; "
+                f"delete it, or pass another path."
+            )
+        return state
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write the state, if the last one is old enough; a kill while writing leaves the last one in place."""
+        if time.monotonic() - self._written < _SECONDS_BETWEEN:
+            return
+        content = io.BytesIO()
+        torch.save({"identity": self.identity, **state}, content)
+        with whole_file(self.path) as stream:
+            stream.write(checksum(content.getvalue()).encode())
+            stream.write(content.getbuffer())
+        self._written = time.monotonic()
+
+    def remove(self) -> None:
+        """Forget the state: training is done."""
+        self.path.unlink(missing_ok=True)

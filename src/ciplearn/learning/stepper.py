@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, Workers
-from ciplearn.learning.dataset_rows import Rows
 from ciplearn.learning.invariance import Invariance
 from ciplearn.learning.objectives import Objective
-from ciplearn.learning.recording import recorded
 from ciplearn.learning.rows import TrainingRows
 from ciplearn.learning.settings import TrainingSettings, adam
-from ciplearn.learning.streamed_rows import StreamPlan
+from ciplearn.learning.streamed_rows import Rows, StreamPlan
 from ciplearn.penalties.operator import LARGEST_BATCH_WITHOUT_WAITING
 
 # A recording costs about as much as this many steps.
-_LEAST_STEPS_TO_RECORD = 50
+_LEAST_STEPS_TO_RECORD, _WARM_UP = 50, 3
 
 
 class NotFinite(Exception):  # noqa: N818 - tells the loop where training stands
-    """The first step of an epoch whose loss or penalty is not finite."""
-
-    def __init__(self, step: int, loss: float, penalty: float) -> None:
-        super().__init__(step, loss, penalty)
-        self.step, self.loss, self.penalty = step, loss, penalty
+    """The first step of an epoch whose loss or penalty is not finite: the step, the loss, the penalty."""
 
 
 class Stepper:
@@ -163,3 +157,39 @@ class Stepper:
 def _mean(reached: Tensor, sizes: Sequence[int]) -> Tensor:  # (steps, 2) -> (2,)
     weights = torch.tensor(sizes, dtype=torch.float64)
     return weights @ reached / weights.sum().clamp_min(1)
+
+
+def recorded(
+    step: Callable[[], None], tensors: Iterable[Tensor], optimiser: torch.optim.Optimizer
+) -> Callable[[], None]:
+    """Record a step as a CUDA graph: the function returned launches everything at once.
+
+    ``step`` reads and writes the same ``tensors`` in every call, and never waits for the device; the optimiser is made
+    with ``capturable=True``. Raises `RuntimeError` if the step cannot be recorded. Weights, buffers and optimiser are
+    afterwards as they were before.
+    """
+    kept = [(tensor, tensor.detach().clone()) for tensor in tensors]
+    moments = {
+        parameter: {name: entry.clone() for name, entry in state.items()}
+        for parameter, state in optimiser.state.items()
+    }
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM_UP):
+                step()
+        torch.cuda.current_stream().wait_stream(stream)
+        optimiser.zero_grad(set_to_none=True)
+        with torch.cuda.graph(graph):
+            step()
+    finally:
+        # Warming up has moved the weights, and Adam remembers it.
+        with torch.no_grad():
+            for tensor, value in kept:
+                tensor.copy_(value)
+            for parameter, state in optimiser.state.items():
+                for name, entry in state.items():
+                    entry.copy_(moments[parameter][name]) if parameter in moments else entry.zero_()
+    return graph.replay

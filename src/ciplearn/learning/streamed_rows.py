@@ -19,7 +19,7 @@ from torch import Tensor
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import whole_file
 from ciplearn._core.workers import ALONE, Workers
-from ciplearn.learning.rows import TrainingRows, batches_of
+from ciplearn.learning.rows import DatasetRows, TrainingRows, batches_of
 
 # Rows that are read in one go, from a place that is drawn.
 _BLOCK = 1024
@@ -130,18 +130,11 @@ class StreamedRows:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import torch
-    >>> from ciplearn.learning import StreamedRows, TrainingRows
-    >>> from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
-    >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
-    >>> layout = RowLayout.of(rows)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "0.rows"
-    ...     _ = store(path, iter([rows]), layout)
-    ...     print(len(StreamedRows((StoredPart(str(path), 5, 0, layout),), layout)))
-    5
+    >>> from ciplearn.learning import StreamedRows
+    >>> from ciplearn.learning.streamed_rows import RowLayout, StoredPart
+    >>> layout = RowLayout(inputs=2, outputs=1, classes=False)
+    >>> len(StreamedRows((StoredPart("0.rows", 5, 0, layout), StoredPart("1.rows", 3, 5, layout)), layout))
+    8
     """
 
     parts: tuple[StoredPart, ...]
@@ -158,16 +151,9 @@ class StreamedRows:
         """Where batches go."""
         return self.place
 
-    @property
-    def inputs(self) -> tuple[Tensor, ...]:
-        """Those of the sample."""
-        return self._some().inputs
-
-    @property
-    def target(self) -> Tensor:
-        """Those of the sample."""
-        return self._some().target
-
+    # Those of the sample.
+    inputs = property(lambda self: self._some().inputs)
+    target = property(lambda self: self._some().target)
     right = given = weights = imagined = None
 
     def plan(self, batch_size: int, generator: torch.Generator, workers: Workers = ALONE) -> StreamPlan:
@@ -180,7 +166,9 @@ class StreamedRows:
             for place, part in enumerate(self.parts)
             for first in range(0, part.n_rows, size)
         ]
-        return StreamPlan(tuple(blocks[workers.rank :: workers.size]), self._steps(batch_size), seed + workers.rank)
+        # As many steps for all workers, whatever share of the rows they have.
+        steps = batches_of(len(self), batch_size)
+        return StreamPlan(tuple(blocks[workers.rank :: workers.size]), steps, seed + workers.rank)
 
     def batches(self, plan: StreamPlan) -> Iterator[tuple[Tensor, TrainingRows]]:
         """Go through one's own rows: windows of blocks are read, shuffled, and cut into as many batches as planned."""
@@ -246,10 +234,6 @@ class StreamedRows:
         rows = self.layout.unpacked(numbers)
         return rows if self.places is None else rows.cut(self.places)
 
-    def _steps(self, batch_size: int) -> int:
-        # The same for all workers, whatever share of the rows they have.
-        return batches_of(len(self), batch_size)
-
 
 @dataclass(frozen=True)
 class StreamPlan:
@@ -261,3 +245,6 @@ class StreamPlan:
 
     def __len__(self) -> int:
         return self.steps
+
+
+Rows = TrainingRows | DatasetRows | StreamedRows

@@ -1,12 +1,34 @@
 """Criteria of (conditional) independence, each an operator Q with penalty(ŷ) = ⟨K_Ŷ, Q⟩."""
 
+from collections.abc import Callable
+
 from ciplearn.penalties.base import Penalty
 from ciplearn.penalties.circe import CIRCE
 from ciplearn.penalties.hscic import HSCIC
 from ciplearn.penalties.hsic import HSIC
 from ciplearn.penalties.mmd import MMD
-from ciplearn.penalties.operator import Operator, Setting
+from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 from ciplearn.penalties.residual_hscic import ResidualHSCIC
-from ciplearn.penalties.streamed_operator import StreamedOperator
 
-__all__ = ["CIRCE", "HSCIC", "HSIC", "MMD", "Operator", "Penalty", "ResidualHSCIC", "Setting", "StreamedOperator"]
+# A penalty is registered by one line here, under its name on the command line; it can then be saved.
+PENALTIES: dict[str, Callable[[], Penalty]] = {
+    "residual-hscic": ResidualHSCIC,
+    "hscic": HSCIC,
+    "hscic-paper": HSCIC.paper,
+    "circe": CIRCE,
+    "hsic": HSIC,
+    "mmd": MMD,
+}
+
+__all__ = [
+    "CIRCE",
+    "HSCIC",
+    "HSIC",
+    "MMD",
+    "PENALTIES",
+    "Operator",
+    "Penalty",
+    "ResidualHSCIC",
+    "Setting",
+    "StreamedOperator",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import torch
@@ -17,9 +17,8 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.tensors import as_rows, same_device, same_rows
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
 from ciplearn.penalties.low_rank import RowMap
-from ciplearn.penalties.operator import Operator, Setting
+from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 from ciplearn.penalties.rows import PenaltyRows, RowPart, with_codes
-from ciplearn.penalties.streamed_operator import StreamedOperator
 
 # Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
 EXACT_ROWS = 2048
@@ -54,18 +53,25 @@ class Penalty(ABC):
 
     kernel: Kernel
 
+    def __post_init__(self) -> None:
+        # What every dataclass of a criterion may have among its settings.
+        settings = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        for name, kernel in settings.items():
+            if name.endswith("kernel") and not isinstance(kernel, Kernel):
+                raise InputTypeError(f"{name} must be a kernel, got {kernel!r}; pass for example Gaussian(0.1).")
+        if settings.get("exact_rows") is not None:
+            whole(settings["exact_rows"], "exact_rows", minimum=0)
+        if not isinstance(features := settings.get("features", DEFAULT_FEATURES), FeatureMap):
+            raise InputTypeError(f"features must be a feature map, got {features!r}; pass for example Nystroem(128).")
+
     def __call__(self, y_hat: Any, right: Any, given: Any = None) -> Tensor:
         """Return the penalty of a stand-alone batch: prepare on it, then evaluate. Differentiable in ``y_hat``.
 
         Parameters
         ----------
-        y_hat : Tensor, shape (n,) or (n, d)
-            Predictions.
-        right : Tensor, shape (n,) or (n, d)
-            The variables that the prediction shall not depend on; labels too, where codes of categories are taken: in
-            MMD, and under a Categorical kernel.
-        given : Tensor, shape (n,) or (n, d), optional
-            The conditioning variables, for criteria that have them.
+        y_hat, right, given : Tensor, shape (n,) or (n, d)
+            Predictions; what they shall not depend on, labels too where codes of categories are taken (in MMD, and
+            under a Categorical kernel); the conditioning variables, for criteria that have them.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes)
         right = with_codes(right) if self._takes_codes()[0] else right
@@ -78,13 +84,8 @@ class Penalty(ABC):
     def for_outcome(self, outcome: Any) -> Self:
         """Return this penalty with an open length scale of its kernel on predictions settled by the outcome.
 
-        That is √2 times the outcome's standard deviation, the root mean squared distance between two outcomes; with
-        several columns, the mean is over them too.
-
-        Parameters
-        ----------
-        outcome : Tensor or array, shape (n,) or (n, d)
-            What is predicted, in the units of the predictions.
+        That is √2 times the standard deviation of an outcome of shape (n,) or (n, d), in the units of the predictions:
+        the root mean squared distance between two outcomes.
         """
         values = as_rows(outcome, "outcome", integers=True).double()
         spread = math.sqrt(2 * float(values.var(dim=0, correction=0).mean()))
@@ -154,21 +155,6 @@ class Penalty(ABC):
     @abstractmethod
     def _build(self, rows: PenaltyRows) -> Operator:
         """Build the operator of checked rows."""
-
-
-def check_kernels(**kernels: Any) -> None:
-    """Refuse what is not a kernel."""
-    for name, kernel in kernels.items():
-        if not isinstance(kernel, Kernel):
-            raise InputTypeError(f"{name} must be a kernel, got {kernel!r}; pass for example Gaussian(0.1).")
-
-
-def check_approximation(exact_rows: int | None, features: Any) -> None:
-    """Refuse a row limit or a feature map that is none."""
-    if exact_rows is not None:
-        whole(exact_rows, "exact_rows", minimum=0)
-    if not isinstance(features, FeatureMap):
-        raise InputTypeError(f"features must be a feature map, got {features!r}; pass for example Nystroem(128).")
 
 
 def is_exact(exact_rows: int | None, n: int) -> bool:

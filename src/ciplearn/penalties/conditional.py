@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError
-from ciplearn._core.flags import check_flags
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels import FeatureMap, Kernel
-from ciplearn.penalties.approximation_error import CHECKED_ROWS, gradient_error, smooth_predictions
-from ciplearn.penalties.base import (
-    DEFAULT_FEATURES,
-    DEFAULT_KERNEL,
-    DEFAULT_RANK,
-    EXACT_ROWS,
-    Penalty,
-    check_approximation,
-    check_kernels,
-    is_exact,
+from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, DEFAULT_RANK, EXACT_ROWS, Penalty, is_exact
+from ciplearn.penalties.low_rank import (
+    CHECKED_ROWS,
+    CentredFactor,
+    FactorMean,
+    RowMap,
+    VectorsOf,
+    gradient_error,
+    shortest_map,
+    smooth_predictions,
+    stored,
 )
-from ciplearn.penalties.low_rank import CentredFactor, FactorMean, RowMap, VectorsOf, shortest_map, stored
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
 from ciplearn.penalties.rows import PenaltyRows
@@ -65,8 +65,7 @@ class ConditionalPenalty(Penalty, ABC):
     rank: int = DEFAULT_RANK
 
     def __post_init__(self) -> None:
-        check_kernels(kernel=self.kernel, right_kernel=self.right_kernel, given_kernel=self.given_kernel)
-        check_approximation(self.exact_rows, self.features)
+        super().__post_init__()
         check_flags(self, "centre")
         whole(self.rank, "rank", minimum=1)
         if not isinstance(self.ridge, str):
@@ -84,27 +83,26 @@ class ConditionalPenalty(Penalty, ABC):
             )
 
     def _build(self, rows: PenaltyRows) -> Operator:
-        problem = RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
-        exact = is_exact(self.exact_rows, rows.n)
+        problem, exact, error = self._settled(rows), is_exact(self.exact_rows, rows.n), 0.0
         storage: Storage
         if exact:
             problem = problem.regression().problem if problem.ridge_is_provisional else problem
-            storage, error = DenseMatrix(self._exact_matrix(problem)), 0.0
+            storage = DenseMatrix(self._exact_matrix(problem))
         else:
             regression = problem.regression()
             row_map, error = self._approximation(regression)
             storage, problem = stored(rows, row_map), regression.problem
-        if self.centre:
-            storage = storage.centred()
-        return Operator(self.kernel, storage, problem.setting, exact, error)
+        return Operator(self.kernel, storage.centred() if self.centre else storage, problem.setting, exact, error)
 
     def _mapped(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
-        problem = RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
-        regression = problem.regression()
+        regression = self._settled(rows).regression()
         row_map, error = self._approximation(regression)
         if self.centre:
             row_map = CentredFactor(row_map, rows.summed(FactorMean(row_map)).to(rows.dtype))
         return row_map, regression.problem.setting, error
+
+    def _settled(self, rows: PenaltyRows) -> RegressionProblem:
+        return RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
 
     def _approximation(self, regression: FeatureRegression) -> tuple[RowMap, float]:
         """What gives Q from features, and its error.

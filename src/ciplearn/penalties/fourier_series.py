@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ciplearn._core.workers import Workers
+from ciplearn.penalties.fused import GradientFromForward
 
 # Beyond this many frequencies times columns per row of the batch, a pass over the block is faster; the second where the
 # block is at hand and not rebuilt from vectors.
@@ -53,7 +53,7 @@ def series_for(
     return _series(n_frequencies, y_hat.dtype, y_hat.device)
 
 
-class FourierInnerProduct(torch.autograd.Function):
+class FourierInnerProduct(GradientFromForward):
     """Value ‖Vᵀ Φ‖², gradient 2 ⟨V Vᵀ Φ, ∂Φ/∂s⟩.
 
     Vᵀ Φ is a sum over rows, a small matrix: workers add theirs, and each has the gradient in its own rows.
@@ -86,13 +86,6 @@ class FourierInnerProduct(torch.autograd.Function):
         ctx.save_for_backward((series.slopes @ pull).T.mul_(2.0 * scale * off))
         # k_ii = 1 and is constant: the diagonal enters the value, never the gradient.
         return torch.add(diagonal * (on - off), _squares(seen), alpha=off)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        """Rescale the gradient that the forward pass has left."""
-        (gradient,) = ctx.saved_tensors
-        return upstream * gradient, None, None, None, None, None, None, None
 
 
 def _reach(dtype: torch.dtype) -> float:

@@ -8,17 +8,16 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
-from ciplearn.penalties.approximation_error import CHECKED_ROWS, gradient_error, smooth_predictions
-from ciplearn.penalties.base import (
-    DEFAULT_FEATURES,
-    DEFAULT_KERNEL,
-    EXACT_ROWS,
-    Penalty,
-    check_approximation,
-    check_kernels,
-    is_exact,
+from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Penalty, is_exact
+from ciplearn.penalties.low_rank import (
+    CHECKED_ROWS,
+    CentredFactor,
+    FactorMean,
+    RowMap,
+    gradient_error,
+    smooth_predictions,
+    stored,
 )
-from ciplearn.penalties.low_rank import CentredFactor, FactorMean, RowMap, stored
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import DenseMatrix, Factor
@@ -57,10 +56,6 @@ class HSIC(Penalty):
     exact_rows: int | None = EXACT_ROWS
     features: FeatureMap = DEFAULT_FEATURES
 
-    def __post_init__(self) -> None:
-        check_kernels(kernel=self.kernel, right_kernel=self.right_kernel)
-        check_approximation(self.exact_rows, self.features)
-
     def _takes_codes(self) -> tuple[bool, bool]:
         return self.right_kernel.takes_codes, True
 
@@ -69,25 +64,25 @@ class HSIC(Penalty):
             raise InputError("HSIC has no conditioning variables, got given; leave it out, or use ResidualHSCIC.")
 
     def _build(self, rows: PenaltyRows) -> Operator:
-        sample, _ = rows.sample.first(_SAMPLE_ROWS)
-        kernel = self.right_kernel.resolve(sample)
         if is_exact(self.exact_rows, rows.n):
-            right, _ = rows.whole()
+            kernel, (right, _) = self._right_kernel(rows), rows.whole()
             storage = DenseMatrix(kernel.gram(right, right) / rows.n**2).centred()
             return Operator(self.kernel, storage, Setting(kernel), exact=True)
-        row_map, error = self._approximation(rows, kernel)
-        return Operator(self.kernel, stored(rows, row_map), Setting(kernel), exact=False, relative_error=error)
+        row_map, setting, error = self._mapped(rows)
+        return Operator(self.kernel, stored(rows, row_map), setting, exact=False, relative_error=error)
 
     def _mapped(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
-        kernel = self.right_kernel.resolve(rows.sample.first(_SAMPLE_ROWS)[0])
-        row_map, error = self._approximation(rows, kernel)
-        return row_map, Setting(kernel), error
-
-    def _approximation(self, rows: PenaltyRows, kernel: Kernel) -> tuple[RowMap, float]:
+        kernel = self._right_kernel(rows)
         features = self.features.fit(kernel, rows.sample.first(_SAMPLE_ROWS)[0])
+        right, _ = rows.sample.first(CHECKED_ROWS)
+        gram = kernel.gram(right, right)
+        near, exact = Factor(features(right)).centred(), DenseMatrix(gram).centred()
+        error = gradient_error(near.block(None), exact.block(None), smooth_predictions(gram))
         factor = FeatureRows(features, rows.n)
-        error = _features_error(kernel, features, rows.sample.first(CHECKED_ROWS)[0])
-        return CentredFactor(factor, rows.summed(FactorMean(factor))), error
+        return CentredFactor(factor, rows.summed(FactorMean(factor))), Setting(kernel), error
+
+    def _right_kernel(self, rows: PenaltyRows) -> Kernel:
+        return self.right_kernel.resolve(rows.sample.first(_SAMPLE_ROWS)[0])
 
 
 @dataclass(frozen=True)
@@ -100,9 +95,3 @@ class FeatureRows:
     def __call__(self, right: Tensor, _given: Tensor) -> Factor:
         """Rows of the factor."""
         return Factor(self.features(right) / self.n)
-
-
-def _features_error(kernel: Kernel, features: Features, right: Tensor) -> float:  # (m, d)
-    gram = kernel.gram(right, right)
-    found, exact = Factor(features(right)).centred(), DenseMatrix(gram).centred()
-    return gradient_error(found.block(None), exact.block(None), smooth_predictions(gram))

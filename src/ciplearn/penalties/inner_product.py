@@ -4,7 +4,7 @@
 |---|---|---|
 | Gaussian, scalar | factor V, m columns | b m f for f frequencies: linear in b (`fourier_series.py`) |
 | Gaussian, any | matrix | one pass over the b × b block (`fused.py`) |
-| Gaussian, any | vectors of rows | half of the block, tile by tile (`tiles.py`) |
+| Gaussian, any | vectors of rows | half of the block, tile by tile (`fused.py`) |
 | linear | factor or matrix | one product with V or with the block |
 | any other | matrix | the block, through autograd |
 """
@@ -15,14 +15,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Gaussian, Kernel, Linear
 from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
-from ciplearn.penalties.fused import GaussianBlockProduct
+from ciplearn.penalties.fused import TILE, GaussianBlockProduct, GaussianTiles, GradientFromForward, value_by_tiles
 from ciplearn.penalties.storage import DenseMatrix, Storage, taken
-from ciplearn.penalties.tiles import TILE, GaussianTiles, value_by_tiles
 
 
 def inner_product(
@@ -85,7 +83,7 @@ def stacked_inner_products(kernel: Kernel, y_hat: Tensor, block: Tensor, off: fl
     return torch.stack(values)
 
 
-class _LinearProduct(torch.autograd.Function):
+class _LinearProduct(GradientFromForward):
     """Σ_ij Q_ij y_i·y_j / c, whose gradient is 2 Q y / c."""
 
     @staticmethod
@@ -97,9 +95,3 @@ class _LinearProduct(torch.autograd.Function):
         weighted = (off * smoothed + (on - off) * diagonal[:, None] * y_hat) / divisor
         ctx.save_for_backward(2.0 * weighted)
         return (y_hat * weighted).sum()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        (gradient,) = ctx.saved_tensors
-        return upstream * gradient, None, None, None, None, None

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
+from ciplearn.kernels import Gaussian
 from ciplearn.kernels.eigen import leading
-from ciplearn.penalties.approximation_error import gradient_error
-from ciplearn.penalties.rows import PenaltyRows
+from ciplearn.penalties.fused import GaussianBlockProduct
+from ciplearn.penalties.rows import PenaltyRows, Totals
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, Storage
 
 # Rows whose columns of Q span the factor. They are drawn evenly: pivots that explain most of the trace are outlying
@@ -27,6 +28,14 @@ _TOLERANCE = 1e-6
 # A row that carries more numbers than this keeps them in half the precision, and so in no more memory. Rounding then
 # turns gradients by 0.003, where features turn them by 0.1 and more.
 _FULL_PRECISION_WIDTH = 128
+
+# How far gradients of an approximation point away from those of the exact Q is measured on this many rows, whose Gram
+# matrices can be had, and for predictions of the kind that networks make: smooth functions of R and S. Training follows
+# gradients, so that is what counts: large parts of Q act on no prediction that a network would make.
+CHECKED_ROWS, _PREDICTIONS = 1024, 4
+
+# For predictions of unit variance, as the estimators choose it.
+_KERNEL = Gaussian(2**0.5)
 
 _HALF = {torch.float64: torch.float32, torch.float32: torch.bfloat16}
 
@@ -63,31 +72,19 @@ class CentredFactor:
         return Factor(_factor(self.factor_of, right, given) - self.mean)
 
 
-class FactorMean:
+class FactorMean(Totals[Tensor]):
     """Mean of a factor's rows."""
 
     def __init__(self, factor_of: RowMap) -> None:
-        self.factor_of, self.n = factor_of, 0
-        self.total: Tensor | None = None
+        self.factor_of = factor_of
 
-    def update(self, right: Tensor, given: Tensor) -> None:
-        """Add a block of rows."""
-        self._add(right.shape[0], _factor(self.factor_of, right, given).double().sum(dim=0))
-
-    def merge(self, other: FactorMean) -> None:
-        """Add the sum over other rows."""
-        if other.total is not None:
-            self._add(other.n, other.total)
+    def of_block(self, right: Tensor, given: Tensor) -> tuple[Tensor, ...]:
+        """Sum of the factor's rows."""
+        return (_factor(self.factor_of, right, given).double().sum(dim=0),)
 
     def finalise(self) -> Tensor:  # (k,)
         """Divide by the number of rows."""
-        if self.total is None:
-            raise InputError("There are no rows to average, got no block; call update first.")
-        return self.total / self.n
-
-    def _add(self, n: int, total: Tensor) -> None:
-        self.n += n
-        self.total = total if self.total is None else self.total + total
+        return self.totals[0] / self.n
 
 
 def shortest_map(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, predictions: Tensor) -> tuple[RowMap, float]:
@@ -146,3 +143,43 @@ def _leading_directions(matrix: Tensor, rank: int) -> Tensor:  # (m, m) -> (m, k
     if not len(values):  # Q is zero
         return matrix.new_zeros(len(matrix), 1)
     return vectors[:, :rank] / values[:rank].sqrt()
+
+
+def smooth_predictions(*grams: Tensor) -> Tensor:  # (m, m) each -> (k, m)
+    """Noise that is smoothed by each Gram matrix, in equal shares, with unit variance."""
+    generator = torch.Generator().manual_seed(0)
+    total = grams[0].new_zeros(grams[0].shape[0], _PREDICTIONS)
+    for gram in grams:
+        noise = torch.randn(gram.shape[0], _PREDICTIONS, generator=generator, dtype=torch.float64)
+        total += _standardised(gram @ noise.to(gram))
+    return _standardised(total).T
+
+
+def gradient_error(approximate: Tensor, exact: Tensor, predictions: Tensor) -> float:  # (m, m), (m, m), (k, m)
+    """√(1 − c²) for the cosine c between the gradients of ⟨K_Ŷ, Q⟩, in the mean over the predictions.
+
+    That is ‖s g̃ − g‖ / ‖g‖ with the scale s that fits best: a gradient of another length only means another gamma.
+    """
+    near, true = _gradients(approximate, predictions), _gradients(exact, predictions)
+    lengths = near.square().sum(dim=1) * true.square().sum(dim=1)
+    squared = (near * true).sum(dim=1).square() / lengths.clamp_min(torch.finfo(lengths.dtype).tiny)
+    # Where there is no gradient, there is none to miss.
+    missed = torch.where(true.abs().amax(dim=1) > 0, 1 - squared, torch.zeros_like(squared))
+    return float(missed.clamp_min(0).mean().sqrt())
+
+
+def _gradients(matrix: Tensor, predictions: Tensor) -> Tensor:  # (m, m), (k, m) -> (k, m)
+    found = []
+    # One after the other: each needs several matrices of the size of the block.
+    for prediction in predictions.to(matrix):
+        with torch.enable_grad():
+            y_hat = prediction[:, None].requires_grad_()
+            value = GaussianBlockProduct.apply(y_hat, matrix, _KERNEL.scale(1), 1.0, 1.0)
+            found.append(torch.autograd.grad(value, y_hat)[0][:, 0])
+    return torch.stack(found)
+
+
+def _standardised(columns: Tensor) -> Tensor:  # (m, k)
+    centred = columns - columns.mean(dim=0)
+    spread = centred.square().mean(dim=0).sqrt()
+    return torch.where(spread > 0, centred / spread.clamp_min(torch.finfo(spread.dtype).tiny), 0.0)

@@ -10,7 +10,7 @@ from torch.nn.functional import one_hot
 
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import Kernel
-from ciplearn.penalties.base import DEFAULT_KERNEL, Penalty, check_kernels
+from ciplearn.penalties.base import DEFAULT_KERNEL, Penalty
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import Factor
@@ -43,9 +43,6 @@ class MMD(Penalty):
     """
 
     kernel: Kernel = DEFAULT_KERNEL
-
-    def __post_init__(self) -> None:
-        check_kernels(kernel=self.kernel)
 
     def _takes_codes(self) -> tuple[bool, bool]:
         return True, True

@@ -1,4 +1,4 @@
-"""The prepared operator Q of a criterion: all that a training step needs."""
+"""The prepared operator Q of a criterion, all that a training step needs; of rows in memory, or of rows that stream."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from ciplearn._core.tensors import as_rows, extremes, same_device
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Kernel
 from ciplearn.penalties.inner_product import inner_product, stacked_inner_products
+from ciplearn.penalties.low_rank import RowMap
+from ciplearn.penalties.rows import checked
 from ciplearn.penalties.storage import DenseMatrix, Storage
 
 # To choose a Fourier series the host must know the predictions, and so wait for a CUDA device; up to this many rows the
@@ -57,10 +59,9 @@ class Operator:
     exact : bool
         Whether Q came from full Gram matrices; if not, from features.
     relative_error : float
-        How far gradients of the penalty lie from those of the exact operator, 0 where it is exact: √(1 − c²) for their
-        cosine c, which is ‖g̃ − g‖ / ‖g‖ up to a common scale. Measured on 1 024 rows, for predictions that are smooth
-        functions of the right-hand side and of the conditioning variables, at the ridge of all rows: where these are
-        very many and have ten columns and more, it overstates.
+        How far gradients of the penalty lie from those of the exact operator: √(1 − c²) for their cosine c, which is
+        ‖g̃ − g‖ / ‖g‖ up to a common scale. Measured on 1 024 rows for smooth predictions, at the ridge of all rows:
+        where these are very many and have ten columns and more, it overstates.
 
     Examples
     --------
@@ -100,25 +101,21 @@ class Operator:
         Raises
         ------
         InputError
-            If anything does not fit, or a prediction is not finite. A small batch on a CUDA device is not searched for
-            NaN, since that would wait for all work before it: there NaN predictions give a NaN penalty.
+            If anything does not fit, or a prediction is not finite; on a CUDA device, where a search would wait for all
+            work before it, a small batch with NaN has the penalty NaN.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         same_device(y_hat.device, "y_hat", self.storage.device, "the operator")
         index = self._checked_rows(rows, y_hat, shared=workers.size > 1)
-        refuse_open(self.kernel)
-        if y_hat.dtype in (torch.float16, torch.bfloat16):
-            y_hat = y_hat.float()
-        off, on = batch_weights(self.n_rows, workers.counted(y_hat.shape[0]))
-        return inner_product(self.kernel, y_hat, self.storage, index, off, on, value_range(y_hat, workers), workers)
+        return _estimate(self, y_hat, self.storage, index, workers)
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
         """Return the penalty of k models' predictions for the same batch, one value per model.
 
         For training loops that have checked their rows: nothing is checked here, so nothing waits for the device.
         """
-        refuse_open(self.kernel)
-        off, on = batch_weights(self.n_rows, y_hat.shape[1])
+        _refuse_open(self.kernel)
+        off, on = _batch_weights(self.n_rows, y_hat.shape[1])
         block = self.storage.block(rows).to(y_hat.dtype)
         return stacked_inner_products(self.kernel, y_hat, block, off, on)
 
@@ -151,8 +148,7 @@ class Operator:
         size = "exact"
         if not self.exact:
             size = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"
-        ridge = "" if self.setting.ridge is None else f", ridge {self.setting.ridge:.1e}"
-        return f"Operator({self.n_rows} rows, {size}{ridge}, kernel={self.kernel})"
+        return f"Operator({self.n_rows} rows, {size}{_ridge(self.setting)}, kernel={self.kernel})"
 
     def _checked_rows(self, rows: Any, y_hat: Tensor, *, shared: bool) -> Tensor | None:
         b = y_hat.shape[0]
@@ -194,7 +190,81 @@ class Operator:
         return index.to(self.storage.device)
 
 
-def refuse_open(kernel: Kernel) -> None:
+@dataclass(frozen=True, eq=False)
+class StreamedOperator:
+    """penalty(ŷ) = ⟨K_Ŷ, Q⟩ with Q_ij = v(r_i, s_i) · v(r_j, s_j), v prepared on sums over n rows.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Of the predictions; its length scale must be a number by the time it is called.
+    row_map : RowMap
+        v: takes rows (right, given) to their short vectors.
+    n_rows : int
+        n; more than memory holds, so that a batch brings its own rows.
+    setting : Setting
+        The kernels and the ridge behind Q.
+    relative_error : float
+        See `Operator`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import torch
+    >>> from ciplearn import Gaussian, ResidualHSCIC
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, a = torch.randn(2, 200, 1, generator=draw)
+    >>> part = SimpleNamespace(start=0, pairs=lambda: iter([(a, s)]))  # a file of rows, read block by block
+    >>> operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare_parts([part])
+    >>> operator.n_rows, bool(operator(a, a, s) > operator(s, a, s))
+    (200, True)
+    """
+
+    kernel: Kernel
+    row_map: RowMap
+    n_rows: int
+    setting: Setting
+    relative_error: float
+
+    def __call__(self, y_hat: Any, right: Any, given: Any = None, workers: Workers = ALONE) -> Tensor:
+        """Return the unbiased estimate of the penalty of all rows from a batch of them, differentiable in ``y_hat``.
+
+        Parameters
+        ----------
+        y_hat : Tensor, shape (b,) or (b, d)
+        right, given : Tensor, shape (b, d)
+            The rows that the predictions belong to.
+        workers : Workers
+            Who else has rows of this batch.
+        """
+        y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
+        with torch.no_grad():
+            pair = checked(right, given, right_codes=True, given_codes=True)
+            precision = torch.promote_types(pair[0].dtype, torch.float32)
+            storage = self.row_map(*(side.double() for side in pair)).to(None, precision)
+        return _estimate(self, y_hat, storage, None, workers)
+
+    def __repr__(self) -> str:
+        error = f"relative error {self.relative_error:.2g}"
+        return f"StreamedOperator({self.n_rows} rows, {error}{_ridge(self.setting)}, kernel={self.kernel})"
+
+
+def _estimate(
+    operator: Operator | StreamedOperator, y_hat: Tensor, storage: Storage, rows: Tensor | None, workers: Workers
+) -> Tensor:
+    """The penalty of a batch whose rows of Q are those of a storage."""
+    _refuse_open(operator.kernel)
+    if y_hat.dtype in (torch.float16, torch.bfloat16):
+        y_hat = y_hat.float()
+    off, on = _batch_weights(operator.n_rows, workers.counted(len(y_hat)))
+    return inner_product(operator.kernel, y_hat, storage, rows, off, on, _value_range(y_hat, workers), workers)
+
+
+def _ridge(setting: Setting) -> str:
+    return "" if setting.ridge is None else f", ridge {setting.ridge:.1e}"
+
+
+def _refuse_open(kernel: Kernel) -> None:
     """Refuse a kernel on predictions whose length scale nobody has settled."""
     if kernel.is_open:
         raise InputError(
@@ -203,14 +273,14 @@ def refuse_open(kernel: Kernel) -> None:
         )
 
 
-def batch_weights(n: int, b: int) -> tuple[float, float]:
+def _batch_weights(n: int, b: int) -> tuple[float, float]:
     """Weights of pairs and of the diagonal that make the value of b rows an unbiased estimate of that of n."""
     if b < 2:
         raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
     return n * (n - 1) / (b * (b - 1)), n / b
 
 
-def value_range(y_hat: Tensor, workers: Workers = ALONE) -> tuple[float, float] | None:
+def _value_range(y_hat: Tensor, workers: Workers) -> tuple[float, float] | None:
     """Smallest and largest prediction, after a check that all are finite; None where looking would cost too much."""
     if workers.size == 1 and y_hat.is_cuda and y_hat.shape[0] <= LARGEST_BATCH_WITHOUT_WAITING:
         return None

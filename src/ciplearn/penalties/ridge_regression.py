@@ -7,13 +7,12 @@ from typing import Self
 
 from torch import Tensor
 
-from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
 from ciplearn.kernels.eigen import eigh
 from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum
 from ciplearn.penalties.low_rank import VectorsOf
 from ciplearn.penalties.operator import Setting
-from ciplearn.penalties.rows import PenaltyRows
+from ciplearn.penalties.rows import PenaltyRows, Totals
 from ciplearn.penalties.storage import ElementwiseProduct
 
 # Length scales are chosen, and leave-one-out errors averaged, over at most this many rows.
@@ -42,10 +41,7 @@ class RegressionProblem:
     def settle(
         cls, rows: PenaltyRows, right_kernel: Kernel, given_kernel: Kernel, ridge: float | str, features: FeatureMap
     ) -> Self:
-        """Resolve the kernels; with ridge ``"loo"`` choose ridge and open length scale by leave-one-out error.
-
-        The error is that of predicting the right-hand side's features from the conditioning variables.
-        """
+        """Resolve the kernels; ``"loo"`` chooses ridge and open length scale by the error in R's features."""
         right, given = rows.sample.first(_LOO_ROWS)
         right_kernel = right_kernel.resolve(right)
         if not isinstance(ridge, str):
@@ -89,41 +85,21 @@ class RegressionProblem:
         return FeatureRegression(problem, right, given, moments)
 
 
-class MomentSums:
-    """Σ φ φᵀ, Σ φ ρᵀ and Σ ρ ρᵀ over rows, for features ρ of the right-hand side and φ of the conditioning variables.
-
-    ``right``, ``given``: ρ and φ.
-    """
+class MomentSums(Totals["Moments"]):
+    """Σ φ φᵀ, Σ φ ρᵀ and Σ ρ ρᵀ over rows, for features ρ of the right-hand side and φ of what is given."""
 
     def __init__(self, right: Features, given: Features) -> None:
-        self.right, self.given, self.n = right, given, 0
-        self._sums: tuple[Tensor, Tensor, Tensor] | None = None
+        self.right, self.given = right, given
 
-    def update(self, right: Tensor, given: Tensor) -> None:
-        """Add a block of rows."""
+    def of_block(self, right: Tensor, given: Tensor) -> tuple[Tensor, ...]:
+        """The three sums over a block."""
         phi, rho = self.given(given), self.right(right)
-        self._add(right.shape[0], (phi.T @ phi, phi.T @ rho, rho.T @ rho))
-
-    def merge(self, other: MomentSums) -> None:
-        """Add the sums over other rows, taken with the same features."""
-        if other._sums is not None:
-            self._add(other.n, other._sums)
+        return phi.T @ phi, phi.T @ rho, rho.T @ rho
 
     def finalise(self) -> Moments:
         """Factorise Σ φ φᵀ."""
-        if self._sums is None:
-            raise InputError("There are no rows to regress, got no block; call update first.")
-        own, cross, second = self._sums
+        own, cross, second = self.totals
         return Moments(RidgeSpectrum.from_moments(own, cross, self.n), second)
-
-    def _add(self, n: int, sums: tuple[Tensor, Tensor, Tensor]) -> None:
-        self.n += n
-        if self._sums is None:
-            own, cross, second = sums
-            self._sums = own.clone(), cross.clone(), second.clone()
-        else:
-            for total, part in zip(self._sums, sums, strict=True):
-                total += part
 
 
 @dataclass(frozen=True)

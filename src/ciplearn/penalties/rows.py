@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,8 @@ from torch import Tensor
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.rows import keys
 from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
-from ciplearn.penalties.row_sample import Pair, RowSample, joined
 
 # Rows mapped to features at a time: large enough for fast matrix products, small enough to stay in cache.
 CHUNK_ROWS = 1024
@@ -29,6 +30,9 @@ DEVICE_ROWS = 1 << 17
 SAMPLE_ROWS = 4096
 
 Result = TypeVar("Result", covariant=True)
+
+# Right-hand side (n, d) and conditioning variables (n, k); without any of the latter, k = 0.
+Pair = tuple[Tensor, Tensor]
 
 
 class Sums(Protocol[Result]):
@@ -44,11 +48,36 @@ class Sums(Protocol[Result]):
         """Return what follows from the sums."""
 
 
-class RowPart(Protocol):
-    """Rows that one worker goes through.
+class Totals(ABC, Generic[Result]):
+    """`Sums` that are tensors added up over blocks."""
 
-    ``start``: the number of its first row among all rows.
-    """
+    n = 0
+    totals: tuple[Tensor, ...] = ()
+
+    @abstractmethod
+    def of_block(self, right: Tensor, given: Tensor) -> tuple[Tensor, ...]:
+        """What a block of rows adds."""
+
+    @abstractmethod
+    def finalise(self) -> Result:
+        """Return what follows from the sums."""
+
+    def update(self, right: Tensor, given: Tensor) -> None:
+        """Add a block of rows."""
+        self._add(len(right), self.of_block(right, given))
+
+    def merge(self, other: Self) -> None:
+        """Add what another state has summed over other rows."""
+        if other.n:
+            self._add(other.n, other.totals)
+
+    def _add(self, n: int, parts: tuple[Tensor, ...]) -> None:
+        self.n += n
+        self.totals = tuple(map(torch.add, self.totals, parts)) if self.totals else parts
+
+
+class RowPart(Protocol):
+    """Rows that one worker goes through."""
 
     @property
     def start(self) -> int:
@@ -59,11 +88,7 @@ class RowPart(Protocol):
 
 
 class PenaltyRows:
-    """Right-hand side and conditioning variables of n rows, in double precision.
-
-    ``parts``: each can be read several times. ``engine``: who goes through the parts. ``n``: how many rows there are.
-    ``sample``: some of them, drawn over all parts.
-    """
+    """Right-hand side and conditioning variables of n rows, in double precision; ``sample`` has some, of all parts."""
 
     def __init__(self, parts: Sequence[RowPart], engine: Engine | None = None) -> None:
         self.parts, self.engine = parts, engine or OneProcess()
@@ -114,13 +139,10 @@ class PenaltyRows:
 
     def whole(self) -> Pair:
         """All rows at once."""
-        return joined(list(self.chunks()))
+        return _joined(list(self.chunks()))
 
     def summed(self, sums: Sums[Result]) -> Result:
-        """What follows from sums over all rows.
-
-        ``sums``: that have seen nothing yet: each part begins with a copy.
-        """
+        """What follows from sums over all rows; each part begins with a copy of ``sums`` that have seen nothing."""
         total = copy.deepcopy(sums)
         for part in self.engine.each(partial(_summed, sums), self.parts):
             total.merge(part)
@@ -167,6 +189,80 @@ class _Chunks:
         for pair in self.content:
             right, given = pair if isinstance(pair, tuple | list) and len(pair) == 2 else (pair, None)
             yield checked(right, given, right_codes=self.right_codes, given_codes=self.given_codes)
+
+
+class RowSample:
+    """The ``size`` rows with the smallest keys, where the key of a row scrambles its number among all rows.
+
+    Keys do not depend on blocks, so the samples of parts merge into the sample of the whole. ``start`` is the number,
+    among all rows, of the first row that this state will see.
+    """
+
+    def __init__(self, size: int, seed: int = 0, start: int = 0) -> None:
+        self.size, self.seed, self.next = size, seed, start
+        self._numbers = np.empty(0, dtype=np.uint64)
+        self._pieces: list[Pair] = []
+
+    def update(self, right: Tensor, given: Tensor) -> None:
+        """Look at the next block of rows."""
+        stop = self.next + right.shape[0]
+        numbers = np.arange(self.next, stop, dtype=np.uint64)
+        self.next = stop
+        if len(self._numbers) == self.size:
+            below = np.flatnonzero(keys(numbers, self.seed) < keys(self._numbers, self.seed).max())
+            if not len(below):
+                return
+            chosen = torch.from_numpy(below).to(right.device)
+            numbers, right, given = numbers[below], right[chosen], given[chosen]
+        self._add(numbers, [(right, given)])
+
+    def merge(self, other: RowSample) -> None:
+        """Take in the sample of other rows."""
+        self.next = max(self.next, other.next)
+        self._add(other._numbers, other._pieces)
+
+    def finalise(self) -> SampledRows:
+        """Return the sample."""
+        order = np.argsort(self._numbers)
+        right, given = _joined(self._pieces)
+        place = torch.from_numpy(order).to(right.device)
+        by_key = np.argsort(keys(self._numbers[order], self.seed))
+        return SampledRows(right[place].double(), given[place].double(), torch.from_numpy(by_key).to(right.device))
+
+    def _add(self, numbers: np.ndarray, pieces: list[Pair]) -> None:
+        self._numbers = np.concatenate([self._numbers, numbers])
+        self._pieces = [*self._pieces, *pieces]
+        if len(self._numbers) > self.size:
+            kept = np.argpartition(keys(self._numbers, self.seed), self.size)[: self.size]
+            right, given = _joined(self._pieces)
+            place = torch.from_numpy(kept).to(right.device)
+            self._numbers, self._pieces = self._numbers[kept], [(right[place], given[place])]
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Rows in their order, and the order in which they were drawn."""
+
+    # right, given: (m, d) and (m, k)
+    right: Tensor
+    given: Tensor
+    drawn: Tensor  # (m,): positions of the rows as drawn: any stretch of it is a random sample too
+
+    def first(self, size: int) -> Pair:
+        """The rows that were drawn first, in their order."""
+        return self._at(self.drawn[:size])
+
+    def last(self, size: int) -> Pair:
+        """The rows that were drawn last, in their order: others than the first, where the sample has enough."""
+        return self._at(self.drawn[-size:])
+
+    def _at(self, places: Tensor) -> Pair:
+        places = places.sort().values
+        return self.right[places], self.given[places]
+
+
+def _joined(pieces: list[Pair]) -> Pair:
+    return torch.cat([right for right, _ in pieces]), torch.cat([given for _, given in pieces])
 
 
 def with_codes(value: Any) -> Any:

@@ -8,6 +8,7 @@ half precision are computed with in single precision.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.workers import Workers
-from ciplearn.kernels.cholesky import fewest_columns, pivoted_cholesky
+from ciplearn.kernels.eigen import fewest_columns, pivoted_cholesky
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,34 +86,78 @@ class DenseMatrix:
         return type(self)(_moved(self.matrix, device, dtype), factor)
 
 
-@dataclass(frozen=True, eq=False)
-class Factor:
-    """Q = V Vᵀ."""
-
-    factor: Tensor  # (n, m)
+class Vectors(ABC):
+    """Q from short vectors that rows carry."""
 
     @property
     def rows(self) -> int:
         """The number of rows, n."""
-        return self.factor.shape[0]
+        return self.parts()[0].shape[0]
 
     @property
     def width(self) -> int:
         """How many numbers a row carries."""
-        return self.factor.shape[1]
+        return sum(part.shape[1] for part in self.parts())
 
     @property
     def device(self) -> torch.device:
-        """Where the factor lives."""
-        return self.factor.device
+        """Where the vectors live."""
+        return self.parts()[0].device
 
     def block(self, rows: Tensor | None) -> Tensor:
         """Rebuild Q[rows, rows] from the rows' vectors."""
-        factor = taken(self.factor, rows)
-        return factor @ factor.T
+        chosen = self.at(rows)
+        return chosen.between(chosen)
 
-    def between(self, other: Factor) -> Tensor:  # (n, m)
+    def gathered(self, workers: Workers) -> Self:
+        """The vectors of all workers' rows."""
+        return self._each(workers.gathered)
+
+    def at(self, rows: Tensor | None) -> Self:
+        """The vectors of some rows, or of all, ready to be computed with."""
+        return self._each(lambda part: taken(part, rows))
+
+    def cut(self, place: slice) -> Self:
+        """The vectors of a stretch of rows."""
+        return self._each(lambda part: part[place])
+
+    def room(self, n: int, dtype: torch.dtype) -> Self:
+        """Vectors of the same lengths for n rows, to be filled."""
+        return self._each(lambda part: part.new_empty(n, part.shape[1], dtype=dtype))
+
+    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
+        """The same vectors elsewhere or in another precision."""
+        return self._each(lambda part: _moved(part, device, dtype))
+
+    @abstractmethod
+    def parts(self) -> tuple[Tensor, ...]:
+        """All numbers that rows carry."""
+
+    @abstractmethod
+    def between(self, other: Self) -> Tensor:  # (n, m)
         """Entries of Q between these rows and others."""
+
+    @abstractmethod
+    def diagonal(self) -> Tensor:  # (n,)
+        """Q_ii."""
+
+    @abstractmethod
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Change every part."""
+
+
+@dataclass(frozen=True, eq=False)
+class Factor(Vectors):
+    """Q = V Vᵀ."""
+
+    factor: Tensor  # (n, m)
+
+    def parts(self) -> tuple[Tensor, ...]:
+        """V."""
+        return (self.factor,)
+
+    def between(self, other: Self) -> Tensor:
+        """V V'ᵀ."""
         return self.factor @ other.factor.T
 
     def diagonal(self) -> Tensor:  # (n,)
@@ -129,33 +174,12 @@ class Factor:
         factor = taken(self.factor, None)
         return type(self)((factor - factor.mean(dim=0)).to(self.factor.dtype))
 
-    def gathered(self, workers: Workers) -> Self:
-        """The vectors of all workers' rows."""
-        return type(self)(workers.gathered(self.factor))
-
-    def at(self, rows: Tensor | None) -> Self:
-        """The vectors of some rows, or of all, ready to be computed with."""
-        return type(self)(taken(self.factor, rows))
-
-    def cut(self, place: slice) -> Self:
-        """The vectors of a stretch of rows."""
-        return type(self)(self.factor[place])
-
-    def room(self, n: int, dtype: torch.dtype) -> Self:
-        """A factor of the same width for n rows, to be filled."""
-        return type(self)(self.factor.new_empty(n, self.width, dtype=dtype))
-
-    def parts(self) -> tuple[Tensor, ...]:
-        """All numbers that rows carry."""
-        return (self.factor,)
-
-    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
-        """The same factor elsewhere or in another precision."""
-        return type(self)(_moved(self.factor, device, dtype))
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        return type(self)(change(self.factor))
 
 
 @dataclass(frozen=True, eq=False)
-class ElementwiseProduct:
+class ElementwiseProduct(Vectors):
     """Q_ij = (l_i·l_j)(r_i·r_j) − g_i·f_j − f_i·g_j."""
 
     # left, right: (n, p) and (n, q): l and r
@@ -164,28 +188,12 @@ class ElementwiseProduct:
     correction: tuple[Tensor, Tensor] | None = None  # (n, s): g and f
     factor: ClassVar[None] = None
 
-    @property
-    def rows(self) -> int:
-        """The number of rows, n."""
-        return self.left.shape[0]
+    def parts(self) -> tuple[Tensor, ...]:
+        """All of l, r, g and f."""
+        return (self.left, self.right, *(self.correction or ()))
 
-    @property
-    def width(self) -> int:
-        """How many numbers a row carries."""
-        return sum(part.shape[1] for part in self.parts())
-
-    @property
-    def device(self) -> torch.device:
-        """Where the vectors live."""
-        return self.left.device
-
-    def block(self, rows: Tensor | None) -> Tensor:
-        """Rebuild Q[rows, rows] from the rows' vectors."""
-        chosen = self.at(rows)
-        return chosen.between(chosen)
-
-    def between(self, other: ElementwiseProduct) -> Tensor:  # (n, m)
-        """Entries of Q between these rows and others."""
+    def between(self, other: Self) -> Tensor:
+        """Both products and the correction."""
         block = (self.left @ other.left.T).mul_(self.right @ other.right.T)
         if self.correction is not None and other.correction is not None:
             (g, f), (other_g, other_f) = self.correction, other.correction
@@ -217,30 +225,6 @@ class ElementwiseProduct:
             g, f = self.correction
             shift, ones = torch.cat([g, shift], dim=1), torch.cat([f, ones], dim=1)
         return replace(self, correction=(shift, ones))
-
-    def gathered(self, workers: Workers) -> Self:
-        """The vectors of all workers' rows."""
-        return self._each(workers.gathered)
-
-    def at(self, rows: Tensor | None) -> Self:
-        """The vectors of some rows, or of all, ready to be computed with."""
-        return self._each(lambda part: taken(part, rows))
-
-    def cut(self, place: slice) -> Self:
-        """The vectors of a stretch of rows."""
-        return self._each(lambda part: part[place])
-
-    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
-        """The same vectors elsewhere or in another precision."""
-        return self._each(lambda part: _moved(part, device, dtype))
-
-    def room(self, n: int, dtype: torch.dtype) -> Self:
-        """Vectors of the same lengths for n rows, to be filled."""
-        return self._each(lambda part: part.new_empty(n, part.shape[1], dtype=dtype))
-
-    def parts(self) -> tuple[Tensor, ...]:
-        """All numbers that rows carry."""
-        return (self.left, self.right, *(self.correction or ()))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
         correction = None if self.correction is None else (change(self.correction[0]), change(self.correction[1]))

@@ -27,24 +27,12 @@ _TRIED = 50
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A model with the columns it reads, and the labels where it gives probabilities.
+    """A model with the columns it reads, and the labels where it gives probabilities."""
 
-    Attributes
-    ----------
-    model
-        What was passed.
-    foreign : Foreign
-        How it is asked; what goes wrong in there is said in one sentence.
-    inputs : tuple of str
-    kinds : mapping from column to dtype
-        Of the labels it reads, as it was trained: an imagined row shows them as categories.
-    classes : array or None
-    """
-
-    model: Any
-    foreign: Foreign
+    model: Any  # what was passed
+    foreign: Foreign  # how it is asked; what goes wrong in there is said in one sentence
     inputs: tuple[str, ...]
-    kinds: Mapping[str, Any]
+    kinds: Mapping[str, Any]  # of the labels it reads, as it was trained: an imagined row shows them as categories
     classes: Array | None
 
     @classmethod

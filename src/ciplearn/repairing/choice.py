@@ -12,7 +12,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import Correction
-from ciplearn.repairing.engine import Engine, Formula
+from ciplearn.repairing.formula import Engine, Formula
 from ciplearn.repairing.measured import Curve
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm import StructuralCausalModel, fit_scm
@@ -28,27 +28,17 @@ _TARGETS = (0.5, 0.3, 0.2, 0.1, 0.05)
 
 
 @dataclass(frozen=True)
-class Floor:
+class FloorOfVCF:
     """What a predictor that is strictly invariant under one causal model still moves under another.
 
     Both models are estimated from halves of the same rows, so that they differ by nothing but chance. Nobody can tell
     less on so many rows, and nothing is trained against it.
-
-    Attributes
-    ----------
-    vcf : float
-    left : float
-        As a share of the model's own VCF.
-    typical : float
-        √(2 VCF), the typical difference between two values of A.
-    n_rows : int
-        Of each half.
     """
 
     vcf: float
-    left: float
-    typical: float
-    n_rows: int
+    left: float  # as a share of the model's own VCF
+    typical: float  # √(2 VCF), the typical difference between two values of A
+    n_rows: int  # of each half
 
     def __str__(self) -> str:
         return (
@@ -62,7 +52,7 @@ class Chosen:
     """Which of the two serves, and what the second causal model says about both."""
 
     rests_on: str
-    floor: Floor | None
+    floor: FloorOfVCF | None
     note: str
 
 
@@ -94,9 +84,9 @@ def chosen(asked: Asked, worlds: Worlds, table: pd.DataFrame, generator: np.rand
     best = min(costs, key=lambda name: costs[name])
     strict = curves[best].table.iloc[-1]
     vcf = max(0.0, float(strict["vcf"]))
-    floor = (
-        Floor(vcf, float(strict["left"]), float(np.sqrt(2 * vcf)), len(halves[0])) if worlds.scm.model_based else None
-    )
+    floor = None
+    if worlds.scm.model_based:
+        floor = FloorOfVCF(vcf, float(strict["left"]), float(np.sqrt(2 * vcf)), len(halves[0]))
     return Chosen(best, floor, _note(best, curves, exact))
 
 

@@ -19,14 +19,9 @@ class Conformal:
     With n such rows and a new one in any order, the new score is at most the ⌈(n + 1) c⌉-th smallest with probability
     at least c. So y lies within that radius of f̄ with at least that probability, and as f̄ is the same in every world,
     so are the interval and the set.
-
-    Attributes
-    ----------
-    scores : array of shape (n,)
-        Sorted.
     """
 
-    scores: Array
+    scores: Array  # (n,), sorted
 
     @classmethod
     def of(cls, truth: Array, strict: Array, classes: Array | None) -> Conformal:  # (n,), (n, q)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, softmax
 
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.columns import TableEncoding, holds_numbers
 from ciplearn._core.errors import MissingDependencyError
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.engine import Engine
+from ciplearn.repairing.formula import Engine
 from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm.kinds import Array
 
@@ -20,12 +20,15 @@ from ciplearn.scm.kinds import Array
 _PATH = (1.0, 3.0, 10.0, 30.0, 100.0)
 _TREES = (60, 40, 40, 40, 40)
 
-# Worlds of each row where values of A are drawn, and imagined rows in all.
+# Worlds of each row where values of A are drawn, and imagined rows in all: more rows are worth more than more draws.
 _WORLDS = 8
-_IMAGINED = 120_000
+_IMAGINED = 160_000
 
 _TREE = {"num_leaves": 15, "max_depth": 5, "learning_rate": 0.3, "lambda_l2": 1.0, "min_data_in_leaf": 20}
 _ALWAYS = {"objective": "none", "verbosity": -1, "deterministic": True, "force_row_wise": True, "seed": 0}
+
+# Decimals that a column's numbers may be rounded to, from millions to millionths.
+_DECIMALS = range(-6, 7)
 
 # Probabilities closer to 0 and 1 than this are not told apart by the trees.
 _EDGE = 1e-4
@@ -47,7 +50,7 @@ def boosting() -> Any:
 
 
 @dataclass(frozen=True)
-class Scale:
+class TreeScale:
     """Where trees add to a model's answers: probabilities through log odds, numbers in units of their spread."""
 
     probabilities: bool
@@ -79,28 +82,17 @@ class Correction(Engine):
     For probabilities the trees add to log odds, and the first term is the log loss against m. Trees read m, too.
     Along the path of strengths trees are added to those of the strength before; between two strengths of the path
     predictions are mixed, and as both terms are convex, so is what they come to.
-
-    Attributes
-    ----------
-    asked : Asked
-    encoding : TableEncoding
-        Of the columns that the trees read.
-    booster
-        LightGBM's.
-    ends : tuple of int
-        How many trees each strength of the path has.
-    scale : Scale
     """
 
     asked: Asked
-    encoding: TableEncoding
-    booster: Any
-    ends: tuple[int, ...]
-    scale: Scale
+    encoding: TableEncoding  # of the columns that the trees read
+    booster: Any  # LightGBM's
+    ends: tuple[int, ...]  # how many trees each strength of the path has
+    scale: TreeScale
 
     calls = 1
 
-    def knob(self, rows: pd.DataFrame) -> Path:
+    def knob(self, rows: pd.DataFrame) -> AnswersAlong:
         """Ask the model, and each stretch of the trees once."""
         own = self.asked(rows)
         scores = self.scale.there(own)
@@ -110,7 +102,7 @@ class Correction(Engine):
             added = self.booster.predict(features, start_iteration=start, num_iteration=end - start, raw_score=True)
             scores = scores + np.asarray(added).reshape(scores.shape)
             answers.append(self.scale.back(scores))
-        return Path(np.stack(answers))
+        return AnswersAlong(np.stack(answers))
 
     @classmethod
     def of(cls, asked: Asked, worlds: Worlds, table: pd.DataFrame, generator: np.random.Generator) -> Correction:
@@ -129,7 +121,7 @@ class Correction(Engine):
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class AnswersAlong:
     """Answers at the strengths of the path, the model's own first; mixed in between."""
 
     answers: Array  # (1 + strengths, n, q)
@@ -142,6 +134,17 @@ class Path:
         return np.asarray((1 - (where - low)) * self.answers[low] + (where - low) * self.answers[low + 1])
 
 
+def _decimals(table: pd.DataFrame) -> dict[str, int]:
+    """The fewest decimals that write all numbers of a column, for columns that are rounded at all."""
+    rounded = {}
+    for name in filter(lambda column: holds_numbers(table[column]), table.columns):
+        values = table[name]
+        enough = (k for k in _DECIMALS if np.allclose(values, values.round(k), rtol=1e-12, atol=1e-12, equal_nan=True))
+        if (fewest := next(enough, None)) is not None:
+            rounded[str(name)] = fewest
+    return rounded
+
+
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """Rows, and under them their imagined rows: world by world, the draws of one row together."""
@@ -152,28 +155,30 @@ class _Problem:
     target: Array  # (n, q), as units of the scale
     shares: Array  # (K,)
     draws: int
-    scale: Scale
+    scale: TreeScale
 
     @classmethod
     def of(cls, asked: Asked, worlds: Worlds, table: pd.DataFrame, generator: np.random.Generator) -> _Problem:
         levels = worlds.levels
         k = len(levels) if levels.listed else _WORLDS
-        rows = table.iloc[generator.permutation(len(table))[: max(200, _IMAGINED // (k * DRAWS))]]
-        units = worlds.units(rows)
+        rows = table.iloc[generator.permutation(len(table))[: max(200, _IMAGINED // k)]]
+        units = worlds.units(rows, min(DRAWS, max(1, _IMAGINED // (k * len(rows)))))
         law = table[list(levels.values.columns)]
         columns = [name for name in worlds.columns if name in rows.columns]
         encoding = TableEncoding.of(table, columns)
+        # Trees would tell whole numbers, which rows have, from imagined ones, and leave the rows as the model has them.
+        decimals = _decimals(table[columns])
         target = asked(rows)
         features, start = [encoding.features(rows)], [target]
         for world in range(k):
             values = (
                 levels.values.iloc[[world]] if levels.listed else law.iloc[generator.integers(len(law), size=len(rows))]
             )
-            frame = worlds.under(units, worlds.setting(values))
+            frame = worlds.under(units, worlds.setting(values)).round(decimals)
             features.append(encoding.features(frame))
             start.append(asked(frame))
         spread = np.maximum(target.std(axis=0), 1e-12)
-        scale = Scale(asked.classes is not None, np.ones_like(spread) if asked.classes is not None else spread)
+        scale = TreeScale(asked.classes is not None, np.ones_like(spread) if asked.classes is not None else spread)
         shares = levels.shares if levels.listed else np.full(k, 1 / k)
         scores = scale.there(np.concatenate(start))
         return cls(

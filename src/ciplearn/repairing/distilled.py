@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from ciplearn._core.errors import InputError
-from ciplearn.repairing.engine import Engine
+from ciplearn.repairing.formula import Engine
 from ciplearn.repairing.measured import Curve
 from ciplearn.scm.kinds import Array
 

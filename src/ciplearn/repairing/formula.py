@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
+from ciplearn.repairing.asked import Asked
+from ciplearn.repairing.worlds import Worlds
+from ciplearn.scm import Units
 from ciplearn.scm.kinds import Array
 
 
@@ -26,24 +32,13 @@ class Parts:
         f = (w m + γ f̄) / (w + γ),    f̄ = Σ_k c_k m_k / Σ_k c_k,    c_k = s_k w_k / (w_k + γ)
 
     with w = p(a | u) / p(a): the derivative w (f − m) + γ (f − f̄) is zero. At γ = 0 that is m, at infinity E[m | u].
-
-    Attributes
-    ----------
-    own : array of shape (n, q)
-        m at the rows.
-    ratio : array of shape (n,)
-        w of the rows' own values of A.
-    worlds : array of shape (n, K, q)
-        m_k; where several u fit a row, their mean.
-    ratios, shares : arrays of shape (n, K)
-        w_k, and the weights s_k under which the a_k follow p(A).
     """
 
-    own: Array
-    ratio: Array
-    worlds: Array
-    ratios: Array
-    shares: Array
+    own: Array  # (n, q): m at the rows
+    ratio: Array  # (n,): w of the rows' own values of A
+    worlds: Array  # (n, K, q): m_k; where several u fit a row, their mean
+    ratios: Array  # (n, K): w_k
+    shares: Array  # (n, K): the weights s_k under which the a_k follow p(A)
 
     def centre(self, gamma: float) -> Array:  # (n, q)
         """Return f̄."""
@@ -72,3 +67,79 @@ class MeanOfDraws:
         """Return the mean over the draws."""
         answers = self.knob.at(gamma)
         return np.asarray(answers.reshape(-1, self.draws, answers.shape[1]).mean(axis=1))
+
+
+class Engine(ABC):
+    """A family of predictors, one per strength."""
+
+    calls: int  # how many rows the model is asked about for each row
+
+    @abstractmethod
+    def knob(self, rows: pd.DataFrame) -> Knob:
+        """Ask all that is needed about rows."""
+
+    def under(self, worlds: Worlds, units: Units, settings: Sequence[Mapping[str, Any]]) -> list[Knob]:
+        """Return what this family says about units under some settings, as a causal model imagines them."""
+        return [MeanOfDraws(self.knob(worlds.under(units, setting)), units.draws) for setting in settings]
+
+
+@dataclass(frozen=True, eq=False)
+class Formula(Engine):
+    """The closed form on the worlds that a causal model imagines; nothing is trained."""
+
+    asked: Asked
+    worlds: Worlds
+
+    @property
+    def calls(self) -> int:  # type: ignore[override]
+        """The row and its worlds."""
+        return 1 + self.worlds.calls
+
+    def knob(self, rows: pd.DataFrame) -> Parts:
+        """Ask about the rows and about each of their worlds."""
+        shown = rows[list(self.worlds.columns)]
+        return self._parts(shown, self.worlds.units(shown))
+
+    def under(self, worlds: Worlds, units: Units, settings: Sequence[Mapping[str, Any]]) -> list[Knob]:
+        """Where the noise is known, all worlds of a row share what they are mixed from."""
+        if worlds is not self.worlds or not units.exact:
+            return super().under(worlds, units, settings)
+        parts = self._parts(None, units)
+        found: list[Knob] = []
+        for setting in settings:
+            frame = worlds.under(units, setting)
+            found.append(Parts(self.asked(frame), worlds.ratio(frame), parts.worlds, parts.ratios, parts.shares))
+        return found
+
+    def _parts(self, rows: pd.DataFrame | None, units: Units) -> Parts:
+        return parts_of([self.asked], self.worlds, rows, units)[0]
+
+
+def parts_of(models: Sequence[Asked], worlds: Worlds, rows: pd.DataFrame | None, units: Units) -> list[Parts]:
+    """Imagine the worlds of rows once, and ask several models about them; without rows, the first world is theirs."""
+    n = len(units.index)
+    frame, shares = worlds.imagined(units)
+    count = shares.shape[1]
+    draws = len(frame) // (n * count)
+    # Draws of one row share its causes, and so do its worlds.
+    one_each = frame.iloc[::draws]
+    ratio_of = worlds.ratio.beside(one_each.iloc[::count])
+    w = np.stack([ratio_of(one_each.iloc[k::count]) for k in range(count)], axis=1)
+    shares = shares / (1 + w) if worlds.mixes_two_laws else shares
+    ratio = w[:, 0] if rows is None else worlds.ratio(rows)
+    parts = []
+    for asked in models:
+        answers = asked(frame).reshape(n, count, draws, -1).mean(axis=2)
+        parts.append(Parts(_own_answers(asked, worlds, rows, answers), ratio, answers, w, shares))
+    return parts
+
+
+def _own_answers(asked: Asked, worlds: Worlds, rows: pd.DataFrame | None, answers: Array) -> Array:  # (n, q)
+    """What the model says of the rows: of listed values, one of the worlds is the row itself."""
+    if rows is None:
+        return answers[:, 0]
+    codes = worlds.levels.codes(rows) if worlds.levels.listed else np.full(len(rows), -1)
+    own = answers[np.arange(len(rows)), codes]
+    if (codes < 0).any():
+        own[codes < 0] = asked(rows[codes < 0])
+    return own

@@ -16,10 +16,10 @@ from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.listed_folders import check_finished, listed_folder, read_listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.choice import CORRECTION, Floor
+from ciplearn.repairing.choice import CORRECTION, FloorOfVCF
 from ciplearn.repairing.conformal import Conformal
-from ciplearn.repairing.correction import Correction, Scale, boosting
-from ciplearn.repairing.engine import Engine, Formula
+from ciplearn.repairing.correction import Correction, TreeScale, boosting
+from ciplearn.repairing.formula import Engine, Formula
 from ciplearn.repairing.levels import Levels
 from ciplearn.repairing.measured import Curve
 from ciplearn.repairing.ratio import NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
@@ -138,7 +138,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
     if said["rests_on"] == CORRECTION:
         trees = said["correction"]
         encoding: TableEncoding = from_spec(trees["encoding"])
-        scale = Scale(classes is not None, np.array(trees["spread"], dtype=float))
+        scale = TreeScale(classes is not None, np.array(trees["spread"], dtype=float))
         engine = Correction(asked, encoding, _booster(place, _TREES), tuple(trees["ends"]), scale)
     curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in said["curve"].items()})
     scores = None if said["scores"] is None else Conformal(np.array([_read_number(x) for x in said["scores"]]))
@@ -150,7 +150,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         str(said["outcome"]),
         strength=_read_number(said["strength"]),
         rests_on=str(said["rests_on"]),
-        floor=None if said["floor"] is None else Floor(**said["floor"]),
+        floor=None if said["floor"] is None else FloorOfVCF(**said["floor"]),
         notes=tuple(said["notes"]),
         conformal=scores,
     )
@@ -180,7 +180,10 @@ def _read_model(kept: str | None, place: Path, model: Any) -> Any:
         return place / _ONNX
     if kept == _BOOSTED:
         return _booster(place, _BOOSTED).predict
-    raise InputError(f"{place} does not hold the model that was repaired, which is no data; pass it as model=.")
+    raise InputError(
+        f"{place} does not hold the model that was repaired, which is no data; pass it as model= "
+        "(--predictor MODULE:NAME)."
+    )
 
 
 def _booster(place: Path, name: str) -> Any:

@@ -10,9 +10,11 @@ import pandas as pd
 from ciplearn._core.columns import holds_numbers
 from ciplearn.scm.kinds import Array
 
-# More joint values than these are not listed; of a number so many quantiles stand for all, else so many draws.
+# More joint values than these are not listed; of a number so many quantiles stand for all, beside labels so many in all
+# and at least so many of each label, else so many draws.
 _MOST_LISTED = 16
 _QUANTILES = 16
+_BESIDE_LABELS, _OF_EACH_LABEL = 24, 4
 _DRAWN = 48
 
 
@@ -20,20 +22,13 @@ _DRAWN = 48
 class Levels:
     """Joint values of A with their shares: all of them where they are few, else some that stand for all.
 
-    Those of a single number are its quantiles in equal steps, of others rows drawn without repetition.
-
-    Attributes
-    ----------
-    values : DataFrame
-        One row per joint value, one column per protected column.
-    shares : array of shape (K,)
-    listed : bool
-        Whether these are all that occur.
+    Those of a number are its quantiles in equal steps, beside each label that is protected too; of several numbers rows
+    drawn without repetition.
     """
 
-    values: pd.DataFrame
-    shares: Array
-    listed: bool
+    values: pd.DataFrame  # one row per joint value, one column per protected column
+    shares: Array  # (K,)
+    listed: bool  # whether these are all that occur
 
     @classmethod
     def of(cls, table: pd.DataFrame, generator: np.random.Generator) -> Levels:
@@ -44,12 +39,22 @@ class Levels:
             # Labels keep the kind that the table gave them.
             values = values.astype({name: table[name].dtype for name in table.columns})
             return cls(values, groups.to_numpy() / len(table), True)
-        if table.shape[1] == 1 and holds_numbers(table.iloc[:, 0]):
-            steps = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-            drawn = table.quantile(steps, interpolation="nearest")
-        else:
+        labels = [name for name in table.columns if not holds_numbers(table[name])]
+        parts = [part for _, part in table.groupby(labels, observed=True)] if labels else [table]
+        if table.shape[1] - len(labels) != 1 or len(parts) * _OF_EACH_LABEL > _BESIDE_LABELS:
             drawn = table.iloc[generator.permutation(len(table))[:_DRAWN]]
-        return cls(drawn.reset_index(drop=True), np.full(len(drawn), 1 / len(drawn)), False)
+            return cls(drawn.reset_index(drop=True), np.full(len(drawn), 1 / len(drawn)), False)
+        count = _BESIDE_LABELS // len(parts) if labels else _QUANTILES
+        number = next(name for name in table.columns if name not in labels)
+        steps = (np.arange(count) + 0.5) / count
+        drawn = pd.concat(
+            [
+                part.iloc[[0] * count].assign(**{number: part[number].quantile(steps, "nearest").to_numpy()})
+                for part in parts
+            ]
+        )
+        shares = np.repeat([len(part) / len(table) / count for part in parts], count)
+        return cls(drawn.reset_index(drop=True), shares, False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -67,8 +72,9 @@ class Levels:
         return pd.MultiIndex.from_arrays(keys) if len(keys) > 1 else pd.Index(keys[0])
 
     def some(self, count: int) -> Levels:
-        """Return at most so many of drawn values, evenly chosen; listed ones as they are."""
+        """Return at most so many of values that stand for others, evenly chosen; listed ones as they are."""
         if self.listed or len(self) <= count:
             return self
         places = np.linspace(0, len(self) - 1, count).round().astype(int)
-        return Levels(self.values.iloc[places].reset_index(drop=True), np.full(count, 1 / count), False)
+        shares = self.shares[places] / self.shares[places].sum()
+        return Levels(self.values.iloc[places].reset_index(drop=True), shares, False)

@@ -12,8 +12,7 @@ import pandas as pd
 
 from ciplearn._core.errors import InputError
 from ciplearn.evaluation.paired_effects import all_differ, compared_values, settings_of
-from ciplearn.repairing.engine import Engine
-from ciplearn.repairing.formula import Knob
+from ciplearn.repairing.formula import Engine, Knob
 from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm import Vector
 from ciplearn.scm.kinds import Array
@@ -38,14 +37,9 @@ _TRIED = 50
 class Curve:
     """Measures at some strengths, from the model itself to the strict predictor.
 
-    Attributes
-    ----------
-    measure : callable
-        Returns ``table``.
-    table : DataFrame
-        Per ``strength``: ``change``, the mean squared distance from the model; ``vcf``; ``left``, the share of the
-        model's own VCF; ``effect``, the largest mean effect between two values of a protected variable, or the typical
-        difference √(2 VCF) for a vector; and ``loss`` where the rows hold the outcome.
+    ``table`` has per ``strength``: ``change``, the mean squared distance from the model; ``vcf``; ``left``, the share
+    of the model's own VCF; ``effect``, the largest mean effect between two values of a protected variable, or the
+    typical difference √(2 VCF) for a vector.
     """
 
     measure: Callable[[], pd.DataFrame]

@@ -14,16 +14,17 @@ import pandas as pd
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.repairing.levels import Levels
 from ciplearn.repairing.ratio import OfNumbers, Ratio
-from ciplearn.repairing.row_noise import RowNoise
 from ciplearn.scm import Scalar, StructuralCausalModel, Units
-from ciplearn.scm.intervention import plain
-from ciplearn.scm.kinds import Array, Categories
+from ciplearn.scm.kinds import Array, Categories, plain
 
 # Draws of the noise per row, where a row leaves it open.
 DRAWS = 4
 
 # Draws of a vector from p(A), where as many more come from its law given the causes.
 _OF_EITHER_LAW = 24
+
+# Different draws of noise that rows may get; two rows of the same content always get the same.
+_PLACES = 509
 
 # Rows that the usual label is counted in, and labels that are named.
 _SAMPLED, _NAMED = 500, 3
@@ -35,28 +36,15 @@ class Worlds:
 
     Listed values are all there, each with its share. Of a number with causes half of the a_k come from p(A) and half
     from p(a | causes), each weighted by 2 / (1 + w_k): from p(A) alone, few of them would be near the row.
-
-    Attributes
-    ----------
-    scm : StructuralCausalModel
-    protected : tuple of str
-    inputs : tuple of str
-        The columns that the model reads.
-    levels : Levels
-    ratio : Ratio
-    seed : int
-        Of noise that rows leave open.
-    unknown : tuple of str
-        Nodes that nobody knows when a prediction is made: the outcome.
     """
 
     scm: StructuralCausalModel
     protected: tuple[str, ...]
-    inputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # the columns that the model reads
     levels: Levels
     ratio: Ratio
-    seed: int = 0
-    unknown: tuple[str, ...] = ()
+    seed: int = 0  # of noise that rows leave open
+    unknown: tuple[str, ...] = ()  # nodes that nobody knows when a prediction is made: the outcome
 
     @property
     def calls(self) -> int:
@@ -223,6 +211,48 @@ class Worlds:
     @cached_property
     def _usual(self) -> pd.Series:
         return self._drawn.mode().iloc[0]
+
+
+class RowNoise(np.random.Generator):
+    """A generator whose arrays hold, for each of n rows, numbers that depend on that row alone.
+
+    An array whose length is a multiple of n holds several numbers per row, those of one row together. The laws that
+    mechanisms draw from are covered; others are drawn as usual.
+    """
+
+    def __init__(self, rows: pd.DataFrame, seed: int) -> None:
+        super().__init__(np.random.PCG64(seed))
+        self._rows = (pd.util.hash_pandas_object(rows, index=False).to_numpy() % _PLACES).astype(np.int64)
+
+    def _by_row(self, law: Any, size: Any, *parameters: float) -> Any:
+        shape = (size,) if isinstance(size, int | np.integer) else size
+        n = len(self._rows)
+        if not shape or not n or shape[0] % n:
+            return law(*parameters, size=size)
+        each = shape[0] // n
+        table: Array = law(*parameters, size=(_PLACES, each, *shape[1:]))
+        return table[self._rows].reshape(shape)
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Gumbel draws."""
+        return self._by_row(super().gumbel, size, loc, scale)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Uniform draws."""
+        return self._by_row(super().uniform, size, low, high)
+
+    def integers(self, low: Any, high: Any = None, size: Any = None, **more: Any) -> Any:  # type: ignore[override]
+        """Whole numbers."""
+        law: Any = super().integers
+        return self._by_row(lambda *ends, size: law(*ends, size=size, **more), size, low, high)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Normal draws."""
+        return self._by_row(super().normal, size, loc, scale)
+
+    def standard_normal(self, size: Any = None, **more: Any) -> Any:  # type: ignore[override]
+        """Normal draws."""
+        return self.normal(size=size)
 
 
 def _one_draw(units: Units, places: Array) -> Units:

@@ -1,14 +1,14 @@
-"""Charts as inline SVG; colours come from the page, so that they follow light and dark."""
+"""Charts, and strips for cells of a table, as inline SVG; colours come from the page, for light and dark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 from ciplearn.evaluation.wording import short
-from ciplearn.report.scales import Scale
 
 _WIDTH, _HEIGHT = 460.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 18.0, 16.0, 52.0
@@ -29,7 +29,79 @@ SHAPES = (
     "M-7,-3L0,-8L7,-3L4.5,6.5H-4.5z",
 )
 
+# A strip, the room under it that an axis takes, and about how many ticks that has.
+_STRIP_WIDTH, _STRIP_HEIGHT, _MARGIN, _AXIS, _STRIP_TICKS = 190.0, 30.0, 14.0, 20.0, 4
+
+# The part of an axis that is left to values which stand apart.
+_APART = 0.12
+
+# About so many ticks, and at most so many powers of ten.
+_TICKS, _DECADES = 5, 6
+
+# Below, powers of ten run out of digits.
+_NEXT_TO_ZERO = 1e-300
+
 _Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A map from [low, high] to [start, end], linear or logarithmic."""
+
+    low: float  # ends of the data's range
+    high: float
+    start: float  # where they lie on paper
+    end: float
+    logarithmic: bool = False
+    beneath: float | None = None  # where values below ``low`` stand: a logarithmic axis has no place for zero
+
+    @classmethod
+    def around(cls, values: Sequence[float], start: float, end: float, *, from_zero: bool = False) -> Scale:
+        """Take in all values, with a little air; a single value gets a range of its own size."""
+        low, high = min(values), max(values)
+        air = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
+        return cls(0.0 if from_zero and low >= 0 else low - air, high + air, start, end)
+
+    @classmethod
+    def decades(cls, values: Sequence[float], start: float, end: float, depth: float = 0.0) -> Scale:
+        """Take in positive values on a logarithmic scale; those below ``depth`` times the largest stand apart."""
+        floor = max(depth * max(values), _NEXT_TO_ZERO)
+        inside = [value for value in values if value >= floor] or [1.0]
+        low, high = math.log10(min(inside)), math.log10(max(inside))
+        air = max(0.06 * (high - low), 0.12)
+        ends = 10 ** (low - air), 10 ** (high + air)
+        if len(inside) == len(values):
+            return cls(*ends, start, end, logarithmic=True)
+        apart = _APART * (end - start)
+        return cls(*ends, start + apart, end, logarithmic=True, beneath=start + apart / 2)
+
+    def __call__(self, value: float) -> float:
+        """Return the place of a value."""
+        if self.beneath is not None and value < self.low:
+            return self.beneath
+        low, high, at = self.low, self.high, value
+        if self.logarithmic:
+            low, high, at = math.log10(low), math.log10(high), math.log10(value)
+        return self.start + (at - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self, about: int = _TICKS) -> list[float]:
+        """Return about so many round values inside the range; powers of ten on a logarithmic scale."""
+        if self.logarithmic:
+            return self._decade_ticks()
+        rough = (self.high - self.low) / about
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
+        first = math.ceil(self.low / step - 1e-9)
+        count = math.floor(self.high / step + 1e-9) - first + 1
+        return [(first + number) * step for number in range(count)]
+
+    def _decade_ticks(self) -> list[float]:
+        first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+        decades = [10.0**power for power in range(first, last + 1)]
+        if len(decades) > 2:
+            return decades[:: math.ceil(len(decades) / _DECADES)]
+        powers = range(first - 1, last + 1)
+        return [v for power in powers for f in (1, 2, 5) if self.low <= (v := f * 10.0**power) <= self.high]
 
 
 @dataclass(frozen=True)
@@ -55,21 +127,17 @@ def trade_off(paths: Sequence[Sequence[Dot]], baselines: Sequence[Dot], x_label:
         Scale.around([dot.x for dot in every], _LEFT, _WIDTH - _RIGHT, from_zero=True),
         Scale.around([dot.y for dot in every], _HEIGHT - _BOTTOM, _TOP),
     )
-    parts = []
-    for number, path in enumerate(paths):
-        parts.append(frame.line(path, f"p{number % 3}"))
+    parts = [frame.line(path, f"p{number % 3}") for number, path in enumerate(paths)]
     for number, dot in enumerate(baselines):
         place = number % len(SHAPES)
         title = f"<title>{escape(dot.name)}: {short(dot.x)}, {short(dot.y)}</title>"
         at = f'transform="translate({frame.at(dot.x, dot.y)})"'
         parts.append(f'<path class="baseline r{place}" d="{SHAPES[place]}" {at}>{title}</path>')
-    taken = [frame.place(dot.x, dot.y) for dot in baselines]
-    for number, path in enumerate(paths):
-        parts.append(frame.dots(path, f"p{number % 3}"))
+    parts += [frame.dots(path, f"p{number % 3}") for number, path in enumerate(paths)]
     ringed = [dot for dot in baselines if dot.chosen]
     parts += [frame.ring(dot) for dot in ringed]
     named = [dot for path in paths for dot in path if dot.chosen or len(paths) == 1] + ringed
-    parts.append(frame.labels(named, taken) if named else "")
+    parts.append(frame.labels(named, [frame.place(dot.x, dot.y) for dot in baselines]) if named else "")
     return frame.document("".join(parts), x_label, y_label)
 
 
@@ -80,18 +148,14 @@ def over_gamma(dots: Sequence[Dot], y_label: str) -> Markup:
         return Markup("")
     zero = positive[0] / 10 if len(positive) < 2 else positive[0] / max(3.0, (positive[-1] / positive[0]) ** 0.15)
     shown = [Dot(dot.gamma or zero, dot.y, dot.gamma, dot.chosen) for dot in dots]
-    values = [dot.y for dot in shown]
     frame = _Frame(
         Scale.decades([dot.x for dot in shown], _LEFT, _WIDTH - _RIGHT),
-        Scale.around(values, _HEIGHT - _BOTTOM, _TOP, from_zero=True),
+        Scale.around([dot.y for dot in shown], _HEIGHT - _BOTTOM, _TOP, from_zero=True),
         zero if any(dot.gamma == 0 for dot in dots) else None,
     )
-    chosen = next((dot for dot in shown if dot.chosen), None)
-    mark = ""
-    if chosen is not None:
-        x = frame.x(chosen.x)
-        mark = f'<path class="choice" d="M{x:.1f},{_TOP}V{_HEIGHT - _BOTTOM}"/>'
-    return frame.document(mark + frame.line(shown) + frame.dots(shown), "gamma (weight of the penalty)", y_label)
+    places = [f"M{frame.x(dot.x):.1f},{_TOP}V{_HEIGHT - _BOTTOM}" for dot in shown if dot.chosen]
+    marks = "".join(f'<path class="choice" d="{place}"/>' for place in places)
+    return frame.document(marks + frame.line(shown) + frame.dots(shown), "gamma (weight of the penalty)", y_label)
 
 
 def agreement(dots: Sequence[Dot], x_label: str, y_label: str) -> Markup:
@@ -156,10 +220,8 @@ class _Frame:
         parts = []
         for dot in dots:
             x, y = self.place(dot.x, dot.y)
-            said = f"{dot.label}: {short(dot.x)}, {short(dot.y)}"
-            parts.append(
-                f'<circle class="dot {kind}" cx="{x:.1f}" cy="{y:.1f}" r="4.2"><title>{escape(said)}</title></circle>'
-            )
+            title = f"<title>{escape(f'{dot.label}: {short(dot.x)}, {short(dot.y)}')}</title>"
+            parts.append(f'<circle class="dot {kind}" cx="{x:.1f}" cy="{y:.1f}" r="4.2">{title}</circle>')
             if dot.chosen:
                 parts.append(self.ring(dot))
         return "".join(parts)
@@ -236,3 +298,82 @@ def _on_paper(box: _Box) -> bool:
 
 def _overlap(one: _Box, other: _Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value with its interval, and the class that it is drawn in."""
+
+    value: float
+    low: float
+    high: float
+    kind: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The scale that all strips of a table share, with the axis under them."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float], *, zero: bool = False) -> Strip:
+        """Take in all values, and zero where it is a reference."""
+        known = [value for value in values if not math.isnan(value)] + ([0.0] if zero else [])
+        low, high = (min(known), max(known)) if known else (0.0, 1.0)
+        return cls(low, high) if high - low > _NEXT_TO_ZERO else cls(low - 0.5, high + 0.5)
+
+    @property
+    def scale(self) -> Scale:
+        """Where values stand."""
+        return Scale(self.low, self.high, _MARGIN, _STRIP_WIDTH - _MARGIN)
+
+    def draw(self, marks: Sequence[Mark], label: str, limit: float | None = None) -> Markup:
+        """Draw marks with their intervals under each other, with zero, and the zone within ± limit."""
+        place, parts = self.scale, []
+        if limit is not None:
+            left, right = (place(min(max(end, self.low), self.high)) for end in (-limit, limit))
+            parts.append(
+                f'<rect class="zone" x="{left:.1f}" y="0" width="{right - left:.1f}" height="{_STRIP_HEIGHT}"/>'
+            )
+        for tick in place.ticks(_STRIP_TICKS):
+            parts.append(f'<path class="{"grid" if tick else "zero"}" d="M{place(tick):.1f},0V{_STRIP_HEIGHT}"/>')
+        known = [mark for mark in marks if not math.isnan(mark.value)]
+        for number, mark in enumerate(known):
+            y = _STRIP_HEIGHT * (number + 1) / (len(known) + 1)
+            if mark.high > mark.low:
+                ends = f"M{place(mark.low):.1f},{y:.1f}H{place(mark.high):.1f}"
+                parts.append(f'<path class="whisker {mark.kind}" d="{ends}"/>')
+            parts.append(self._mark(mark, y))
+        said = "; ".join(mark.title for mark in known if mark.title)
+        return _strip(parts, f"{label}, {said}" if said else label)
+
+    def draw_on_one_line(self, marks: Sequence[Mark], label: str) -> Markup:
+        """Draw values on one rail, with the range that they span and the rail's ends."""
+        y, places = _STRIP_HEIGHT / 2, [self.scale(mark.value) for mark in marks]
+        rail = f'<path class="rail" d="M{_MARGIN:g},{y:g}H{_STRIP_WIDTH - _MARGIN:g}"/>'
+        span = f'<path class="span" d="M{min(places):.1f},{y:g}H{max(places):.1f}"/>'
+        return _strip([rail, span, *(self._mark(mark, y) for mark in marks)], label)
+
+    def axis(self, factor: float) -> Markup:
+        """Draw the axis of all strips, with numbers in a unit of which one is ``factor``."""
+        place, parts = self.scale, [f'<path class="rail" d="M0,1H{_STRIP_WIDTH:g}"/>']
+        for tick in place.ticks(_STRIP_TICKS):
+            words = short(factor * tick).replace("-", "−")
+            parts.append(f'<text class="tick" x="{place(tick):.1f}" y="15" text-anchor="middle">{words}</text>')
+        return _strip(parts, "axis", _AXIS)
+
+    def _mark(self, mark: Mark, y: float) -> str:
+        title = f"<title>{escape(mark.title)}</title>" if mark.title else ""
+        return (
+            f'<circle class="mark {mark.kind}" cx="{self.scale(mark.value):.1f}" cy="{y:.1f}" r="4.4">{title}</circle>'
+        )
+
+
+def _strip(parts: Sequence[str], label: str, height: float = _STRIP_HEIGHT) -> Markup:
+    return Markup(
+        f'<svg class="strip{" axis" if height == _AXIS else ""}" viewBox="0 0 {_STRIP_WIDTH:g} {height:g}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )

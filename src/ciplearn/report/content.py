@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -18,8 +18,9 @@ from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects
-from ciplearn.evaluation.conclusion import Conclusion, scores_in_words
+from ciplearn.evaluation.conclusion import Conclusion
 from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.scores import scores_in_words
 from ciplearn.evaluation.wording import FREE, Unit, percent, short
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
@@ -68,6 +69,8 @@ class Report:
         What to repeat it with.
     next_steps : mapping of state to command
         What to do where the model passes, fails or is useless.
+    remedy : str
+        What is known of the next step where the model does not pass: that it passes, or that nothing useful does.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class Report:
     about_rows: str = ""
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     next_steps: Mapping[str, str] = field(default_factory=dict)
+    remedy: str = ""
 
     @classmethod
     def of(cls, audit: Audit, comparison: Any = None, doubts: Mapping[str, Any] | None = None, **more: Any) -> Self:
@@ -108,9 +112,8 @@ class Report:
             See `Report`; the title is a question about the protected variables by default.
         """
         of_kind(audit, Audit, "audit", "pass what audit(...) returns")
-        outcome, who = audit.verdict.outcome, as_list(audit.verdict.protected)
-        more.setdefault("title", f"Does the predicted {outcome} depend on {who}?")
-        return cls(audit, comparison=comparison, doubts=doubts or {}, **more)
+        report = cls(audit, comparison=comparison, doubts=doubts or {}, **{"title": "", **more})
+        return report if report.title else replace(report, title=report.question)
 
     def __post_init__(self) -> None:
         of_kind(self.audit, Audit, "audit", "pass what audit(...) returns")
@@ -142,11 +145,6 @@ class Report:
     def model(self) -> Any:
         """The audited predictor."""
         return self.audit.model
-
-    @property
-    def free(self) -> Any:
-        """The predictor that it is compared with; None where there is none."""
-        return None if self.audit.before is None else self.audit.before.model
 
     @property
     def free_name(self) -> str:
@@ -184,35 +182,27 @@ class Report:
         return {**self.audit.to_dict(), **as_data(said)}
 
     @property
-    def is_classifier(self) -> bool:
-        """Whether scores are about labels."""
-        return self.audit.is_classifier
-
-    @property
     def answer(self) -> str:
         """What the predictor says, in words: the outcome, or the probability of a class."""
         outputs = list(self.audit.vcf.per_output)
         outcome = self.audit.verdict.outcome
-        if not self.is_classifier:
+        if not self.audit.is_classifier:
             return outcome
         return (
             f"the probability of {outcome} = {outputs[0]}" if len(outputs) == 1 else f"the probabilities of {outcome}"
         )
 
     @property
+    def question(self) -> str:
+        """What the page answers."""
+        named = self.answer.removeprefix("the ")
+        does = "Do" if len(self.audit.vcf.per_output) > 1 else "Does"
+        return f"{does} the predicted {named} depend on {as_list(self.audit.verdict.protected)}?"
+
+    @property
     def unit(self) -> Unit:
         """How amounts of a prediction are written."""
         return self.audit.unit
-
-    @property
-    def limit(self) -> float:
-        """How far a prediction may move."""
-        return self.audit.limit
-
-    @property
-    def typical(self) -> float:
-        """How far the predictions for a row typically lie apart between two values of A as they occur."""
-        return self.audit.typical
 
     @property
     def conclusion(self) -> Conclusion:
@@ -237,35 +227,38 @@ class Report:
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
-        """What can be had, one row each: ``name``, ``kind``, ``loss``, ``vcf``, ``typical`` (√(2 VCF)), ``chosen``."""
+        """What can be had: ``name``, ``kind``, ``loss``, ``vcf``, ``typical`` (√(2 VCF)), ``chosen``, ``alone``.
+
+        Alone is what lies on no path with others of its kind.
+        """
         if self.comparison is not None:
             table = self.comparison.table
-            found = table[[name for name in _CANDIDATE if name in table]].copy()
-            found["chosen"] = found["name"] == self.comparison.chosen
+            rows = table[[name for name in _CANDIDATE if name in table]].assign(
+                chosen=table["name"] == self.comparison.chosen
+            )
             if "learner" in table and table["learner"].nunique() > 1:
                 # A path is that of one learner's model.
-                found["kind"] = table["kind"].where(
-                    table["kind"] == "baseline", table["learner"] + ", " + table["kind"]
-                )
+                rows["kind"] = table["kind"].where(table["kind"] == "baseline", table["learner"] + ", " + table["kind"])
         else:
-            trials = self.trials()
-            rows = [] if trials is None or "vcf" not in trials else trials.to_dict(orient="records")
-            nearest = min((row["gamma"] for row in rows), key=self._distance, default=None)
-            listed = [
-                {"name": f"gamma = {short(row['gamma'])}" if row["gamma"] else FREE, "kind": "penalty"}
-                | {"loss": row["loss"], "vcf": row["vcf"], "gamma": row["gamma"], "chosen": row["gamma"] == nearest}
-                for row in rows
+            columns, trials = ["name", "kind", "loss", "vcf", "gamma", "chosen"], self.trials()
+            measured = [] if trials is None or "vcf" not in trials else trials[["gamma", "loss", "vcf"]].to_numpy()
+            tried = [
+                (f"gamma = {short(gamma)}" if gamma else FREE, "penalty", loss, vcf, gamma, gamma == self._nearest)
+                for gamma, loss, vcf in measured
             ]
-            listed += [
-                {"name": name, "kind": "baseline", "loss": loss, "vcf": vcf, "gamma": math.nan, "chosen": False}
-                for name, (vcf, loss) in self.baselines.items()
-            ]
-            found = pd.DataFrame(listed, columns=["name", "kind", "loss", "vcf", "gamma", "chosen"])
-        vcf = found["vcf"].astype(np.float64)
-        return found.assign(vcf=vcf, typical=np.sqrt(2 * vcf.clip(lower=0.0)))
+            alone = [(name, "baseline", loss, vcf, math.nan, False) for name, (vcf, loss) in self.baselines.items()]
+            rows = pd.DataFrame([*tried, *alone], columns=columns)
+        vcf = rows["vcf"].astype(np.float64)
+        alone = rows["kind"].str.startswith("baseline") | ~rows["kind"].duplicated(keep=False)
+        return rows.assign(vcf=vcf, typical=np.sqrt(2 * vcf.clip(lower=0.0)), alone=alone.astype(bool))
 
-    def _distance(self, gamma: float) -> float:
-        return math.inf if self.chosen is None else abs(gamma - self.chosen)
+    @property
+    def _nearest(self) -> float | None:
+        """The gamma that was tried nearest to that of the model."""
+        trials = self.trials()
+        if trials is None or self.chosen is None:
+            return None
+        return float(trials["gamma"].iloc[(trials["gamma"] - self.chosen).abs().argmin()])
 
     @cached_property
     def shown_individuals(self) -> list[Individual]:
@@ -285,12 +278,14 @@ class Report:
         said = [f"{found.state.capitalize()}: {found.headline}"]
         said += [f"{check.name} {check.sentence}" for check in found.checks]
         said += [self.against_free] if self.against_free else []
+        remedy = self.remedy or found.advice
+        said += [remedy] if remedy else []
         return [*said, *self.how_wrong, self.rests_on]
 
     @property
     def against_free(self) -> str:
         """What the penalty buys, and what it costs, on the audited rows."""
-        if self.effects is None or self.free is None:
+        if self.effects is None or self.audit.before is None:
             return ""
         before = self.effects.largest(self.free_name)
         whose = "Trained for accuracy alone, its" if self.free_name == FREE else f"For {self.free_name} the"
@@ -322,9 +317,12 @@ class Report:
             f"{self.audit.n_rows} audited rows."
         )
 
-    def scores(self) -> dict[str, str]:
-        """Names and values of the predictive scores, the more telling first."""
-        return scores_in_words(self.audit)
+    def scores(self, *, before: bool = False) -> dict[str, str]:
+        """Names and values of the predictive scores, the more telling first; or of the model before."""
+        audit = self.audit
+        if not before:
+            return scores_in_words(audit.scores, audit.unit)
+        return {} if audit.before is None else scores_in_words(audit.before.scores, audit.unit)
 
     def trials(self) -> pd.DataFrame | None:
         """One row per gamma, means over seeds; None where nothing was compared."""
@@ -338,8 +336,8 @@ class Report:
         table = self.trials()
         if table is None or x not in table or y not in table:
             return []
-        nearest = None if self.chosen is None else min(table["gamma"], key=self._distance)
-        return [Dot(row[x], row[y], row["gamma"], row["gamma"] == nearest) for row in table.to_dict(orient="records")]
+        rows = table.to_dict(orient="records")
+        return [Dot(row[x], row[y], row["gamma"], row["gamma"] == self._nearest) for row in rows]
 
     def agreement(self) -> float | None:
         """Rank correlation of penalty and VCF over the trials; None for fewer than three or for ties only."""
@@ -366,4 +364,4 @@ class Report:
         return [column for column in self.audit.scm.columns(tuple(nodes)) if column in self.rows.columns]
 
 
-_CANDIDATE = ("name", "kind", "loss", "vcf", "gamma", "rests_on", "allowed")
+_CANDIDATE = ("name", "kind", "loss", "vcf", "gamma", "rests_on", "allowed", "keeps")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ciplearn._core.wording import as_list
+from ciplearn.causal import Independence
 from ciplearn.doubt import Falsification, HiddenConfounding, Sensitivity
 from ciplearn.evaluation.bounds import VCFBounds
-from ciplearn.report.charts import Dot, over_correlation
-from ciplearn.report.marks import Mark, Strip
+from ciplearn.evaluation.wording import decimal
+from ciplearn.report.charts import Dot, Mark, Strip, over_correlation
 
 if TYPE_CHECKING:
     from ciplearn.report.content import Report
@@ -20,30 +21,43 @@ if TYPE_CHECKING:
 # Changes of the graph that are shown.
 _MOST_CHANGES = 8
 
+# In words, as a bar, its typical difference, whether data refute it, and whether the verdict is another.
+_Change = tuple[str, Markup, str, bool, bool]
+
 
 @dataclass(frozen=True)
 class Doubt:
     """A question, its answer in words, and what stands below it."""
 
     question: str
+    kind: str  # what was done to answer it
     answer: str
-    # the changes of the graph that move the predictions most: a tornado
-    changes: tuple[tuple[str, Markup, str, bool, bool], ...] = ()
+    # the changes of the graph that move the predictions most, a tornado with its axis
+    changes: tuple[_Change, ...] = ()
+    axis: Markup | None = None
     tests: tuple[dict[str, Any], ...] = ()  # the independencies that were tested
     curve: Markup | None = None  # the typical difference over the correlation ρ that a hidden cause would make
 
 
 def doubts(report: Report) -> list[Doubt]:
     """Return what was asked, and what the rows alone say."""
-    found = []
-    if report.audit.bounds is not None:
-        found.append(Doubt("What the rows say without a causal model", _beside_bounds(report, report.audit.bounds)))
+    answered = []
     for question, answer in report.doubts.items():
-        changes = _tornado(answer, report) if isinstance(answer, Sensitivity) else ()
-        tests = tuple(answer.to_dict()["tests"]) if isinstance(answer, Falsification) else ()
-        curve = _curve(answer, report) if isinstance(answer, HiddenConfounding) else None
-        found.append(Doubt(question, str(answer), changes, tests, curve))
-    return found
+        if isinstance(answer, Sensitivity):
+            changes, axis = _tornado(answer, report)
+            answered.append(Doubt(question, "Other graphs were asked", str(answer), changes, axis))
+        elif isinstance(answer, Falsification):
+            tests = tuple(answer.to_dict()["tests"])
+            answered.append(Doubt(question, "The graph was tested on the rows", str(answer), tests=tests))
+        elif isinstance(answer, HiddenConfounding):
+            curve = _curve(answer, report)
+            answered.append(Doubt(question, "A hidden cause was imagined", str(answer), curve=curve))
+        else:
+            answered.append(Doubt(question, "The answer", str(answer)))
+    if report.audit.bounds is not None:
+        said = _beside_bounds(report, report.audit.bounds)
+        answered.append(Doubt("What the rows say without a causal model", "Bounds, and what to conclude", said))
+    return answered
 
 
 def in_short(report: Report) -> list[str]:
@@ -66,18 +80,21 @@ def _of_rows(answer: Falsification) -> str:
         return (
             f"The rows contradict the drawn graph: of {len(tested)} statements that were tested, "
             f"{len(answer.violated)} {'is' if len(answer.violated) == 1 else 'are'} wrong "
-            f"({as_list(map(str, answer.violated[:3]))}), so draw it anew before you rely on this page."
+            f"({'; '.join(map(_as_seen, answer.violated[:3]))}), so draw it anew before you rely on this page."
         )
     if answer.refuted is None:
         return "The rows cannot say whether the drawn graph is right: none of its statements can be tested well enough."
     weakest = tested["detectable"].max()
     power = "" if math.isnan(weakest) else f"; a correlation of {weakest:.2f} would have been noticed in 4 cases of 5"
-    one, several = len(tested) == 1, len(answer.tests) > 1
-    of_all = f" of {len(answer.tests)}" if len(tested) < len(answer.tests) else ""
-    return (
-        f"The rows do not contradict the drawn graph: {len(tested)}{of_all} statement{'s' if several else ''} that it "
-        f"makes about them {'was' if one else 'were'} tested, and {'it holds' if one else 'none fails'}{power}."
-    )
+    of_all = f" of its {len(answer.tests)}" if len(tested) < len(answer.tests) else ""
+    what = f"{of_all} statement{'s' if len(answer.tests) > 1 else ''} {'was' if len(tested) == 1 else 'were'} tested"
+    return f"The rows do not contradict the drawn graph: {len(tested)}{what}, none fails{power}."
+
+
+def _as_seen(statement: Independence) -> str:
+    """What the rows show in the place of an independence that they contradict."""
+    among = f" among rows with the same {as_list(statement.given, 3)}" if statement.given else ""
+    return f"{as_list(statement.left)} and {as_list(statement.right, 3)} go together{among}"
 
 
 def _of_arrows(answer: Sensitivity, report: Report) -> str:
@@ -89,10 +106,9 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
             f"What a wrong arrow would mean is not known: none of {len(answer.table) - 1} other graphs was "
             "measured; ask about more with --doubt."
         )
-    matters = "" if answer.largest is None else f"; what matters most is: {answer.largest}"
+    matters = "" if answer.largest is None else f"; most of all: {answer.largest}"
     others = "1 other graph" if counted == 1 else f"{counted} other graphs"
-    late = answer.late
-    unknown = f"; {late} more {'was' if late == 1 else 'were'} not asked about" if late else ""
+    unknown = f" ({answer.late} more not asked about)" if answer.late else ""
     return (
         f"If one arrow of the graph is wrong, the typical difference lies between {amount(low)} and "
         f"{amount(high)} instead of at {amount(base)}, over {others} {answer.others}{unknown}{matters}."
@@ -105,19 +121,18 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     # Several protected variables are asked about one by one.
     alone = f" that {answer.protected} alone makes" if len(report.audit.verdict.protected) > 1 else ""
     said = (
-        f"If something that was not measured moves both {answer.protected} and {worst['node']}, the typical difference"
+        f"If something unmeasured moves both {answer.protected} and {worst['node']}, the typical difference"
         f"{alone} is at most {amount(_typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
     )
-    crossings = [rho for rho in answer.crossing(report.limit**2 / 2).values() if not math.isnan(rho)]
+    crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
-        said += f", and it passes the limit of {amount(report.limit)} at {min(crossings, key=abs):.2g}"
+        said += f", and it passes the limit of {amount(report.audit.limit)} at {decimal(min(crossings, key=abs), 2)}"
     if len(answer.benchmarks):
         known = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
-        said += f"; {known['covariate']}, were it not measured, would make {known['rho']:.2g}"
+        said += f"; {known['covariate']}, were it not measured, would make {decimal(known['rho'], 2)}"
     if answer.late:
-        said += (
-            f"; {as_list(answer.late)} {'was' if len(answer.late) == 1 else 'were'} not asked about, so it may be more"
-        )
+        n_late = len(answer.late)
+        said += f"; {as_list(answer.late, 3)} {'was' if n_late == 1 else 'were'} not asked about, so it may be more"
     return f"{said}."
 
 
@@ -127,21 +142,20 @@ def _typical(vcf: float) -> float:
 
 
 def _curve(answer: HiddenConfounding, report: Report) -> Markup:
-    times = 100 if report.is_classifier else 1
+    times = report.unit.factor
     curves = [
         [Dot(row.rho, times * _typical(row.vcf), row.rho, name=f"ρ = {row.rho:g}, {node}") for row in part.itertuples()]
         for node, part in answer.table.groupby("node", sort=False)
     ]
     seen = [(float(row.rho), f"{row.covariate}") for row in answer.benchmarks.itertuples()]
-    unit = " (points)" if report.is_classifier else ""
-    return over_correlation(curves, seen, times * report.limit, f"typical difference{unit}")
+    return over_correlation(curves, seen, times * report.audit.limit, f"typical difference{report.unit.name}")
 
 
 def _beside_bounds(report: Report, bounds: VCFBounds) -> str:
     """Bounds on VCF as bounds on the typical difference √(2 VCF), beside that of the causal model."""
     vcf, amount = report.audit.vcf, report.unit.amount
-    low, high = (math.sqrt(2 * max(0.0, end)) for end in bounds.interval)
-    ours = f"the causal model's typical difference of {amount(report.typical)}"
+    low, high = (_typical(end) for end in bounds.interval)
+    ours = f"the causal model's typical difference of {amount(report.audit.typical)}"
     if bounds.alarm:
         return f"{bounds} So the rows can neither confirm nor contradict {ours}."
     ours = ours.capitalize()
@@ -154,33 +168,22 @@ def _beside_bounds(report: Report, bounds: VCFBounds) -> str:
     return f"{ours} agrees with the rows: {between}."
 
 
-def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[str, Markup, str, bool, bool], ...]:
-    """The changes that move the typical difference most; a bar runs there from the graph as drawn."""
+def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[_Change, ...], Markup | None]:
+    """The changes that move the typical difference most, and their axis; a bar runs from the graph as drawn."""
     table = answer.table.iloc[1:].dropna(subset="vcf")
     if table.empty:
-        return ()
-    typical = (2 * table["vcf"].clip(lower=0.0)) ** 0.5
+        return (), None
+    typical = table["vcf"].map(_typical)
     base = _typical(answer.table["vcf"].fillna(report.audit.vcf.value).iloc[0])
     size = (typical - base).abs().sort_values(ascending=False, kind="stable").index
     # What data refute matters less, however large it is.
     order = sorted(size, key=lambda place: bool(table.loc[place, "refuted"]))[:_MOST_CHANGES]
     strip = Strip.of([base, *typical[order]], zero=True)
-    holds = answer.table["holds"].iloc[0]
-    return tuple(
-        (
-            str(table.loc[place, "change"]),
-            strip.draw(
-                [_bar(base, float(typical[place]), bool(table.loc[place, "refuted"]))],
-                "typical difference under this change",
-                report.limit,
-            ),
-            report.unit.amount(typical[place]),
-            bool(table.loc[place, "refuted"]),
-            bool(table.loc[place, "holds"] != holds),
-        )
-        for place in order
-    )
-
-
-def _bar(base: float, value: float, refuted: bool) -> Mark:
-    return Mark(value, min(base, value), max(base, value), "before" if refuted else "now")
+    changes = []
+    for place in order:
+        value, refuted = float(typical[place]), bool(table.loc[place, "refuted"])
+        bar = Mark(value, min(base, value), max(base, value), "before" if refuted else "now")
+        drawn = strip.draw([bar], "typical difference under this change", report.audit.limit)
+        other = bool(table.loc[place, "holds"] != answer.table["holds"].iloc[0])
+        changes.append((str(table.loc[place, "change"]), drawn, report.unit.amount(value), refuted, other))
+    return tuple(changes), strip.axis(report.unit.factor)

@@ -18,6 +18,7 @@ from ciplearn.evaluation.effects import answers_under, said
 from ciplearn.evaluation.paired_effects import compared_values
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm import StructuralCausalModel
+from ciplearn.scm.kinds import Array
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,7 @@ def asked_about(
     table = as_known_beforehand(scm, rows[[column for column in rows.columns if column in known]], outcome)
     chosen = table.loc[list(places)]
     factual = {name: predictor(chosen)[:, 0] for name, predictor in predictors.items()}
-    answers = [
-        [Answer("as it is", {name: float(each[n]) for name, each in factual.items()})] for n in range(len(chosen))
-    ]
+    answers = [[_answer("as it is", factual, n)] for n in range(len(chosen))]
     read = {column for predictor in predictors.values() for column in predictor.inputs}
     for variable in protected:
         try:
@@ -74,23 +73,19 @@ def asked_about(
             continue
         settings = [{variable: value} for value in values]
         points = Points.of(scm, chosen, [variable], read, np.random.default_rng(0), n_draws=n_draws)
-        first = 0
-        for part in answers_under(points, predictors, settings):
-            means = {name: each.mean(axis=2)[:, :, 0] for name, each in part.items()}  # (d, settings)
-            size = len(next(iter(means.values())))
-            for n in range(size):
-                for place, setting in enumerate(settings):
-                    told = {name: float(each[n, place]) for name, each in means.items()}
-                    answers[first + n].append(Answer(said(setting), told))
-            first += size
-    return [
-        Individual(
-            index,
-            {str(column): in_words(rows[column], row[column]) for column in (*columns, outcome)},
-            tuple(answers[n]),
-        )
-        for n, (index, row) in enumerate(rows.loc[list(places)].iterrows())
+        parts = list(answers_under(points, predictors, settings))
+        means = {name: np.concatenate([part[name].mean(axis=2)[:, :, 0] for part in parts]) for name in predictors}
+        for n, told in enumerate(answers):
+            told += [_answer(said(setting), means, (n, place)) for place, setting in enumerate(settings)]
+    words = [
+        {str(column): in_words(rows[column], row[column]) for column in (*columns, outcome)}
+        for _, row in rows.loc[list(places)].iterrows()
     ]
+    return [Individual(*one) for one in zip(chosen.index, words, map(tuple, answers), strict=True)]
+
+
+def _answer(world: str, predictions: Mapping[str, Array], at: Any) -> Answer:
+    return Answer(world, {name: float(each[at]) for name, each in predictions.items()})
 
 
 def in_words(column: pd.Series, value: Any) -> str:

@@ -14,9 +14,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import distinct, one_of, several
+from ciplearn._core.choices import distinct, flag, one_of, several
 from ciplearn._core.errors import InputError, UnseenLevelsWarning
-from ciplearn._core.flags import flag
 from ciplearn._core.numbers import non_negative, share
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.random import as_seed
@@ -44,10 +43,9 @@ GAMMAS = (0.03, 0.1, 0.17, 0.3, 0.55, 1.0, 1.7, 3.0, 10.0, 30.0, 100.0)
 SHARES = (0.9, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
 
 # Every route: one line adds another.
-_KINDS: dict[str, type[Route]] = {
+ROUTES: dict[str, type[Route]] = {
     kind.name: kind for kind in (IndependenceRoute, CounterfactualRoute, LineRoute, LeftOutRoute, RepairRoute)
 }
-ROUTES = tuple(_KINDS)
 
 # What the paper's tolerance chooses among: trained penalties, and what they have to be better than.
 TRAINED_ROUTES = ("independence", "counterfactual", "line", "left-out")
@@ -58,7 +56,7 @@ _FOLDS = 3
 
 def how_made(route: str, **model: Any) -> str:
     """Say in a sentence how a model of a route came about."""
-    return _KINDS.get(route, Unconstrained).how.format_map(model)
+    return ROUTES.get(route, Unconstrained).how.format_map(model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +67,10 @@ class Comparison:
     ----------
     table : DataFrame
         One row per candidate: ``name``, ``kind``, ``learner``, ``gamma``, ``share`` or ``strength``, ``loss``,
-        ``score``, the criterion, ``vcf``, ``relative``, ``allowed`` (whether the goal allows it), ``shrinks`` (whether
-        all differences between rows became smaller alike, so that nothing is gained) and ``rests_on``; ``effect`` and
-        ``moved``, the largest effect and the share of rows moved, where limits were the goal.
+        ``score``, the criterion, ``vcf``, ``relative``, ``allowed`` (whether the goal allows it), ``keeps`` (the same
+        in words), ``shrinks`` (whether all differences between rows became smaller alike, so that nothing is gained)
+        and ``rests_on``; ``effect`` and ``moved``, the largest effect and the share of rows moved, where limits were
+        the goal.
     models : mapping from name to model
         As trained on the rows that do not judge, of several folds the last; with folds, the chosen model and the
         unconstrained one are trained on all rows.
@@ -91,6 +90,8 @@ class Comparison:
         The name of the best predictor without a constraint.
     rows : int
         How many rows were compared on.
+    limit : float, optional
+        How far a prediction may move, in the outcome's unit; an audit of what was taken asks for the same.
 
     Examples
     --------
@@ -113,6 +114,7 @@ class Comparison:
     met: bool = True
     free: str = FREE
     rows: int = 0
+    limit: float | None = None
 
     @property
     def model(self) -> Any:
@@ -142,13 +144,13 @@ class Comparison:
         told = {"chosen": self.chosen, "reason": self.reason, "notes": list(self.notes), "met": self.met}
         # An infinite strength has no place in JSON; ``strict`` says it.
         candidates = as_data(self.table.replace({np.inf: np.nan}))
-        return {**told, "free": self.free, "rows": self.rows, "candidates": candidates}
+        return {**told, "free": self.free, "rows": self.rows, "limit": self.limit, "candidates": candidates}
 
     @classmethod
     def from_dict(cls, said: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; the models are gone."""
         table = pd.DataFrame(said["candidates"])
-        more = {name: said[name] for name in ("met", "free", "rows") if name in said}
+        more = {name: said[name] for name in ("met", "free", "rows", "limit") if name in said}
         return cls(table, {}, said["chosen"], said["reason"], tuple(said["notes"]), **more)
 
 
@@ -231,7 +233,7 @@ def compare_routes(
     seed = as_seed(random_state)
     labels = problem.y if problem.is_classification else None
     splits = judging_splits(problem.X, problem.y, validation_fraction, seed, labels, cv, _FOLDS)
-    made = [_KINDS[name].at(gammas, shares) for name in named]
+    made = [ROUTES[name].at(gammas, shares) for name in named]
     beside = [Baselines()] if baselines else []
     return compared(
         problem, estimator, learners or {"network": None}, [*made, *beside], goal, splits, seed=seed, verbose=verbose
@@ -281,7 +283,7 @@ def compared(
         again = {field.free, choice.name} | {name for name in names if run.candidates[name].share is not None}
         models |= {name: run.candidates[name].make(whole) for name in again}
     first = ["name", "kind", "learner", "gamma", "share", "strength", "loss", "score", "vcf", "relative"]
-    last = ["strict", "allowed", "shrinks", "rests_on"]
+    last = ["strict", "allowed", "keeps", "shrinks", "rests_on"]
     middle = [name for name in field.table.columns if name not in (*first, *last)]
     return Comparison(
         field.table[[*first, *middle, *last]].reset_index(drop=True),
@@ -293,4 +295,5 @@ def compared(
         choice.met,
         field.free,
         len(problem.table),
+        run.limit,
     )

@@ -20,30 +20,15 @@ FREE, BASELINE = "unconstrained", "baseline"
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One predictor of a family.
+    """One predictor of a family."""
 
-    Attributes
-    ----------
-    name : str
-        Unlike any other's.
-    kind : str
-        Its route, ``"unconstrained"`` or ``"baseline"``.
-    rests_on : str
-    model
-        A fitted predictor.
-    make : callable
-        Trains it on a `Part`.
-    learner : str
-    gamma, share, strength : float, optional
-        How strongly it is kept from following A, in the route's own unit.
-    """
-
-    name: str
-    kind: str
+    name: str  # unlike any other's
+    kind: str  # its route, "unconstrained" or "baseline"
     rests_on: str
-    model: Any
-    make: Callable[[Part], Any]
+    model: Any  # fitted
+    make: Callable[[Part], Any]  # trains it on other rows
     learner: str = "network"
+    # How strongly it is kept from following A, in the route's own unit.
     gamma: float | None = None
     share: float | None = None
     strength: float | None = None
@@ -56,23 +41,12 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Candidates of one route and learner, and their answers to the same rows.
-
-    Attributes
-    ----------
-    candidates : tuple of Candidate
-    reads : tuple of str
-        The columns that all of them need.
-    along : callable
-        From rows to answers of shape (n, candidates, q): a number, a probability, or one per class.
-    complete : bool
-        Whether only rows that miss no value are answered: the worlds of others are unknown.
-    """
+    """Candidates of one route and learner, and their answers to the same rows."""
 
     candidates: tuple[Candidate, ...]
-    reads: tuple[str, ...]
-    along: Callable[[pd.DataFrame], Array]
-    complete: bool = False
+    reads: tuple[str, ...]  # the columns that all of them need
+    along: Callable[[pd.DataFrame], Array]  # (n, candidates, q): a number, a probability, or one per class
+    complete: bool = False  # whether only rows that miss no value are answered: the worlds of others are unknown
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate], columns: Sequence[str]) -> Self:

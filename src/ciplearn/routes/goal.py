@@ -41,29 +41,14 @@ _SURE = 1.2816
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """All candidates, measured.
+    """All candidates, measured."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row per candidate, under its name.
-    measured : mapping from name to Measured
-    free : str
-        The best predictor without a constraint: "left" and "instead of" are relative to it.
-    unit : Unit
-        How amounts of a prediction are written.
-    limit : float
-        How far a prediction may move.
-    audited : int
-        How many rows an audit will have.
-    """
-
-    table: pd.DataFrame
+    table: pd.DataFrame  # one row per candidate, under its name
     measured: Mapping[str, Measured]
-    free: str
-    unit: Unit
-    limit: float
-    audited: int
+    free: str  # the best predictor without a constraint: "left" and "instead of" are relative to it
+    unit: Unit  # how amounts of a prediction are written
+    limit: float  # how far a prediction may move
+    audited: int  # how many rows an audit will have
 
     def explained(self, name: str) -> float:
         """Return 1 − loss / loss of a constant."""
@@ -108,20 +93,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a goal comes to.
+    """What a goal comes to."""
 
-    Attributes
-    ----------
-    name : str
-        The candidate that is taken.
-    met : bool
-        Whether it keeps to the goal.
-    reason : str
-    notes : tuple of str
-    """
-
-    name: str
-    met: bool
+    name: str  # of the candidate that is taken
+    met: bool  # whether it keeps to the goal
     reason: str
     notes: tuple[str, ...] = ()
 
@@ -146,6 +121,10 @@ class Goal(ABC):
     @abstractmethod
     def pick(self, field: Field) -> Choice:
         """Take one candidate; ``field.table`` has a column ``allowed``."""
+
+    def broken(self, field: Field, name: str) -> str:
+        """Return the bound by which a candidate breaks the goal, in words; nothing where the table shows it."""
+        return ""
 
     def goes_on(self, judged: Judged, free: Judged) -> bool:
         """Whether a stronger candidate than this one could still be taken."""
@@ -175,6 +154,13 @@ class WithinLimits(Goal):
         """Keep candidates whose bounds are within the limits."""
         return pd.Series({name: _excess(field, name, self.limits) <= 1 for name in field.table.index})
 
+    def broken(self, field: Field, name: str) -> str:
+        """Return the end of an audit's intervals that is beyond its limit."""
+        effect, moved = field.ends(name)
+        if effect > field.limit:
+            return f"effect up to {field.unit.amount(effect)}"
+        return f"up to {percent(moved)} of rows move" if moved > self.limits.moved_rows else ""
+
     def pick(self, field: Field) -> Choice:
         """Take the least loss within the limits, or what comes nearest to them."""
         table = _takeable(field)
@@ -183,7 +169,7 @@ class WithinLimits(Goal):
         useful = table[[field.explained(name) >= OF_USE for name in table.index]]
         meeting = useful[useful["allowed"]]
         if len(meeting):
-            name = str(meeting["loss"].idxmin())
+            name = _strictest(field, meeting)
             return Choice(
                 name, True, f"Meets the limits{_how_far(field, name)}; {_price(field, name)}.", _half(field, name)
             )
@@ -246,7 +232,7 @@ class ShareOfVCF(Goal):
 
 @dataclass(frozen=True)
 class Strict(Goal):
-    """The least loss among predictors that are the same in every world by construction.
+    """The least loss among the strict ends of all paths.
 
     Examples
     --------
@@ -275,7 +261,9 @@ class Strict(Goal):
         if strict.empty:
             return _unjudged(field)
         name = str(strict["loss"].idxmin())
-        return Choice(name, True, f"The same in every world by its construction; {_price(field, name)}.")
+        left = strict.loc[name, "vcf"] / max(field.measured[field.free].vcf, 1e-300)
+        kept = "" if math.isnan(left) else f" ({percent(min(1.0, left))} of VCF is left under the other causal model)"
+        return Choice(name, True, f"As strict as its route allows{kept}; {_price(field, name)}.")
 
 
 def _unjudged(field: Field) -> Choice:
@@ -315,6 +303,14 @@ def _excess(field: Field, name: str, limits: Limits) -> float:
 
 def _ratio(value: float, limit: float) -> float:
     return value / limit if limit > 0 else (math.inf if value > 0 else 0.0)
+
+
+def _strictest(field: Field, table: pd.DataFrame) -> str:
+    """The least VCF among candidates whose loss is not told apart from the least: within one standard error of it."""
+    least = field.measured[str(table["loss"].idxmin())].judged.losses()
+    more = {name: field.measured[name].judged.losses() - least for name in table.index}
+    alike = [name for name, each in more.items() if each.mean() <= each.std() / math.sqrt(len(each))]
+    return str(table.loc[alike, "vcf"].idxmin())
 
 
 def _at_the_floor(field: Field, useful: pd.DataFrame) -> str | None:

@@ -40,8 +40,11 @@ class IndependenceRoute(Route):
         """Yield networks trained with the penalty."""
         problem = walk.part.problem
         verdict = problem.verdict
-        if verdict.holds:
+        uncertified = f"The graph does not certify {verdict.independence}; enforced all the same."
+        if verdict.holds or walk.part.network.on_violation == "warn":
             yield along_gammas(self, walk, "independence", self.gammas)
+            # A fold says what the one before has said.
+            walk.notes.extend([] if verdict.holds or uncertified in walk.notes else [uncertified])
         else:
             walk.refused[self.name] = "The independence route is not offered: the graph does not certify its statement."
         if not verdict.context:

@@ -25,9 +25,11 @@ from ciplearn.routes.part import Part
 from ciplearn.scm import EstimatedModel
 from ciplearn.scm.kinds import Array
 
-# Points, interventions and draws: enough to tell predictors apart, few enough for many of them.
+# Points, interventions and draws: enough to tell predictors apart, few enough for many of them. Where effects decide,
+# VCF only tells what is left, and repaired predictors imagine worlds of every row they see.
 _DRAWS = 4
-_OF_VCF, _OF_EFFECTS = (400, 24), (250, 8)
+_OF_VCF, _BESIDE_EFFECTS = (400, 24), (120, 6)
+_POINTS = 250
 
 # Models with another mechanism, where data cannot tell which is right.
 _MOST_TIES = 2
@@ -35,24 +37,12 @@ _MOST_TIES = 2
 
 @dataclass(frozen=True, eq=False)
 class PairEffect:
-    """What a change from one protected value to another does to an output on the rows that judge.
+    """What a change from one protected value to another does to an output on the rows that judge."""
 
-    Attributes
-    ----------
-    pair : str
-        Both values.
-    each : array of shape (rows,)
-        The effect on each row, mean over draws of its noise.
-    moved : float
-        The share of rows that move by more than the limit.
-    between : float
-        Variance of the mean effect between causal models of several parts.
-    """
-
-    pair: str
-    each: Array
-    moved: float
-    between: float = 0.0
+    pair: str  # both values
+    each: Array  # (rows,): the effect on each row, mean over draws of its noise
+    moved: float  # the share of rows that move by more than the limit
+    between: float = 0.0  # variance of the mean effect between causal models of several parts
 
     @property
     def rows(self) -> int:
@@ -80,20 +70,10 @@ class PairEffect:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One candidate on rows that judge.
+    """One candidate on rows that judge."""
 
-    Attributes
-    ----------
-    judged : Judged
-        Its answers, beside the outcomes.
-    vcf, relative : float
-        NaN where no causal model could judge.
-    pairs : tuple of PairEffect
-        None were asked for, or there are none, where it is empty.
-    """
-
-    judged: Judged
-    vcf: float
+    judged: Judged  # its answers, beside the outcomes
+    vcf: float  # NaN where no causal model could judge, as is the next
     relative: float
     pairs: tuple[PairEffect, ...] = ()
 
@@ -112,21 +92,11 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Rows with a causal model of their own, which no candidate was trained with.
-
-    Attributes
-    ----------
-    part : Part
-        The rows.
-    moved_by : float, optional
-        Paired effects are measured, and a row that moves by more counts; None asks about VCF alone.
-    values : mapping from protected node to values
-        Which of them are compared.
-    """
+    """Rows with a causal model of their own, which no candidate was trained with."""
 
     part: Part
-    moved_by: float | None
-    values: Mapping[str, list[Any]]
+    moved_by: float | None  # a row that moves by more counts; None asks about VCF alone
+    values: Mapping[str, list[Any]]  # of each protected node, those that are compared
 
     def measured(self, families: Sequence[Family]) -> dict[str, Measured]:
         """Measure every candidate on the same rows and the same imagined rows."""
@@ -170,9 +140,9 @@ class Judge:
         """VCF by output; where data leave open which mechanism is right, the larger counts."""
         problem, table = self.part.problem, self.part.problem.complete
         spread: dict[str, Array] = {}
-        # Where effects decide, VCF only tells what is left; repaired predictors imagine worlds of every row they see.
-        points, interventions = _OF_VCF if self.moved_by is None else _OF_EFFECTS
-        for model in (scm, *scm.ties(self.part.nodes_that_matter(scm))[:_MOST_TIES]):
+        points, interventions = _OF_VCF if self.moved_by is None else _BESIDE_EFFECTS
+        ties = scm.ties(self.part.nodes_that_matter(scm))[:_MOST_TIES] if self.moved_by is None else []
+        for model in (scm, *ties):
             measured = variance_of_counterfactuals(
                 dict(asked),
                 model,
@@ -199,7 +169,7 @@ class Judge:
         for changed in [*((name,) for name in names), *combinations(names, 2)]:
             # The same seed: every change is about the same rows.
             generator = np.random.default_rng(self.part.seed)
-            points = Points.of(scm, rows, changed, reads, generator, n_points=_OF_EFFECTS[0], n_draws=_DRAWS)
+            points = Points.of(scm, rows, changed, reads, generator, n_points=_POINTS, n_draws=_DRAWS)
             settings = settings_of(changed, self.values)
             pairs = [pair for pair in combinations(range(len(settings)), 2) if all_differ(settings, pair)]
             compared = compare_settings(points, predictors, settings, pairs, {}, self.moved_by or 0.0)

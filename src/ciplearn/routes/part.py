@@ -23,26 +23,13 @@ _ROWS_OF_A_MODEL = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows to train on, or to judge on.
+    """Rows to train on, or to judge on."""
 
-    Attributes
-    ----------
-    problem : Problem
-        On these rows.
-    network : CIPEstimator
-        With the roles of the problem, not yet fitted.
-    learners : mapping from name to Learner, fitted model or None
-        How predictors are learnt without a constraint; None is the network, a model that is fitted stays as it is.
-    seed : int
-    kinds : mapping from column to dtype
-        Of labels: a causal model knows also those that only other rows show.
-    """
-
-    problem: Problem
-    network: CIPEstimator
-    learners: Mapping[str, Any]
+    problem: Problem  # on these rows
+    network: CIPEstimator  # with the roles of the problem, not yet fitted
+    learners: Mapping[str, Any]  # a Learner each; None is the network, a model that is fitted stays as it is
     seed: int
-    kinds: Mapping[str, Any] = field(default_factory=dict)
+    kinds: Mapping[str, Any] = field(default_factory=dict)  # of labels, also of those that only other rows show
     _made: dict[str, Any] = field(default_factory=dict)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

@@ -14,8 +14,8 @@ from ciplearn.repairing import Repaired
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.choice import CORRECTION, FORMULA
 from ciplearn.repairing.correction import Correction
-from ciplearn.repairing.engine import Engine, Formula, parts_of
-from ciplearn.repairing.ground import ground
+from ciplearn.repairing.flow import ground
+from ciplearn.repairing.formula import Engine, Formula, parts_of
 from ciplearn.repairing.measured import Curve
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.routes.counterfactual import trusted_models

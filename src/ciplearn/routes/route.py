@@ -13,27 +13,14 @@ from ciplearn.routes.part import Part
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """Where a route is followed: the rows it trains on, how far, and what it has to say.
-
-    Attributes
-    ----------
-    part : Part
-    goes_on : callable
-        Whether a candidate is near enough to what may be taken that a stronger one is worth a training.
-    loss : callable
-        The loss of a model on the rows that judge.
-    step : callable
-        Called after each training.
-    refused : dict of str to str
-        Why routes are not offered.
-    notes : list of str
-    """
+    """Where a route is followed: the rows it trains on, how far, and what it has to say."""
 
     part: Part
+    # Whether a candidate is near enough to what may be taken that a stronger one is worth a training.
     goes_on: Callable[[Candidate], bool] = lambda candidate: True
-    loss: Callable[[Any], float] = lambda model: 0.0
-    step: Callable[[int], Any] = lambda count: None
-    refused: dict[str, str] = field(default_factory=dict)
+    loss: Callable[[Any], float] = lambda model: 0.0  # of a model on the rows that judge
+    step: Callable[[int], Any] = lambda count: None  # called after each training
+    refused: dict[str, str] = field(default_factory=dict)  # why routes are not offered
     notes: list[str] = field(default_factory=list)
 
 

@@ -97,7 +97,7 @@ class Run:
         if not self.goal.needs_effects:
             return Judge(judging, None, {}).measured(families)
         # The same protected values on every part: those of all rows.
-        return Judge(judging, self._limit, compared_levels(self.problem, judging.scm)).measured(families)
+        return Judge(judging, self.limit, compared_levels(self.problem, judging.scm)).measured(families)
 
     def field(self, measured: Mapping[str, Measured], audited: int | None) -> Field:
         """Put the candidates side by side; say which only shrink, and which the goal allows."""
@@ -111,11 +111,16 @@ class Run:
         table = table.assign(shrinks=alike & (table["kind"] != FREE), strict=table["strength"] == np.inf)
         rows = audited or min(_AUDITED, max(20, len(self.problem.table) // 4))
         unit = Unit(self.problem.is_classification, self._deviation)
-        field = Field(table, measured, best, unit, self._limit, rows)
+        field = Field(table, measured, best, unit, self.limit, rows)
         if self.goal.needs_effects:
             ends = [field.ends(name) for name in table.index]
             table = table.assign(effect_end=[effect for effect, _ in ends], moved_end=[moved for _, moved in ends])
-        return replace(field, table=table.assign(allowed=self.goal.allows(field)))
+        table = table.assign(allowed=self.goal.allows(field))
+        kept = [
+            "yes" if allowed else ": ".join(filter(None, ("no", self.goal.broken(field, name))))
+            for name, allowed in table["allowed"].items()
+        ]
+        return replace(field, table=table.assign(keeps=kept))
 
     def _row(self, name: str, one: Measured) -> dict[str, Any]:
         criteria = ["loss", "score", getattr(self.goal, "criterion", "loss")]
@@ -132,7 +137,8 @@ class Run:
         return 1.0 if self.problem.is_classification else float(np.asarray(self.problem.y, dtype=float).std())
 
     @property
-    def _limit(self) -> float:
+    def limit(self) -> float:
+        """How far a prediction may move, in the outcome's unit."""
         limits = getattr(self.goal, "limits", Limits())
         return float(limits.effect(probability=self.problem.is_classification, deviation=self._deviation))
 

@@ -94,7 +94,8 @@ class Tolerance(Goal):
                 "smaller context."
             )
         if allowed["vcf"].isna().all():
-            order = allowed.assign(rank=allowed["kind"].map(_WITHOUT_A_JUDGE.index))
+            ranks = {kind: place for place, kind in enumerate(_WITHOUT_A_JUDGE)}
+            order = allowed.assign(rank=allowed["kind"].map(ranks).fillna(len(ranks)))
             # Of one kind the strictest: what keeps the smallest share, or is penalised most.
             first = order.sort_values(["rank", "share", "gamma"], ascending=[True, True, False]).iloc[0]
             return first["name"], (

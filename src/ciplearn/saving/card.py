@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ciplearn.estimators.preparation import COUNTERFACTUAL, LEFT_OUT, LINE, NO_ROUTE
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE, NO_ROUTE
 
 
 def card(description: dict[str, Any]) -> str:
@@ -36,6 +36,8 @@ def card(description: dict[str, Any]) -> str:
             "Such a predictor is as invariant as the causal model is right. Audit it before relying on it, under a "
             "model of other rows: the one that it was trained with does not judge it.",
         ]
+    elif description["route"] != INDEPENDENCE:
+        lines.append(f"Made along the route {_plain(description['route'])}. Audit the model before relying on it.")
     else:
         stated = roles["statements"][0]
         given = f" given {_named(stated['given'])}" if stated["given"] else ""

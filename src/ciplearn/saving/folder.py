@@ -9,6 +9,7 @@ import copy
 import json
 import os
 import platform
+import re
 from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
@@ -25,41 +26,33 @@ from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
-from ciplearn._core.choices import mapping_of
+from ciplearn._core.choices import flag, mapping_of
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import checksum
-from ciplearn._core.flags import flag
 from ciplearn._core.listed_folders import check_finished, listed_folder, read_listed
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.classifier import CIPClassifier
-from ciplearn.estimators.networks import (
-    OURS,
-    Constant,
-    InvariantPath,
-    LineNetwork,
-    MeanNetwork,
-    Perceptron,
-    Ramps,
-    Trees,
-    device_of,
-    network_of,
-)
-from ciplearn.estimators.preparation import preparation_seed
+from ciplearn.estimators.imagining import checked_models
+from ciplearn.estimators.networks import OURS, LineNetwork, device_of, network_of
+from ciplearn.estimators.preparation import COUNTERFACTUAL, preparation_seed
 from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device
 from ciplearn.saving.card import card
-from ciplearn.saving.kept_models import read_models, write_models
-from ciplearn.saving.spec import check_restored, from_spec, to_spec
+from ciplearn.saving.spec import architecture, check_restored, from_spec, network_from, to_spec
+
+# In MiB: the mechanisms of a causal model may keep the noise of every training row.
+_LARGEST_MODEL = 1 << 12
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 2
 
 _CLASSES: dict[str, type[CIPEstimator]] = {"CIPClassifier": CIPClassifier, "CIPRegressor": CIPRegressor}
 _WEIGHTS, _DESCRIPTION, _README = "weights.safetensors", "model.json", "README.md"
+_TARGET_SCALES = ("low", "range", "centre", "spread")
 _NOT_SAVED = {
     "graph",
     "independence",
@@ -97,7 +90,7 @@ def save_model(
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     described = _described(model, weights, mapping_of(scores, "scores"))
     with listed_folder(target, overwrite=overwrite) as fresh:
-        described["counterfactuals"] = write_models(model, fresh, files=counterfactuals)
+        described["counterfactuals"] = _write_models(model, fresh, files=counterfactuals)
         description = json.dumps(described, indent=2, ensure_ascii=False, default=_plain)
         (fresh / _WEIGHTS).write_bytes(weights)
         (fresh / _DESCRIPTION).write_text(description, encoding="utf-8")
@@ -113,18 +106,25 @@ def load_model(
     counterfactuals: Callable[[Path], Any] | None = None,
 ) -> CIPEstimator:
     """Read a model that was trained here; see `ciplearn.load_model`."""
-    place = chosen_device(device)
+    computed_on = chosen_device(device)
     description, weights = _read(as_path(folder))
-    own = None if module is None else network_of(module)
+    users_network = None if module is None else network_of(module)
     try:
         model = _restored(description)
-        model.module_ = _network(description["network"], own, weights, Path(folder)).to(place).eval()
+        network = network_from(description["network"], users_network)
+        try:
+            network.load_state_dict(load_tensors(weights))
+        except (RuntimeError, SafetensorError) as error:
+            raise InputError(
+                f"The weights in {folder} do not fit the network; pass a module of the same architecture."
+            ) from error
+        model.module_ = network.to(computed_on).eval()
         if isinstance(model.module_, LineNetwork):
             model.share_ = model.module_.share
         check_restored(model, description["columns"])
         _dry_run(model)
         if counterfactuals is not None:
-            model.counterfactuals = read_models(as_path(folder), description["counterfactuals"], counterfactuals)
+            model.counterfactuals = _read_models(as_path(folder), description["counterfactuals"], counterfactuals)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
         if isinstance(error, CiplearnError):
             raise
@@ -176,7 +176,6 @@ def _as_trained(model: CIPEstimator) -> CIPEstimator:
 
 
 def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) -> dict[str, Any]:
-    network: nn.Module = model.module_
     if model.learner is not None and LEARNERS.get(model.learner.name) is not type(model.learner):
         raise InputError(f"{model.learner!r} cannot be saved, since it is not registered; add it to learners.LEARNERS.")
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_SAVED}
@@ -208,29 +207,10 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "gamma_scale": model.gamma_scale_,
         "epochs": model.n_iter_,
         "history": list(model.history_),
-        "network": _architecture(network),
+        "network": architecture(model.module_),
         "scores": scores,
         "weights_sha256": checksum(weights),
     }
-
-
-def _architecture(network: nn.Module) -> dict[str, Any]:
-    if isinstance(network, LineNetwork):
-        parts = {"path": _architecture(network.path), "rest": _architecture(network.rest)}
-        return {"places": network.places.tolist(), "share": network.share, "labels": network.labels, **parts}
-    if isinstance(network, MeanNetwork):
-        return {"mean": [_architecture(one) for one in network.networks], "labels": network.labels}
-    if isinstance(network, Constant):
-        return {"constant": network.values.shape[1]}
-    if isinstance(network, InvariantPath):
-        parts = {"path": _architecture(network.path), "rest": _architecture(network.rest)}
-        return {"places": network.places.tolist(), **parts}
-    if isinstance(network, Perceptron):
-        ramps = 0 if network.ramps is None else len(network.ramps)
-        return {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs], "ramps": ramps}
-    if isinstance(network, Trees):
-        return {"trees": network.shape}
-    return {"own": type(network).__name__}
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
@@ -263,57 +243,19 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
 def _target(model: CIPEstimator) -> dict[str, Any]:
     if isinstance(model, CIPClassifier):
         return {"classes": model.classes_.tolist(), "kind": str(model.classes_.dtype)}
-    return {
-        "low": model.target_low_.tolist(),
-        "range": model.target_range_.tolist(),
-        "centre": model.target_centre_.tolist(),
-        "spread": model.target_spread_.tolist(),
-        "flat": model.target_is_flat_,
-    }
+    scales = {name: getattr(model, f"target_{name}_").tolist() for name in _TARGET_SCALES}
+    return {**scales, "flat": model.target_is_flat_}
 
 
 def _restore_target(model: CIPEstimator, target: dict[str, Any]) -> None:
     if isinstance(model, CIPClassifier):
-        kind = object if target["kind"] == "object" else None
-        model.classes_ = np.array(target["classes"], dtype=kind)
-    else:
-        parts = [np.array(target[name], dtype=float) for name in ("low", "range", "centre", "spread")]
-        if not np.isfinite(np.stack(parts)).all():
-            raise ValueError("target")
-        model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = parts
-        model.target_is_flat_ = target["flat"]
-
-
-def _network(said: dict[str, Any], module: nn.Module | None, weights: bytes, folder: Path) -> nn.Module:
-    network = _built(said, module, folder)
-    try:
-        network.load_state_dict(load_tensors(weights))
-    except (RuntimeError, SafetensorError) as error:
-        raise InputError(
-            f"The weights in {folder} do not fit the network; pass a module of the same architecture."
-        ) from error
-    return network
-
-
-def _built(said: dict[str, Any], module: nn.Module | None, folder: Path) -> nn.Module:
-    if "places" in said:
-        path, rest = (_built(said[part], module, folder) for part in ("path", "rest"))
-        if "share" in said:
-            return LineNetwork(path, rest, said["places"], said["share"], said["labels"])
-        return InvariantPath(path, rest, said["places"])  # type: ignore[arg-type]
-    if "mean" in said:
-        return MeanNetwork([_built(part, module, folder) for part in said["mean"]], said["labels"])
-    if "perceptron" in said:
-        n_inputs, hidden, n_outputs = said["perceptron"]
-        n = said.get("ramps", 0)
-        return Perceptron(n_inputs, hidden, n_outputs, ramps=Ramps([0] * n, [0.0] * n, [1.0] * n))
-    if "trees" in said:
-        return Trees(*said["trees"])
-    if "constant" in said:
-        return Constant(torch.zeros(1, said["constant"]))
-    if module is None:
-        raise InputError(f"{folder} was trained with its own network {said.get('own')}; pass one as module=.")
-    return module
+        model.classes_ = np.array(target["classes"], dtype=object if target["kind"] == "object" else None)
+        return
+    scales = np.stack([np.array(target[name], dtype=float) for name in _TARGET_SCALES])
+    if not np.isfinite(scales).all():
+        raise ValueError("target")
+    model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = scales
+    model.target_is_flat_ = target["flat"]
 
 
 def _dry_run(model: CIPEstimator) -> None:
@@ -324,6 +266,48 @@ def _dry_run(model: CIPEstimator) -> None:
         answer = model.module_(features.to(device_of(model.module_)))
         if not isinstance(model, CIPClassifier):
             answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
+
+
+def _write_models(model: CIPEstimator, folder: Path, *, files: bool) -> list[dict[str, Any]]:
+    """Write the causal models that imagined training rows, and return what to say about each.
+
+    One with a ``save(path)`` writes its file, and a mechanism that cannot be kept as data is an error; one without,
+    such as a model of known equations, is only named. Estimators never know the kind of such a model, so whoever loads
+    it passes what reads its file.
+    """
+    if model.route_ != COUNTERFACTUAL:
+        return []
+    if model.counterfactuals is None:
+        return [{"said": "worlds that were passed to fit", "kind": None, "file": None, "sha256": None}]
+    entries = []
+    for number, causal_model in enumerate(checked_models(model.counterfactuals), start=1):
+        path = folder / f"counterfactuals-{number}.safetensors"
+        save = getattr(causal_model, "save", None)
+        if files and callable(save):
+            try:
+                save(path)
+            except InputError as error:
+                raise InputError(
+                    f"{error} Or leave the causal model out with save_model(..., counterfactuals=False)."
+                ) from error
+        kept = {"file": path.name, "sha256": checksum(path)} if path.is_file() else {"file": None, "sha256": None}
+        entries.append({"said": str(causal_model), "kind": type(causal_model).__name__, **kept})
+    return entries
+
+
+def _read_models(folder: Path, entries: list[Any], reader: Callable[[Path], Any]) -> Any:
+    """Read back what `_write_models` wrote: one model, a list of several, or None where a file is missing."""
+    files = [entry["file"] if isinstance(entry, dict) else None for entry in entries]
+    if not files or None in files:
+        return None
+    models = []
+    for entry in entries:
+        if re.fullmatch(r"counterfactuals-\d+\.safetensors", entry["file"]) is None:
+            raise ValueError(entry["file"])  # of another folder, perhaps
+        if checksum(read_listed(folder, entry["file"], _LARGEST_MODEL)) != entry["sha256"]:
+            raise InputError(f"{folder / entry['file']} was changed since it was saved; save the model anew.")
+        models.append(reader(folder / entry["file"]))
+    return models[0] if len(models) == 1 else models
 
 
 def as_path(folder: Any) -> Path:

@@ -9,19 +9,19 @@ import warnings
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from ciplearn._core.errors import MissingDependencyError
+from ciplearn._core.errors import InputError, InputTypeError, MissingDependencyError
 from ciplearn._core.files import whole_file
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.classifier import CIPClassifier
 from ciplearn.estimators.regressor import CIPRegressor
 
 
-def export_onnx(model: CIPEstimator, path: str | os.PathLike[str]) -> Path:
+def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write the network of a fitted model of a table.
 
     The file takes ``inputs``, the encoded table of shape (n, width) that ``model.encoding_.features(X)`` gives, and
@@ -29,8 +29,9 @@ def export_onnx(model: CIPEstimator, path: str | os.PathLike[str]) -> Path:
 
     Parameters
     ----------
-    model : CIPRegressor or CIPClassifier
-        Fitted without extra tensors.
+    model : CIPRegressor, CIPClassifier, or what `Repaired.distil` has taught one of them
+        Fitted without extra tensors. A repaired model itself asks its causal model about every row, which no such file
+        holds: distil it first.
     path : path
         Written whole or not at all.
 
@@ -46,11 +47,22 @@ def export_onnx(model: CIPEstimator, path: str | os.PathLike[str]) -> Path:
     ...     print(path.name, path.stat().st_size > 0)
     model.onnx True
     """
+    if hasattr(model, "distil"):
+        raise InputError(
+            f"A {type(model).__name__} model asks its causal model about every row, which an ONNX file cannot hold; "
+            'export what it teaches a network: export_onnx(repaired.distil(Network().estimator("regression")), path).'
+        )
+    model = getattr(model, "model", model)
+    if not isinstance(model, CIPEstimator):
+        raise InputTypeError(
+            f"Only a fitted CIPRegressor or CIPClassifier can be exported, got {model!r}; pass one, or what was "
+            f"distilled into one."
+        )
     check_is_fitted(model, "module_")
     if find_spec("onnx") is None or find_spec("onnxscript") is None:
         raise MissingDependencyError("ONNX export needs the packages onnx and onnxscript; install ciplearn[onnx].")
     example = torch.zeros(2, model.encoding_.width)
-    network = _Answering(model).eval()
+    network = _AnsweringNetwork(model).eval()
     target = Path(path)
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         # The exporter talks about its own future; none of it is for the person who exports.
@@ -69,23 +81,23 @@ def export_onnx(model: CIPEstimator, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-class _Answering(nn.Module):
+class _AnsweringNetwork(nn.Module):
     """The network with what turns its output into an answer."""
+
+    low: Tensor
+    range: Tensor
 
     def __init__(self, model: CIPEstimator) -> None:
         super().__init__()
         self.network = copy.deepcopy(model.module_).cpu()
-        self.binary = isinstance(model, CIPClassifier) and len(model.classes_) == 2
-        self.many = isinstance(model, CIPClassifier) and len(model.classes_) > 2
+        self.prediction = model._objective().prediction
+        self.classes = len(getattr(model, "classes_", ()))
         if isinstance(model, CIPRegressor):
             self.register_buffer("low", torch.tensor(model.target_low_, dtype=torch.float32))
             self.register_buffer("range", torch.tensor(model.target_range_, dtype=torch.float32))
 
     def forward(self, inputs: Tensor) -> Tensor:  # (n, width) -> (n, outputs)
-        output = self.network(inputs)
-        if self.binary:
-            positive = torch.sigmoid(output)
-            return torch.cat([1 - positive, positive], dim=1)
-        if self.many:
-            return torch.softmax(output, dim=1)
-        return self.low + output * self.range
+        answer = self.prediction(self.network(inputs))
+        if not self.classes:
+            return self.low + answer * self.range
+        return torch.cat([1 - answer, answer], dim=1) if self.classes == 2 else answer

@@ -1,4 +1,4 @@
-"""Kernels, penalties and encodings as JSON-ready data, and back; only kinds that are listed here are ever made.
+"""Kernels, penalties, encodings and networks as JSON-ready data, and back; only known kinds are ever made.
 
 What was read back is checked: a changed file is refused, and never predicts.
 """
@@ -7,44 +7,37 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import nn
 
 from ciplearn import kernels, penalties
 from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import InputError
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, MeanNetwork, Perceptron, Ramps, Trees
 
-if TYPE_CHECKING:
-    from ciplearn.estimators.base import CIPEstimator
-
-_KINDS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        kernels.Categorical,
-        kernels.Gaussian,
-        kernels.Laplace,
-        kernels.Linear,
-        kernels.Product,
-        kernels.Sum,
-        kernels.Nystroem,
-        kernels.OneHot,
-        kernels.RandomFourier,
-        penalties.CIRCE,
-        penalties.HSCIC,
-        penalties.HSIC,
-        penalties.MMD,
-        penalties.ResidualHSCIC,
-        CategoryColumn,
-        NumberColumn,
-        TableEncoding,
-    )
+_PARTS = (kernels.Kernel, kernels.FeatureMap, penalties.Penalty)
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (CategoryColumn, NumberColumn, TableEncoding)} | {
+    name: kind
+    for room in (kernels, penalties)
+    for name, kind in vars(room).items()
+    if name in room.__all__ and is_dataclass(kind) and isinstance(kind, type) and issubclass(kind, _PARTS)
 }
+
+
+def _known(name: str) -> type | None:
+    """A kind that may be made: one of the library's, or a penalty that was registered since."""
+    registered = (kind for kind in penalties.PENALTIES.values() if isinstance(kind, type))
+    return _KINDS.get(name) or next((kind for kind in registered if kind.__name__ == name), None)
 
 
 def to_spec(value: Any) -> Any:
     """Return a value as JSON-ready data."""
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value).__name__
-        if kind not in _KINDS:
+        if _known(kind) is not type(value):
             raise InputError(f"{value!r} cannot be saved, ciplearn does not know {kind}; save the weights yourself.")
         return {"kind": kind, **{field.name: to_spec(getattr(value, field.name)) for field in fields(value)}}
     if isinstance(value, tuple | list):
@@ -59,7 +52,7 @@ def from_spec(spec: Any) -> Any:
     if not isinstance(spec, dict):
         return spec
     arguments = {name: from_spec(entry) for name, entry in spec.items() if name != "kind"}
-    kind = _KINDS.get(str(spec.get("kind")))
+    kind = _known(str(spec.get("kind")))
     if kind is None:
         raise InputError(f"The model file names an unknown kind {spec.get('kind')!r}; it was changed or is too new.")
     try:
@@ -96,3 +89,43 @@ def _check_column(value: Any) -> None:
         right = True
     if not right:
         raise TypeError(value.name)
+
+
+def architecture(network: nn.Module) -> dict[str, Any]:
+    """Return what a network is made of, without its weights."""
+    if isinstance(network, LineNetwork | InvariantPath):
+        parts = {"path": architecture(network.path), "rest": architecture(network.rest)}
+        line = {"share": network.share, "labels": network.labels} if isinstance(network, LineNetwork) else {}
+        return {"places": network.places.tolist(), **line, **parts}
+    if isinstance(network, MeanNetwork):
+        return {"mean": [architecture(one) for one in network.networks], "labels": network.labels}
+    if isinstance(network, Constant):
+        return {"constant": network.values.shape[1]}
+    if isinstance(network, Perceptron):
+        ramps = 0 if network.ramps is None else len(network.ramps)
+        return {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs], "ramps": ramps}
+    if isinstance(network, Trees):
+        return {"trees": network.shape}
+    return {"own": type(network).__name__}
+
+
+def network_from(described: dict[str, Any], module: nn.Module | None) -> nn.Module:
+    """Return the network that `architecture` has described; ``module`` is the user's own, where there is one."""
+    if "places" in described:
+        path, rest = (network_from(described[part], module) for part in ("path", "rest"))
+        if "share" in described:
+            return LineNetwork(path, rest, described["places"], described["share"], described["labels"])
+        return InvariantPath(path, rest, described["places"])  # type: ignore[arg-type]
+    if "mean" in described:
+        return MeanNetwork([network_from(part, module) for part in described["mean"]], described["labels"])
+    if "perceptron" in described:
+        n_inputs, hidden, n_outputs = described["perceptron"]
+        n = described.get("ramps", 0)
+        return Perceptron(n_inputs, hidden, n_outputs, ramps=Ramps([0] * n, [0.0] * n, [1.0] * n))
+    if "trees" in described:
+        return Trees(*described["trees"])
+    if "constant" in described:
+        return Constant(torch.zeros(1, described["constant"]))
+    if module is None:
+        raise InputError(f"The model was trained with its own network {described.get('own')}; pass one as module=.")
+    return module

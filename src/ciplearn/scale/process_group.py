@@ -37,16 +37,16 @@ class TorchRun(Engine):
         self.scratch = None if scratch is None else os.fspath(scratch)
 
     def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-        """Do every so-manieth item, and gather; an error of one process is raised in all."""
-        found: list[tuple[int, Any, Exception | None]] = []
-        for place in range(self._group.rank, len(items), self._group.size):
+        """Do every n-th item, with n processes, and gather; an error of one process is raised in all."""
+        done: list[tuple[int, Any, Exception | None]] = []
+        for number in range(self._group.rank, len(items), self._group.size):
             try:
-                found.append((place, work(items[place]), None))
+                done.append((number, work(items[number]), None))
             except Exception as error:  # noqa: BLE001 - the others wait for an answer, whatever has happened
-                found.append((place, None, error))
+                done.append((number, None, error))
                 break
         gathered: list[Any] = [None] * self._group.size
-        distributed.all_gather_object(gathered, found)
+        distributed.all_gather_object(gathered, done)
         results = sorted((entry for part in gathered for entry in part), key=lambda entry: entry[0])
         for _, _, raised in results:
             if raised is not None:
@@ -57,8 +57,8 @@ class TorchRun(Engine):
     def folder(self) -> Iterator[Path]:
         """Yield the first process's folder, which all must see."""
         if self._group.rank == 0:
-            with super().folder() as place:
-                yield Path(self._group.agreed(str(place)))
+            with super().folder() as folder:
+                yield Path(self._group.agreed(str(folder)))
                 # Others may still read.
                 distributed.barrier()
         else:

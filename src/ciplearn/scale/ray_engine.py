@@ -98,15 +98,15 @@ class RayEngine(Engine):
         running: dict[Any, int] = {}
         done: dict[int, Any] = {}
         sent = 0
-        for place in range(len(items)):
-            while place not in done:
+        for number in range(len(items)):
+            while number not in done:
                 # Results that wait for their turn are few: a slow item holds the others back.
                 while sent < len(items) and len(running) < self.workers and len(done) < _WAITING * self.workers:
                     running[task.remote(shared, items[sent])] = sent
                     sent += 1
                 (ready,), _ = self._ray.wait(list(running))
                 done[running.pop(ready)] = self._fetched(ready)
-            yield done.pop(place)
+            yield done.pop(number)
 
     def train(self, task: Callable[..., Result]) -> Result:
         """Run a task in as many actors as there are workers; when one is lost, all begin anew."""
@@ -161,8 +161,8 @@ class RayEngine(Engine):
             raise
         except self._ray.exceptions.RayError as error:
             self._nodes()
-            said = str(error).strip().partition("\n")[0]
-            raise InputError(f"Ray has lost a piece of work: {said} Look at its nodes, then run it again.") from error
+            reason = str(error).strip().partition("\n")[0]
+            raise InputError(f"Ray has lost a piece of work: {reason} Look at its nodes, then run it again.") from error
 
 
 class _OthersLost(Exception):  # noqa: N818 - a state of the cluster, told to the engine

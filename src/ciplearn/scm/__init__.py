@@ -5,13 +5,11 @@ from ciplearn.scm.equation import Additive
 from ciplearn.scm.estimated_model import EstimatedModel
 from ciplearn.scm.fit import fit_scm
 from ciplearn.scm.flow import MonotoneFlow
-from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Categories, Scalar, Vector
-from ciplearn.scm.links import Log, Logit
-from ciplearn.scm.location_scale import AdditiveNoise, LocationScale
+from ciplearn.scm.location_scale import AdditiveNoise, LocationScale, Log, Logit
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.model import StructuralCausalModel
-from ciplearn.scm.multinomial import Multinomial
+from ciplearn.scm.multinomial import GumbelMax, Multinomial
 from ciplearn.scm.quantiles import SimultaneousQuantiles
 from ciplearn.scm.report import Finding, FitReport
 from ciplearn.scm.units import Units

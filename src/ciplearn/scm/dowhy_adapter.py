@@ -7,7 +7,6 @@ its ``graph`` and, of ``causal_mechanism(node)``, ``draw_samples`` for nodes wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +48,11 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
             f"model must be a fitted dowhy.gcm InvertibleStructuralCausalModel, got {type(model).__name__}; fit one "
             "with dowhy.gcm.fit(model, data)."
         )
-    graph = CausalGraph.from_networkx(_plain(model.graph))
+    # dowhy keeps mechanisms as attributes of nodes, which a causal graph has no use for.
+    bare = type(model.graph)()
+    bare.add_nodes_from(model.graph.nodes)
+    bare.add_edges_from(model.graph.edges)
+    graph = CausalGraph.from_networkx(bare)
     mechanisms: dict[str, Mechanism] = {}
     for node in graph.nodes:
         parents = tuple(sorted(graph.parents(node)))
@@ -74,7 +77,13 @@ class _DowhyMechanism(Mechanism):
 
     def draw(self, n: int, generator: Generator) -> Array:
         sampler = self.inner.draw_noise_samples if self.parents else self.inner.draw_samples
-        return _column(_seeded(sampler, n, generator))
+        # dowhy draws from numpy's global state: lend it a seeded one and put the old one back.
+        state = np.random.get_state()  # noqa: NPY002
+        try:
+            np.random.seed(int(generator.integers(2**32)))  # noqa: NPY002
+            return _column(sampler(n))
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
 
     def evaluate(self, parents: Parents, noise: Array) -> Array:
         if not self.parents or len(noise) == 0:
@@ -92,21 +101,3 @@ class _DowhyMechanism(Mechanism):
 
 def _column(array: Any) -> Array:
     return np.asarray(array, dtype=np.float64).reshape(len(array))
-
-
-def _seeded(sampler: Callable[[int], Any], n: int, generator: Generator) -> Any:
-    # dowhy draws from numpy's global state: lend it a seeded one and put the old one back.
-    state = np.random.get_state()  # noqa: NPY002
-    try:
-        np.random.seed(int(generator.integers(2**32)))  # noqa: NPY002
-        return sampler(n)
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
-
-
-def _plain(graph: Any) -> Any:
-    # dowhy keeps mechanisms as attributes of nodes, which a causal graph has no use for.
-    bare = type(graph)()
-    bare.add_nodes_from(graph.nodes)
-    bare.add_edges_from(graph.edges)
-    return bare

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from ciplearn._core.choices import of_kind
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal import CausalGraph
-from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.noise_behind_value import by_atoms, by_rejection, refuse_impossible, same
-from ciplearn.scm.noise_laws import Law, as_law
+from ciplearn.scm.multinomial import GumbelMax
+from ciplearn.scm.noise import Law, as_law, by_atoms, by_rejection, refuse_impossible, same
 
 # An inverse must give the value back to this relative accuracy.
 _ROUND_TRIP = 1e-6
@@ -62,7 +62,7 @@ class Additive:
 
 
 @dataclass(frozen=True)
-class Equation(Mechanism):
+class EquationMechanism(Mechanism):
     """V = f(pa, U) as a user wrote it.
 
     Noise is read back from a value by the inverse if there is one; by solving for it where the equation turns out to be
@@ -113,7 +113,12 @@ class Equation(Mechanism):
                     f"The inverse of {self.node} is not finite in {lost} of {len(noise)} rows; drop those rows, or "
                     "sample with sample_units, which keeps the noise."
                 )
-            if not self._gives_back(parents, noise, value):
+            again = self.evaluate(parents, noise)
+            if isinstance(self.kind, Categories):
+                gives_back = (again == value).all()
+            else:
+                gives_back = np.allclose(again, value, rtol=_ROUND_TRIP, atol=_ROUND_TRIP)
+            if not gives_back:
                 raise InputError(
                     f"The inverse of {self.node} does not fit its equation: the noise it returns does not give the "
                     "observed values back; check both, and that these rows come from this model."
@@ -124,8 +129,8 @@ class Equation(Mechanism):
             noise = np.full(value.shape[0], atoms[0][0])
             refuse_impossible(self.node, same(self.evaluate(parents, noise), value))
             return noise
-        line = find_line(self._shaped, self.law.draw, parents, value)
-        return None if line is None else line.noise(value)
+        solved = linear_noise(self._shaped, self.law.draw, parents, value)
+        return None if solved is None else solved[0]
 
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
         """Exact where the noise is determined, else enumeration or rejection."""
@@ -146,17 +151,18 @@ class Equation(Mechanism):
                 total += weight * same(self.evaluate(parents, np.full(value.shape[0], atom)), value)
             with np.errstate(divide="ignore"):
                 return np.log(total)
-        if self.inverse is None:
-            line = find_line(self._shaped, self.law.draw, parents, value)
-            if line is None:
-                return None
-            density = self.law.log_density(line.noise(value))
-            return None if density is None else density + line.log_jacobian()
-        jacobian = self._log_jacobian(parents, value)
-        density = self.law.log_density(np.asarray(self.inverse(parents, value)))
-        return None if density is None or jacobian is None else density + jacobian
+        if self.inverse is not None:
+            noise, log_jacobian = np.asarray(self.inverse(parents, value)), self._log_jacobian(parents, value)
+        elif (solved := linear_noise(self._shaped, self.law.draw, parents, value)) is not None:
+            noise, log_jacobian = solved[0], -np.log(np.abs(solved[1]))
+            log_jacobian = log_jacobian.sum(axis=1) if log_jacobian.ndim == 2 else log_jacobian
+        else:
+            return None
+        density = self.law.log_density(noise)
+        return None if density is None or log_jacobian is None else density + log_jacobian
 
     def _log_jacobian(self, parents: Parents, value: Array) -> Array | float | None:
+        """Return log |du/dv| of the inverse, by central differences."""
         if isinstance(self.function, Additive):
             return 0.0
         if isinstance(self.kind, Vector | Categories) or self.inverse is None:
@@ -167,12 +173,6 @@ class Equation(Mechanism):
             return None
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.abs(rise) / (2 * step)))
-
-    def _gives_back(self, parents: Parents, noise: Array, value: Array) -> bool:
-        again = self.evaluate(parents, noise)
-        if isinstance(self.kind, Categories):
-            return bool((again == value).all())
-        return bool(np.allclose(again, value, rtol=_ROUND_TRIP, atol=_ROUND_TRIP))
 
     def _checked(self, value: Any, n: int) -> Array:
         if isinstance(self.kind, Categories):
@@ -201,30 +201,13 @@ def _not_finite(rows: Array) -> int:
     return int((~np.isfinite(rows)).any(axis=tuple(range(1, rows.ndim))).sum())
 
 
-@dataclass(frozen=True)
-class Line:
-    """m(pa) and s(pa), row by row."""
-
-    level: Array
-    slope: Array
-
-    def noise(self, value: Array) -> Array:
-        """(v − m) / s."""
-        return np.asarray((value - self.level) / self.slope)
-
-    def log_jacobian(self) -> Array:  # (n,)
-        """Return log |du/dv| = −log |s|, summed over the entries of a vector."""
-        total = -np.log(np.abs(self.slope))
-        return total.sum(axis=1) if total.ndim == 2 else total
-
-
-def find_line(
+def linear_noise(
     function: Callable[[Parents, Array], Array],
     draw: Callable[[int, Generator], Array],
     parents: Parents,
     value: Array,
-) -> Line | None:
-    """Return m and s of each row if the equation is linear in its noise there, else None."""
+) -> tuple[Array, Array] | None:
+    """Return the noise u = (v − m) / s behind each value, and s, if the equation is linear in its noise; else None."""
     n = value.shape[0]
     # The probes decide nothing random about the answer, so their seed is fixed.
     generator = np.random.default_rng(0)
@@ -240,7 +223,6 @@ def find_line(
         level = one - slope * first
         if not (np.isfinite(slope).all() and np.isfinite(level).all() and (slope != 0).all()):
             return None
-        line = Line(level, slope)
         m = min(n, _PROBE_ROWS)
         few = {name: values[:m] for name, values in parents.items()}
         for _ in range(_PROBES):
@@ -248,11 +230,11 @@ def find_line(
             if not _close(function(few, probe), level[:m] + slope[:m] * probe):
                 return None
         # A bend that no probe met would show here: the noise found must give the value back.
-        again = function(parents, line.noise(value))
+        again = function(parents, np.asarray((value - level) / slope))
         if not _close(again, value):
             return None
         # Two draws that lie close together give the slope with a large rounding error; one step corrects the noise.
-        return Line(level - (value - again), slope)
+        return np.asarray((value - (level - (value - again))) / slope), slope
 
 
 def _close(one: Array, other: Array) -> bool:
@@ -267,11 +249,17 @@ def assemble(
     kinds: Mapping[str, Any],
 ) -> tuple[dict[str, Mechanism], dict[str, Kind]]:
     """Return mechanisms and kinds by node, or say what is missing."""
-    _check_graph(graph)
+    of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)").dag()
+    if graph.bidirected:
+        a, b = graph.bidirected[0]
+        raise InputError(
+            f"{a} ↔ {b} is a shared cause without an equation; draw it as a latent node, for example "
+            f"from_edges('U -> {a}, U -> {b}', latent=['U']), and give U an equation and noise."
+        )
     if not isinstance(equations, Mapping):
         raise InputTypeError(f"equations must map node names to values, got {type(equations).__name__}; pass a dict.")
-    for role, given in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
-        graph.known(given, role)
+    for role, mapping in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
+        graph.known(mapping, role)
     missing = [node for node in graph.nodes if node not in equations]
     if missing:
         raise InputError(
@@ -279,25 +267,8 @@ def assemble(
             f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."
         )
     settled = {node: _kind(node, equations[node], kinds.get(node)) for node in graph.nodes}
-    mechanisms = {
-        node: _mechanism(node, equations[node], noise.get(node), inverses.get(node), settled[node])
-        for node in graph.nodes
-    }
-    return mechanisms, settled
-
-
-def _check_graph(graph: Any) -> None:
-    if not isinstance(graph, CausalGraph):
-        raise InputTypeError(
-            f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_edges(...)."
-        )
-    graph.dag()
-    if graph.bidirected:
-        a, b = graph.bidirected[0]
-        raise InputError(
-            f"{a} ↔ {b} is a shared cause without an equation; draw it as a latent node, for example "
-            f"from_edges('U -> {a}, U -> {b}', latent=['U']), and give U an equation and noise."
-        )
+    given = {node: (equations[node], noise.get(node), inverses.get(node)) for node in graph.nodes}
+    return {node: _mechanism(node, *given[node], settled[node]) for node in graph.nodes}, settled
 
 
 def _kind(node: str, equation: Any, declared: Any) -> Kind:
@@ -336,4 +307,4 @@ def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -
         )
     if isinstance(equation, Additive) and inverse is None:
         inverse = equation.inverse
-    return Equation(node, equation, as_law(noise, node, kind), inverse, kind)
+    return EquationMechanism(node, equation, as_law(noise, node, kind), inverse, kind)

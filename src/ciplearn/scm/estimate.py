@@ -1,4 +1,7 @@
-"""One node estimated: mechanisms tried, one chosen, fitted to all rows, and judged."""
+"""One node estimated: mechanisms tried, one chosen, fitted to all rows, and judged.
+
+Of the mechanisms that predict held-out rows best, a node gets the simplest whose noise passes its test.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,42 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from scipy.stats import ks_2samp
 
-from ciplearn.scm.choice import Choice, ambiguity, choose
-from ciplearn.scm.mechanism import Mechanism
-from ciplearn.scm.noise_test import NoiseTest
-from ciplearn.scm.recipe import NodeSample, Recipe
+from ciplearn.scm.kinds import Array, Categories, Vector
+from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, Identity, Link, LocationScale, Log, Logit
+from ciplearn.scm.mechanism import FittedRoot, Mechanism
+from ciplearn.scm.multinomial import Multinomial
+from ciplearn.scm.noise_test import NOTHING_TO_TEST, NoiseTest, independence_of_noise
+from ciplearn.scm.quantiles import SimultaneousQuantiles
+from ciplearn.scm.recipe import MechanismRecipe, NodeSample
 from ciplearn.scm.report import Alternative, NodeFit, law_distance
-from ciplearn.scm.roots import FittedRoot
-from ciplearn.scm.scoring import marginal_losses, measure, score
+from ciplearn.scm.scoring import marginal_losses, measure, row_losses, score
 from ciplearn.scm.smooth_ridge import CHOICE_ROWS
 from ciplearn.scm.variational import VariationalLatent
+
+# A mechanism is as good as the best if its mean loss is at most so many standard errors of the difference larger.
+STANDARD_ERRORS = 2.0
+
+# A mean loss that is larger than the best by this share at most is about as good, however certain the difference is.
+_CLOSE = 0.01
+
+# A node that its parents determine up to this share of its loss has no noise worth a test, only errors of regression.
+_NEGLIGIBLE = 0.02
+
+# Whole numbers with at most so many values, or a value with at least this share of the rows, have no smooth law.
+_FEW_VALUES = 50
+_HEAVY = 0.05
+
+# Mechanisms of about equal score are told apart where their imagined values differ by more, in spreads of the node.
+_DIFFERENT = 0.15
+
+# A scale whose lowest hundredth lies below this share of its median, and that no line explains, dips to zero.
+_DIP = 0.2
+_LINE = 0.5
+
+# Largest difference of distribution functions at which U and −U have the same law.
+_SYMMETRIC = 0.06
 
 # One row in so many scores mechanisms that were fitted to the others; more rows than these hardly choose better.
 _SCORED = 5
@@ -31,12 +60,163 @@ _LARGEST_DISTANCE = 0.1
 
 
 @dataclass(frozen=True)
+class TriedMechanism:
+    """A mechanism that was tried."""
+
+    label: str  # the name of the recipe, with a number where several have it
+    recipe: MechanismRecipe
+    mechanism: Mechanism  # fitted without the held-out rows
+    losses: Array  # (n,), of the held-out rows: CRPS of numbers, minus log probability of labels
+
+    def behind(self, other: TriedMechanism) -> float:
+        """How much larger its mean loss is than another's, in standard errors of the difference."""
+        gap = self.losses - other.losses
+        error = float(gap.std()) / np.sqrt(len(gap))
+        return 0.0 if error == 0 else float(gap.mean()) / error
+
+
+@dataclass(frozen=True)
+class MechanismChoice:
+    """The candidates from simple to flexible, the one that the node gets, and the test of its noise."""
+
+    candidates: tuple[TriedMechanism, ...]
+    best: TriedMechanism  # the one with the smallest mean loss
+    chosen: TriedMechanism
+    test: NoiseTest
+
+    @property
+    def equals(self) -> tuple[TriedMechanism, ...]:
+        """The other candidates that predict about as well."""
+        least = self.best.losses.mean()
+        close = least + _CLOSE * abs(least)
+        return tuple(
+            other
+            for other in self.candidates
+            if other is not self.chosen
+            and (other.behind(self.chosen) <= STANDARD_ERRORS or other.losses.mean() <= close)
+        )
+
+
+def choose(
+    recipes: Sequence[MechanismRecipe] | None, train: NodeSample, held_out: NodeSample, generator: Generator
+) -> MechanismChoice:
+    """Fit candidates to some rows, score them on others, and choose; the default ones if there are no recipes.
+
+    Of those that are about as good as the best, the first whose noise passes the test; the first of all if none does.
+    """
+    candidates = _candidates(recipes, train, held_out, generator)
+    best = min(candidates, key=lambda candidate: candidate.losses.mean())
+    good = [candidate for candidate in candidates if candidate.behind(best) <= STANDARD_ERRORS]
+    if best.losses.mean() <= _NEGLIGIBLE * marginal_losses(held_out, train.target).mean():
+        return MechanismChoice(candidates, best, good[0], NOTHING_TO_TEST)
+    tests = []
+    for candidate in good:
+        tests.append(independence_of_noise(candidate.mechanism, train, held_out, generator))
+        if not tests[-1].fails:
+            return MechanismChoice(candidates, best, candidate, tests[-1])
+    return MechanismChoice(candidates, best, good[0], tests[0])
+
+
+def _candidates(
+    recipes: Sequence[MechanismRecipe] | None, train: NodeSample, held_out: NodeSample, generator: Generator
+) -> tuple[TriedMechanism, ...]:
+    def tried(recipe: MechanismRecipe, number: str = "") -> TriedMechanism:
+        mechanism = train.fitted(recipe, generator)
+        return TriedMechanism(recipe.label + number, recipe, mechanism, row_losses(mechanism, held_out, train.target))
+
+    if recipes is not None:
+        labels = [recipe.label for recipe in recipes]
+        # Candidates that have the same name are numbered.
+        again = [f" ({labels[:i].count(name) + 1})" if labels.count(name) > 1 else "" for i, name in enumerate(labels)]
+        return tuple(tried(recipe, number) for recipe, number in zip(recipes, again, strict=True))
+    if isinstance(train.kind, Categories):
+        linear = tried(Multinomial())
+        # Bends cost many times what lines cost, so they are tried where lines do not do.
+        bent = independence_of_noise(linear.mechanism, train, held_out, generator).fails
+        return (linear, tried(Multinomial(smooth=True))) if bent else (linear,)
+    values = np.concatenate([train.target, held_out.target])
+    usable: tuple[Link, ...] = (Identity(),) if isinstance(train.kind, Vector) else (Identity(), Log(), Logit())
+    links = [link for link in usable if link.allows(values)]
+    plain = [tried(AdditiveNoise(link=link)) for link in links]
+    wide = [tried(LocationScale(link)) for link in links]
+    if isinstance(train.kind, Vector):
+        return (*plain, *wide)
+    if _is_lumpy(train.target):
+        # Only quantiles keep to the values that occur, so they come first among equals.
+        return (tried(SimultaneousQuantiles()), *plain, *wide)
+    base = min(wide, key=lambda candidate: candidate.losses.mean()).recipe
+    assert isinstance(base, LocationScale)
+    return (*plain, *wide, tried(SimultaneousQuantiles(base)))
+
+
+def _is_lumpy(values: Array) -> bool:
+    distinct, counts = np.unique(values, return_counts=True)
+    few = len(distinct) <= _FEW_VALUES and bool((distinct == np.round(distinct)).all())
+    return few or counts.max() >= _HEAVY * len(values)
+
+
+def ambiguity(choice: MechanismChoice, held_out: NodeSample, generator: Generator) -> tuple[str | None, str | None]:
+    """Say in a sentence where the data leave open what would have been, and name the mechanism that says otherwise.
+
+    Held-out rows are imagined with the parents of other rows. No mechanism is named where the noise itself is open.
+    """
+    node, chosen = held_out.node, choice.chosen
+    if isinstance(held_out.kind, Categories) or not held_out.target.std(axis=0).any():
+        return None, None
+    if _sign_is_open(chosen.mechanism, held_out):
+        return (
+            f"The noise of {node} almost vanishes for some values of its parents and is symmetric: beyond them data "
+            "cannot tell U from −U, so imagined values may lie on the wrong side."
+        ), None
+    order = generator.permutation(held_out.n)
+    elsewhere = {parent: held_out.values[parent][order] for parent in held_out.parents}
+    spread = np.maximum(held_out.target.std(axis=0), np.finfo(float).tiny)
+
+    def imagined(mechanism: Mechanism) -> Array:
+        noise = mechanism.posterior(held_out.values, held_out.target, generator)
+        return mechanism.evaluate(elsewhere, noise)
+
+    def apart(other: Mechanism) -> float:
+        gap = np.abs(imagined(other) - imagined(chosen.mechanism)) / spread
+        return float(np.mean(np.minimum(gap, 1.0)))
+
+    gaps = {other.label: apart(other.mechanism) for other in choice.equals}
+    widest = max(gaps, key=gaps.__getitem__, default=None)
+    # Where noise is drawn, two draws of one mechanism differ, too.
+    if widest is None or gaps[widest] <= apart(chosen.mechanism) + _DIFFERENT:
+        return None, None
+    return (
+        f"{node}: '{widest}' predicts about as well as '{chosen.label}' and imagines other values (by "
+        f"{100 * gaps[widest]:.0f} % of its spread on average)."
+    ), widest
+
+
+def _sign_is_open(mechanism: Mechanism, held_out: NodeSample) -> bool:
+    if not isinstance(mechanism, FittedLocationScale):
+        inner = getattr(mechanism, "base", None)
+        return isinstance(inner, FittedLocationScale) and _sign_is_open(inner, held_out)
+    _, scale = mechanism.moments(held_out.values)
+    if scale is None or scale.ndim == 2:
+        return False
+    if np.quantile(scale, 0.01) > _DIP * np.median(scale):
+        return False
+    # A scale that falls along a line of the parents vanishes at the edge of the data; one that dips has two sides.
+    matrix = np.column_stack([held_out.matrix, np.ones(held_out.n)])
+    log_scale = np.log(scale)
+    left = log_scale - matrix @ np.linalg.lstsq(matrix, log_scale, rcond=None)[0]
+    noise = mechanism.residuals
+    return bool(
+        left.var() > (1 - _LINE) * log_scale.var() and ks_2samp(noise, -noise, method="asymp").statistic < _SYMMETRIC
+    )
+
+
+@dataclass(frozen=True)
 class NodeEstimate:
     """A node's mechanism, its line of the report, and what it was chosen from; a latent node has no line."""
 
     mechanism: Mechanism
     fit: NodeFit | None
-    choice: Choice | None = None
+    choice: MechanismChoice | None = None
 
 
 # What was fitted before: node, parents, recipe, seed and digest of the data -> estimates by node.
@@ -49,32 +229,25 @@ def estimate_root(sample: NodeSample) -> NodeEstimate:
     return NodeEstimate(FittedRoot(sample.target), fit)
 
 
-def estimate_node(sample: NodeSample, recipes: Sequence[Recipe] | None, generator: Generator) -> NodeEstimate:
+def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None, generator: Generator) -> NodeEstimate:
     """Choose a mechanism on held-out rows, judge it on them, and fit it to all rows."""
     train, held_out = split(sample, generator)
     choice = choose(recipes, train, held_out, generator)
     unclear, tie = ambiguity(choice, held_out, generator)
-    recipe, trial = choice.chosen.recipe, choice.chosen.mechanism
-    few = sample.n <= CHOICE_ROWS
-    mechanism = recipe.fit(sample, generator) if few else recipe.refit(trial, sample, generator)
+    trial = None if sample.n <= CHOICE_ROWS else choice.chosen.mechanism
+    mechanism = choice.chosen.recipe.fit(sample, generator, trial)
     reference = marginal_losses(held_out, train.target)
     tried = tuple(
         Alternative(other.label, score(other.losses, reference, sample.kind), other.behind(choice.best))
         for other in choice.candidates
     )
-    distance = _distance(sample, mechanism, generator)
-    fit = NodeFit(
-        sample.node,
-        choice.chosen.label,
-        measure(sample.kind),
-        score(choice.chosen.losses, reference, sample.kind),
-        distance,
-        choice.test.p_value,
-        tried,
-        _misfit(sample.node, choice.chosen.label, choice.test, distance),
-        unclear,
-        tie,
-    )
+    some = sample.take(np.sort(generator.permutation(sample.n)[:_REPORT_ROWS]))
+    made = mechanism.evaluate(some.values, mechanism.draw(some.n, generator))
+    distance = law_distance(sample.kind, sample.node, some.target, made)
+    label, result = choice.chosen.label, score(choice.chosen.losses, reference, sample.kind)
+    misfit = _misfit(sample.node, label, choice.test, distance)
+    p_value = choice.test.p_value
+    fit = NodeFit(sample.node, label, measure(sample.kind), result, distance, p_value, tried, misfit, unclear, tie)
     return NodeEstimate(mechanism, fit, choice)
 
 
@@ -104,12 +277,6 @@ def split(sample: NodeSample, generator: Generator) -> tuple[NodeSample, NodeSam
     """Return the rows that candidates are fitted to, and those that score them."""
     held_out, others = np.split(generator.permutation(sample.n), [max(1, sample.n // _SCORED)])
     return sample.take(np.sort(others[:_MOST_FITTED])), sample.take(np.sort(held_out[:_MOST_SCORED]))
-
-
-def _distance(sample: NodeSample, mechanism: Mechanism, generator: Generator) -> float:
-    some = sample.take(np.sort(generator.permutation(sample.n)[:_REPORT_ROWS]))
-    made = mechanism.evaluate(some.values, mechanism.draw(some.n, generator))
-    return law_distance(sample.kind, sample.node, some.target, made)
 
 
 def _misfit(node: str, label: str, test: NoiseTest, distance: float) -> str | None:

@@ -9,13 +9,11 @@ from typing import Self
 
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
-from ciplearn.scm.choice import Choice
-from ciplearn.scm.estimate import Memory
+from ciplearn.scm.estimate import MechanismChoice, Memory
 from ciplearn.scm.kinds import Kind
-from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.mechanism import JointNoise, Mechanism
 from ciplearn.scm.model import StructuralCausalModel
 from ciplearn.scm.report import FitReport
-from ciplearn.scm.roots import JointNoise
 from ciplearn.scm.saving import read_parts, write_parts
 
 
@@ -32,15 +30,12 @@ class EstimatedModel(StructuralCausalModel):
         Nodes of which data leave open what would have been: the noise is known up to its sign only, or mechanisms that
         fit about equally imagine different values.
     trustworthy : bool
-        Whether there are neither misfits nor ambiguities. It says that the data do not speak against the mechanisms,
-        not that the graph is right.
-    choices : mapping from node to Choice
-        The mechanisms that were tried for each node, fitted to four fifths of the rows, at most 20 000, with their
-        held-out losses.
+        Whether there are neither misfits nor ambiguities: the data do not speak against the mechanisms. The graph may
+        still be wrong.
+    choices : mapping from node to MechanismChoice
+        The mechanisms that were tried for each node, with their held-out losses.
     memory : dict
         What was fitted, for ``fit_scm(..., like=this)``.
-    seed : int
-        Of the fit.
 
     Examples
     --------
@@ -49,8 +44,6 @@ class EstimatedModel(StructuralCausalModel):
     >>> scm = fit_scm(world.graph, world.sample(400, random_state=0), random_state=0)
     >>> scm.misfits, scm.ambiguities
     ((), ())
-    >>> scm.sample(3, random_state=0).shape
-    (3, 6)
     """
 
     model_based = True
@@ -62,7 +55,7 @@ class EstimatedModel(StructuralCausalModel):
         mechanisms: Mapping[str, Mechanism],
         kinds: Mapping[str, Kind],
         report: FitReport,
-        choices: Mapping[str, Choice] | None = None,
+        choices: Mapping[str, MechanismChoice] | None = None,
         joint_noise: tuple[JointNoise, ...] = (),
         memory: Memory | None = None,
         seed: int = 0,
@@ -76,41 +69,31 @@ class EstimatedModel(StructuralCausalModel):
         self.seed = seed
 
     def variants(self, node: str) -> dict[str, Self]:
-        """Return this model with each other mechanism of a node that predicts held-out rows about as well.
+        """Return this model with each other mechanism of a node that predicts held-out rows about as well, by its name.
 
         The range of an answer over them is how far it hangs on the choice of the mechanism.
-
-        Returns
-        -------
-        dict from the name of the mechanism to the model
         """
-        if node not in self.graph.nodes:
-            self.graph.known([node])
-        if node not in self.choices:
-            return {}
-        return {other.label: self.replaced({node: other.mechanism}) for other in self.choices[node].equals}
+        self.graph.known([node])
+        equals = self.choices[node].equals if node in self.choices else ()
+        return {other.label: self.replaced({node: other.mechanism}) for other in equals}
 
     def ties(self, nodes: Iterable[str]) -> tuple[Self, ...]:
         """Return this model with the mechanism, of one of some nodes each, that fits as well and imagines other values.
 
-        What holds under this model and under all of them does not hang on what the data leave open about these nodes.
-
-        Raises
-        ------
-        InputError
-            For a model that was read from a file, which does not keep such a mechanism.
+        What holds under this model and under all of them does not hang on what the data leave open about these nodes. A
+        model that was read from a file does not keep such mechanisms, which is an error.
         """
-        open_about = {fit.node: fit.tie for fit in self.report.nodes if fit.tie is not None}
+        tied = {fit.node: fit.tie for fit in self.report.nodes if fit.tie is not None}
         models = []
         for node in nodes:
-            if node in open_about:
+            if node in tied:
                 variants = self.variants(node)
-                if open_about[node] not in variants:
+                if tied[node] not in variants:
                     raise InputError(
-                        f"The mechanism of {node} that fits as well, '{open_about[node]}', was not kept; fit the model "
-                        "anew with fit_scm."
+                        f"The mechanism of {node} that fits as well, '{tied[node]}', was not kept; fit the model anew "
+                        "with fit_scm."
                     )
-                models.append(variants[open_about[node]])
+                models.append(variants[tied[node]])
         return tuple(models)
 
     def replaced(self, mechanisms: Mapping[str, Mechanism]) -> Self:
@@ -123,15 +106,10 @@ class EstimatedModel(StructuralCausalModel):
         return other
 
     def save(self, path: str | Path) -> None:
-        """Write the model to one file, as data without pickle; see `load`.
+        """Write the model to one file, as data without pickle; parts such as a scikit-learn regressor are refused.
 
         The mechanisms that were tried are left out: the report keeps their scores, but `variants` and `ties` need a
         fit, and with ``like=`` every node is fitted again.
-
-        Raises
-        ------
-        InputError
-            For a mechanism with parts that are not this library's, such as a scikit-learn regressor.
         """
         graph = self.graph
         parts = {

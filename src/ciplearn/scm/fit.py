@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
-from ciplearn._core.choices import mapping_of
+from ciplearn._core.choices import mapping_of, of_kind
 from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.random import RandomState, as_seed
@@ -21,10 +21,10 @@ from ciplearn.scm.estimated_model import EstimatedModel
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector, present_nodes
 from ciplearn.scm.latents import LatentPlan, plan_latents
 from ciplearn.scm.location_scale import AdditiveNoise
+from ciplearn.scm.mechanism import JointNoise
 from ciplearn.scm.multinomial import Multinomial
-from ciplearn.scm.recipe import NodeSample, Recipe
-from ciplearn.scm.report import FitReport, notes_on_latents
-from ciplearn.scm.roots import JointNoise
+from ciplearn.scm.recipe import MechanismRecipe, NodeSample
+from ciplearn.scm.report import FitReport
 from ciplearn.scm.variational import VariationalLatent
 
 _MIN_ROWS = 20
@@ -50,8 +50,7 @@ def fit_scm(
     the continuous ranked probability score for numbers and by the log probability for labels. Of those within two
     standard errors of the best the node gets the simplest whose noise passes a test of independence from the parents,
     or the simplest of all where none does, fitted again to all rows; for counts, and values that many rows share,
-    quantiles come first. The report shows all scores, and names the nodes whose recovered noise still depends on their
-    parents.
+    quantiles come first. The report shows all scores and the nodes whose noise still depends on their parents.
 
     Parameters
     ----------
@@ -72,14 +71,8 @@ def fit_scm(
         The draws of a node depend on it, on the node and on its parents, and on no other node. None takes that of
         ``like``, where there is one.
     like : EstimatedModel, optional
-        A model fitted before: a node whose column, parents, recipe and random state are the same is not fitted again,
-        and the model is what it would have been without ``like``. Give a model of one variant of a graph to the fit of
-        the next; all of them share one memory of what was fitted.
-
-    Returns
-    -------
-    EstimatedModel
-        A `StructuralCausalModel` with a ``report``, and with ``misfits`` and ``ambiguities``.
+        A model fitted before, for example of another variant of the graph: a node whose column, parents, recipe and
+        random state are the same is not fitted again. The model is what it would have been without ``like``.
 
     Examples
     --------
@@ -89,34 +82,27 @@ def fit_scm(
     >>> scm = fit_scm(world.graph, people, random_state=0)
     >>> scm.trustworthy
     True
-    >>> there = scm.counterfactual(people, {"sex": ["m"] * 400})
-    >>> there["region"].equals(people["region"])
+    >>> scm.counterfactual(people, {"sex": "m"})["region"].equals(people["region"])
     True
     """
-    if not isinstance(graph, CausalGraph):
-        raise InputTypeError(
-            f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_edges(...)."
-        )
+    of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     if like is not None and not isinstance(like, EstimatedModel):
         raise InputTypeError(f"like must be a model of fit_scm, got {type(like).__name__}; leave it out.")
     asked = mapping_of(mechanisms, "mechanisms")
     plan = plan_latents(graph, asked)
-    kinds = _kinds(table, plan.graph)
-    read = _Table.read(table, plan, kinds)
-    observed, latent = _observed_recipes(plan, asked), _latent_recipes(plan, asked)
+    rows = _Table.read(table, plan)
+    observed, latent = _recipes(plan, asked)
     memory: Memory = {} if like is None else like.memory
     seed = like.seed if like is not None and random_state is None else as_seed(random_state)
-    estimates = _estimate(plan, read, observed, latent, seed, memory)
-    kinds |= {node: recipe.kind for node, recipe in latent.items()}
+    estimates = _estimate(plan, rows, observed, latent, seed, memory)
     fits = tuple(fit for node in plan.graph.observed if (fit := estimates[node].fit) is not None)
-    notes = (*notes_on_latents(plan.absorbed, plan.learned, plan.together), *read.notes())
     return EstimatedModel(
         plan.graph,
         {node: estimate.mechanism for node, estimate in estimates.items()},
-        kinds,
-        FitReport(fits, read.n, notes),
+        rows.kinds | {node: recipe.kind for node, recipe in latent.items()},
+        FitReport(fits, rows.n, (*plan.notes(), *rows.notes())),
         choices={node: estimate.choice for node, estimate in estimates.items() if estimate.choice is not None},
-        joint_noise=tuple(read.together(nodes) for nodes in plan.together),
+        joint_noise=tuple(JointNoise(rows.of(nodes)) for nodes in plan.together),
         memory=memory,
         seed=seed,
     )
@@ -125,20 +111,20 @@ def fit_scm(
 def _estimate(
     plan: LatentPlan,
     table: _Table,
-    observed: Mapping[str, tuple[Recipe, ...] | None],
+    observed: Mapping[str, tuple[MechanismRecipe, ...] | None],
     latents: Mapping[str, VariationalLatent],
     seed: int,
     memory: Memory,
 ) -> dict[str, NodeEstimate]:
     """Estimate all nodes, or remember them."""
     estimates: dict[str, NodeEstimate] = {}
-    for node, asked in observed.items():
+    for node, recipes in observed.items():
         parents = plan.graph.parents(node)
-        key = (node, parents, repr(asked), seed, table.digest((node, *parents)))
+        key = (node, parents, repr(recipes), seed, table.digest((node, *parents)))
         if key not in memory:
             sample = table.samples([node])[node]
             generator = np.random.default_rng(_words(seed, node, *parents))
-            memory[key] = {node: estimate_node(sample, asked, generator) if parents else estimate_root(sample)}
+            memory[key] = {node: estimate_node(sample, recipes, generator) if parents else estimate_root(sample)}
         estimates |= memory[key]
     for latent, children in plan.learned.items():
         families = tuple((child, plan.graph.parents(child)) for child in children)
@@ -168,7 +154,8 @@ class _Table:
     digests: dict[str, bytes]
 
     @classmethod
-    def read(cls, table: pd.DataFrame, plan: LatentPlan, kinds: dict[str, Kind]) -> _Table:
+    def read(cls, table: pd.DataFrame, plan: LatentPlan) -> _Table:
+        kinds = _kinds(table, plan.graph)
         nodes = present_nodes(table, plan.graph, kinds, "table")
         missing = [node for node in plan.graph.observed if node not in nodes]
         if missing:
@@ -186,8 +173,13 @@ class _Table:
                 )
             # Gaps hold a value of another row, and no sample takes them.
             whole = columns if present[node].all() else columns.ffill().bfill()
-            values[node] = kinds[node].read(whole, node)
-            digests[node] = _digest(values[node], present[node], kinds[node], node)
+            kind = kinds[node]
+            values[node] = kind.read(whole, node)
+            numbers = kind.codes(values[node], node) if isinstance(kind, Categories) else values[node]
+            summary = blake2b(repr(kind).encode(), digest_size=16)
+            summary.update(np.ascontiguousarray(numbers).tobytes())
+            summary.update(present[node].tobytes())
+            digests[node] = summary.digest()
         return cls(values, present, plan, kinds, digests)
 
     @property
@@ -201,39 +193,27 @@ class _Table:
         """Some nodes with their observed parents, on the rows that hold all of them."""
         graph, latent = self.plan.graph, self.plan.graph.latent
         parents = {node: tuple(parent for parent in graph.parents(node) if parent not in latent) for node in nodes}
-        rows = self._complete([name for node in nodes for name in (node, *parents[node])])
-        taken = {name: self.values[name][rows] for node in nodes for name in (node, *parents[node])}
-        return {node: NodeSample(node, self.kinds[node], parents[node], taken, self.kinds) for node in nodes}
+        values = self.of([name for node in nodes for name in (node, *parents[node])])
+        return {node: NodeSample(node, self.kinds[node], parents[node], values, self.kinds) for node in nodes}
 
-    def together(self, nodes: Sequence[str]) -> JointNoise:
-        """The rows that hold all of some roots."""
-        rows = self._complete(nodes)
-        return JointNoise({node: self.values[node][rows] for node in nodes})
-
-    def _complete(self, nodes: Sequence[str]) -> Array:
+    def of(self, nodes: Sequence[str]) -> dict[str, Array]:
+        """The values of some nodes, on the rows that hold all of them."""
         rows = np.logical_and.reduce([self.present[node] for node in nodes])
         if rows.sum() < _MIN_ROWS:
             raise InputError(
                 f"Only {int(rows.sum())} of {self.n} rows hold all of {', '.join(nodes)}; at least {_MIN_ROWS} are "
                 "needed, so impute some of the columns."
             )
-        return rows
+        return {node: self.values[node][rows] for node in nodes}
 
     def notes(self) -> tuple[str, ...]:
         """Say which rows were left out."""
-        gaps = {node: int((~present).sum()) for node, present in self.present.items() if not present.all()}
         return tuple(
-            f"{node} is missing in {count} of {self.n} rows; its mechanism and those of its children leave them out."
-            for node, count in gaps.items()
+            f"{node} is missing in {int((~present).sum())} of {self.n} rows; its mechanism and those of its children "
+            "leave them out."
+            for node, present in self.present.items()
+            if not present.all()
         )
-
-
-def _digest(values: Array, present: Array, kind: Kind, node: str) -> bytes:
-    numbers = kind.codes(values, node) if isinstance(kind, Categories) else values
-    summary = blake2b(repr(kind).encode(), digest_size=16)
-    summary.update(np.ascontiguousarray(numbers).tobytes())
-    summary.update(present.tobytes())
-    return summary.digest()
 
 
 def _kinds(table: Any, graph: CausalGraph) -> dict[str, Kind]:
@@ -256,11 +236,11 @@ def _column_kind(column: Any, node: str) -> Kind:
         if (largest := as_numbers(column).abs().max()) > _LARGEST:
             raise InputError(f"Column {node!r} holds {largest:g}, whose square overflows; rescale it.")
         return Scalar()
+    is_categorical = isinstance(column.dtype, pd.CategoricalDtype)
     try:
-        labels = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column.dropna().unique()
+        seen = column.cat.categories if is_categorical else sorted(column.dropna().unique(), key=str)
     except TypeError as error:
         raise InputError(f"Column {node!r} holds lists or the like; convert them to numbers or labels.") from error
-    seen = labels if isinstance(column.dtype, pd.CategoricalDtype) else sorted(labels, key=str)
     if len(seen) < 2:
         raise InputError(
             f"Column {node!r} holds {'the one label ' + repr(seen[0]) if len(seen) else 'no label'} in all "
@@ -276,41 +256,39 @@ def _column_kind(column: Any, node: str) -> Kind:
     return Categories(seen)
 
 
-def _latent_recipes(plan: LatentPlan, asked: Mapping[str, Any]) -> dict[str, VariationalLatent]:
-    recipes = {node: VariationalLatent() if asked.get(node) is None else asked[node] for node in plan.learned}
-    for node, recipe in recipes.items():
-        if not isinstance(recipe, VariationalLatent):
-            raise InputTypeError(f"{node} is latent, so its mechanism must be a VariationalLatent, got {recipe!r}.")
-    return recipes
-
-
-def _observed_recipes(plan: LatentPlan, asked: Mapping[str, Any]) -> dict[str, tuple[Recipe, ...] | None]:
-    """What to try for each node that no latent parent makes; None for the defaults."""
+def _recipes(
+    plan: LatentPlan, asked: Mapping[str, Any]
+) -> tuple[dict[str, tuple[MechanismRecipe, ...] | None], dict[str, VariationalLatent]]:
+    """What to try for each observed node that no latent parent makes, None for the defaults; and for latent nodes."""
     plan.graph.known([node for node in asked if node not in plan.absorbed], "mechanisms")
     decoded = {child: latent for latent, children in plan.learned.items() for child in children}
-    recipes: dict[str, tuple[Recipe, ...] | None] = {}
+    recipes: dict[str, tuple[MechanismRecipe, ...] | None] = {}
     for node in plan.graph.observed:
         given = asked.get(node)
-        if node in decoded and node in asked:
+        if node in decoded:
+            if node not in asked:
+                continue
             raise InputError(
                 f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]} "
                 "instead."
             )
-        if node in decoded:
-            continue
         if given is not None and not plan.graph.parents(node):
             raise InputError(f"{node} has no parents to be explained by; leave its mechanism out.")
         several = given if isinstance(given, list | tuple) else [given]
         if not several:
             raise InputError(f"The list of mechanisms for {node} is empty; name at least one, or leave {node} out.")
         recipes[node] = None if given is None else tuple(_recipe(node, one) for one in several)
-    return recipes
+    latents = {node: VariationalLatent() if asked.get(node) is None else asked[node] for node in plan.learned}
+    for node, recipe in latents.items():
+        if not isinstance(recipe, VariationalLatent):
+            raise InputTypeError(f"{node} is latent, so its mechanism must be a VariationalLatent, got {recipe!r}.")
+    return recipes, latents
 
 
-def _recipe(node: str, given: Any) -> Recipe:
+def _recipe(node: str, given: Any) -> MechanismRecipe:
     if isinstance(given, VariationalLatent):
         raise InputTypeError(f"{node} is observed, but a VariationalLatent makes latent nodes; draw one as its parent.")
-    if isinstance(given, Recipe):
+    if isinstance(given, MechanismRecipe):
         return given
     if hasattr(given, "fit"):
         return Multinomial(given) if is_classifier(given) else AdditiveNoise(given)

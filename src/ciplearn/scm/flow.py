@@ -14,19 +14,18 @@ from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.numbers import positive, whole
-from ciplearn.scm.design import Design
-from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.networks import Scaler, Training, filled, train
-from ciplearn.scm.recipe import NodeSample, Recipe
+from ciplearn.scm.networks import AdamSettings, Scaler, filled, train
+from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample
+from ciplearn.scm.saving import kept
 
 # Rows sent through a flow at a time.
 _BLOCK = 65_536
 
 
 @dataclass(frozen=True)
-class MonotoneFlow(Recipe):
+class MonotoneFlow(MechanismRecipe):
     """V = f̂(pa, U), U standard normal, f̂ increasing in U: a conditional neural spline flow [durkan2019].
 
     Unlike additive noise, spread and shape of the noise may depend on the parents. For a vector the flow is triangular:
@@ -64,7 +63,7 @@ class MonotoneFlow(Recipe):
         """What the report calls it."""
         return "monotone flow"
 
-    def fit(self, sample: NodeSample, generator: Generator) -> Mechanism:
+    def fit(self, sample: NodeSample, generator: Generator, like: Any = None) -> Mechanism:
         """Fit by maximum likelihood."""
         if isinstance(sample.kind, Categories):
             raise InputError(f"{sample.node} holds labels, which a flow cannot make; use Multinomial for this node.")
@@ -72,7 +71,7 @@ class MonotoneFlow(Recipe):
         inputs, target = Scaler.of(sample.matrix), Scaler.of(columns)
         shape = FlowShape(target.mean.size, inputs.mean.size, self.transforms, self.bins, self.hidden)
         rows = [inputs.tensor(sample.matrix, torch.float64), target.tensor(columns, torch.float64)]
-        settings = Training(self.epochs, self.batch_size, self.learning_rate)
+        settings = AdamSettings(self.epochs, self.batch_size, self.learning_rate)
         networks, _ = train(shape.networks, rows, _minus_likelihood, settings, generator)
         return FittedFlow(sample.design, inputs, target, shape, networks["flow"], sample.target.ndim == 2)
 
@@ -95,7 +94,14 @@ class FlowShape:
 
     def networks(self) -> nn.ModuleDict:
         """Return a flow that was not trained."""
-        flow = _zuko().flows.NSF(
+        try:
+            zuko = import_module("zuko")
+        except ImportError as error:
+            raise MissingDependencyError(
+                "MonotoneFlow needs zuko, which is not installed; install it with pip install 'ciplearn[scm]', or use "
+                "AdditiveNoise."
+            ) from error
+        flow = zuko.flows.NSF(
             features=self.features,
             context=self.context,
             transforms=self.transforms,
@@ -129,8 +135,7 @@ class FittedFlow(Mechanism):
 
     def evaluate(self, parents: Parents, noise: Array) -> Array:
         """f̂(pa, u)."""
-        values = self._through(parents, torch.as_tensor(noise), "inverse")
-        value = self.target.undo(values)
+        value = self.target.undo(self._through(parents, torch.as_tensor(noise), "inverse"))
         return value if self.vector else value[:, 0]
 
     def recover(self, parents: Parents, value: Array) -> Array:  # (n, d)
@@ -147,8 +152,7 @@ class FittedFlow(Mechanism):
         if self.vector:
             return None
         n = len(next(iter(parents.values())))
-        normal = norm.ppf(levels)
-        return np.stack([self.evaluate(parents, np.full((n, 1), level)) for level in normal], axis=1)
+        return np.stack([self.evaluate(parents, np.full((n, 1), level)) for level in norm.ppf(levels)], axis=1)
 
     def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,) or (n, d)
         """Φ(u)."""
@@ -163,19 +167,6 @@ class FittedFlow(Mechanism):
         with torch.no_grad():
             for start in range(0, len(rows), _BLOCK):
                 law = self.flow(None if context is None else context[start : start + _BLOCK])
-                part = rows[start : start + _BLOCK]
-                if what == "density":
-                    pieces.append(law.log_prob(part))
-                else:
-                    pieces.append(law.transform(part) if what == "forward" else law.transform.inv(part))
+                way = {"density": law.log_prob, "forward": law.transform, "inverse": law.transform.inv}[what]
+                pieces.append(way(rows[start : start + _BLOCK]))
         return np.asarray(torch.cat(pieces).numpy()) if pieces else np.zeros(tuple(rows.shape))
-
-
-def _zuko() -> Any:
-    try:
-        return import_module("zuko")
-    except ImportError as error:
-        raise MissingDependencyError(
-            "MonotoneFlow needs zuko, which is not installed; install it with pip install 'ciplearn[scm]', or use "
-            "AdditiveNoise."
-        ) from error

@@ -19,7 +19,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.mechanism import LatentMechanism, Mechanism
-from ciplearn.scm.noise_behind_value import is_discrete, same
+from ciplearn.scm.noise import is_discrete, same
 
 # Rows times candidates held at a time.
 _CHUNK = 500_000
@@ -53,10 +53,8 @@ def draw_hidden(
         raise InputError(
             f"{other} and {min(learned)} are both hidden, but only the latter has an encoder; give one to both."
         )
-    n = next(iter(observed.values())).shape[0]
-    size = max(1, _CHUNK // candidates)
-    pieces = []
-    for start in range(0, n, size):
+    size, pieces = max(1, _CHUNK // candidates), []
+    for start in range(0, len(next(iter(observed.values()))), size):
         part = {node: values[start : start + size] for node, values in observed.items()}
         pieces.append(_by_weights(graph, mechanisms, part, hidden, draws, candidates, generator))
     effective = [piece.effective for piece in pieces if piece.effective is not None]
@@ -114,11 +112,9 @@ def _by_weights(
             if drawn is not None:
                 noise[node] = drawn
     chosen, effective = _resample(weight.reshape(n, candidates), draws, informative, hidden, generator)
-    return HiddenDraws(
-        {node: values[node][chosen] for node in hidden},
-        {node: array[chosen] for node, array in noise.items()},
-        effective if informative else None,
-    )
+    kept_values = {node: values[node][chosen] for node in hidden}
+    kept_noise = {node: array[chosen] for node, array in noise.items()}
+    return HiddenDraws(kept_values, kept_noise, effective if informative else None)
 
 
 def _evidence(

@@ -19,9 +19,8 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
-from ciplearn.scm.kept import kept
-
-Array = np.ndarray[Any, Any]
+from ciplearn.scm.saving import Array as Array
+from ciplearn.scm.saving import kept
 
 # Each of its numbers is a column with a name.
 _LONGEST_VECTOR = 10**6
@@ -30,10 +29,7 @@ _LONGEST_VECTOR = 10**6
 class Kind(ABC):
     """The shape and the domain of a node's values."""
 
-    @property
-    @abstractmethod
-    def width(self) -> int:
-        """How many columns of numbers stand for the node in a regression."""
+    width: int  # how many columns of numbers stand for the node in a regression
 
     def columns(self, node: str) -> tuple[str, ...]:
         """Names of the node's columns in a frame."""
@@ -64,10 +60,7 @@ class Scalar(Kind):
     ('age',)
     """
 
-    @property
-    def width(self) -> int:
-        """One."""
-        return 1
+    width = 1
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:
         """Return the column as floats."""
@@ -112,12 +105,7 @@ class Vector(Kind):
     size: int
 
     def __post_init__(self) -> None:
-        whole(self.size, "size", minimum=1, maximum=_LONGEST_VECTOR)
-
-    @property
-    def width(self) -> int:
-        """The size."""
-        return self.size
+        object.__setattr__(self, "width", whole(self.size, "size", minimum=1, maximum=_LONGEST_VECTOR))
 
     def columns(self, node: str) -> tuple[str, ...]:
         """The node's name with a number in brackets."""
@@ -172,6 +160,8 @@ class Categories(Kind):
         if len(labels) < 2:
             raise InputError(f"A category needs at least 2 levels, got {labels!r}; name every label it can take.")
         object.__setattr__(self, "levels", labels)
+        # One indicator per level but the first.
+        object.__setattr__(self, "width", len(labels) - 1)
 
     @property
     def labels(self) -> Array:
@@ -195,18 +185,10 @@ class Categories(Kind):
             raise InputError(f"{node} cannot be {bad!r}, which is none of its levels; use one of {shown}.")
         return codes
 
-    @property
-    def width(self) -> int:
-        """One indicator per level but the first."""
-        return len(self.levels) - 1
-
     def read(self, frame: pd.DataFrame, node: str) -> Array:
         """Return the labels."""
-        column = frame[node]
-        missing = int(column.isna().sum())
-        if missing:
-            raise InputError(_missing(node, missing, len(column)))
-        return self.labels[self.codes(column, node)]
+        _refuse_missing(frame[node].isna().to_numpy(), node)
+        return self.labels[self.codes(frame[node], node)]
 
     def write(self, values: Array, node: str) -> dict[str, Any]:
         """One column of category dtype."""
@@ -228,14 +210,16 @@ def _finite_column(column: pd.Series, name: str) -> Array:
             "levels with Categories([...])."
         )
     values = as_numbers(column).to_numpy()
-    missing = len(values) - int(np.isfinite(values).sum())
-    if missing:
-        raise InputError(_missing(name, missing, len(values)))
+    _refuse_missing(~np.isfinite(values), name)
     return values
 
 
-def _missing(column: str, count: int, n: int) -> str:
-    return f"Column {column!r} holds NaN or infinity in {count} of {n} rows; drop or impute those rows first."
+def _refuse_missing(missing: Array, column: str) -> None:  # (n,), boolean
+    if missing.any():
+        raise InputError(
+            f"Column {column!r} holds NaN or infinity in {int(missing.sum())} of {len(missing)} rows; drop or impute "
+            "those rows first."
+        )
 
 
 def _numbers(value: Any, node: str) -> Array:
@@ -249,6 +233,13 @@ def _numbers(value: Any, node: str) -> Array:
     if not np.isfinite(array).all():
         raise InputError(f"{node} was set to NaN or infinity; pass finite numbers.")
     return array
+
+
+def plain(value: Any, kind: Kind) -> Any:
+    """Take a value out of its pandas wrapping."""
+    if isinstance(value, pd.DataFrame | pd.Series):
+        value = value.to_numpy(dtype=object) if isinstance(kind, Categories) else value.to_numpy()
+    return np.asarray(value, dtype=object) if isinstance(value, pd.Categorical) else value
 
 
 def read_nodes(frame: Any, kinds: Mapping[str, Kind], nodes: Iterable[str]) -> dict[str, Array]:
@@ -273,14 +264,13 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
     present = []
     for node in graph.observed:
         columns = kinds[node].columns(node)
-        held = [column for column in columns if column in frame.columns]
-        if held and len(held) < len(columns):
-            missing = next(column for column in columns if column not in frame.columns)
-            raise InputError(
-                f"{role} lacks the column {missing!r} of the vector {node}; pass all {len(columns)} of them."
-            )
-        if held:
+        missing = [column for column in columns if column not in frame.columns]
+        if not missing:
             present.append(node)
+        elif len(missing) < len(columns):
+            raise InputError(
+                f"{role} lacks the column {missing[0]!r} of the vector {node}; pass all {len(columns)} of them."
+            )
     for node in graph.observed:
         if node not in present and (below := sorted(graph.descendants(node) & set(present))):
             raise InputError(
@@ -306,7 +296,5 @@ def write_nodes(
     values: Mapping[str, Array], kinds: Mapping[str, Kind], nodes: Iterable[str], index: pd.Index
 ) -> pd.DataFrame:
     """Return a frame with the columns of ``nodes``."""
-    columns: dict[str, Any] = {}
-    for node in nodes:
-        columns |= kinds[node].write(values[node], node)
+    columns = {name: column for node in nodes for name, column in kinds[node].write(values[node], node).items()}
     return pd.DataFrame(columns, index=index)

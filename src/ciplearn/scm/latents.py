@@ -24,15 +24,23 @@ class LatentPlan:
     learned: dict[str, tuple[str, ...]]  # the latent nodes that stay, with their children
     together: tuple[tuple[str, ...], ...] = ()  # roots that bidirected edges join: their joint law is what was seen
 
+    def notes(self) -> tuple[str, ...]:
+        """Say what became of latent nodes and bidirected edges."""
+        part = [f"{latent} is part of the noise of {child}, its only child." for latent, child in self.absorbed.items()]
+        learned = [
+            f"{latent} is a latent law learned with {', '.join(children)}; data cannot confirm it."
+            for latent, children in self.learned.items()
+        ]
+        together = [
+            f"{', '.join(nodes)} share hidden causes and have no others: they are drawn together as observed, and an "
+            "action on one leaves the others as they are."
+            for nodes in self.together
+        ]
+        return (*part, *learned, *together)
+
 
 def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
-    """Decide about latent nodes; ``named`` are those that a user gave a mechanism.
-
-    Raises
-    ------
-    InputError
-        For a latent node with parents, or a node with two latent parents that both need a law: neither is supported.
-    """
+    """Decide about latent nodes; ``named`` are those that a user gave a mechanism."""
     graph.dag()  # refuses undirected edges
     graph, together = _without_bidirected(graph, named)
     absorbed: dict[str, str] = {}

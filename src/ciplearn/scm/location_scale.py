@@ -1,22 +1,21 @@
-"""Noise that moves or stretches a node: h(V) = m(pa) + s(pa) U."""
+"""Noise that moves or stretches a node: h(V) = m(pa) + s(pa) U, h an increasing map to the whole line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import expit
 
 from ciplearn._core.errors import InputError
-from ciplearn.scm.design import Design
-from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories
-from ciplearn.scm.links import Identity, Link
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import NodeSample, Recipe, cloned
-from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFeatures, SmoothFunction
+from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample, cloned
+from ciplearn.scm.saving import kept
+from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFunction
 
 # Bumps of a mean and of a scale, and the widths to choose from.
 CENTRES = 100
@@ -38,8 +37,98 @@ _SMALLEST = 1e-150
 Moments = Callable[[Parents], tuple[Array, Array | None]]
 
 
+class Link:
+    """An increasing h with its inverse; without more, h(v) = v."""
+
+    prefix: ClassVar[str] = ""  # what the report says before the mechanism's name
+
+    def allows(self, values: Array) -> bool:
+        """Whether h is finite at all values."""
+        return True
+
+    def forward(self, values: Array) -> Array:
+        """h(v)."""
+        return values
+
+    def back(self, line: Array) -> Array:
+        """h⁻¹(z)."""
+        return line
+
+    def check(self, values: Array, node: str) -> None:
+        """Refuse values outside the domain."""
+        if not self.allows(values):
+            raise InputError(
+                f"{node} holds {float(np.min(values)):g} to {float(np.max(values)):g}, beyond what {self!r} can take; "
+                "use another link or mechanism for this node."
+            )
+
+
+@kept
 @dataclass(frozen=True)
-class AdditiveNoise(Recipe):
+class Identity(Link):
+    """h(v) = v."""
+
+
+@kept
+@dataclass(frozen=True)
+class Log(Link):
+    """h(v) = log(v − low): for numbers above a bound, on which noise acts as a factor.
+
+    Examples
+    --------
+    >>> from ciplearn.scm import AdditiveNoise, Log
+    >>> AdditiveNoise(link=Log()).label
+    'log scale, additive noise'
+    """
+
+    low: float = 0.0
+    prefix: ClassVar[str] = "log scale, "
+
+    def allows(self, values: Array) -> bool:
+        """Numbers above the bound."""
+        return bool((values > self.low).all())
+
+    def forward(self, values: Array) -> Array:
+        """log(v − low)."""
+        return np.asarray(np.log(values - self.low))
+
+    def back(self, line: Array) -> Array:
+        """Low + exp z; beyond exp(700) a double overflows."""
+        return np.asarray(self.low + np.exp(np.minimum(line, 700.0)))
+
+
+@kept
+@dataclass(frozen=True)
+class Logit(Link):
+    """h(v) = log((v − low) / (high − v)): for numbers between two bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ciplearn.scm import Logit
+    >>> Logit(0, 10).back(np.array([0.0]))
+    array([5.])
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    prefix: ClassVar[str] = "logit scale, "
+
+    def allows(self, values: Array) -> bool:
+        """Numbers strictly between the bounds."""
+        return bool(((values > self.low) & (values < self.high)).all())
+
+    def forward(self, values: Array) -> Array:
+        """log((v − low) / (high − v))."""
+        return np.asarray(np.log(values - self.low) - np.log(self.high - values))
+
+    def back(self, line: Array) -> Array:
+        """Low + (high − low) / (1 + exp(−z))."""
+        return np.asarray(self.low + (self.high - self.low) * expit(line))
+
+
+@dataclass(frozen=True)
+class AdditiveNoise(MechanismRecipe):
     """h(V) = m̂(pa) + U with m̂ a fitted regressor and U drawn from its residuals.
 
     Parameters
@@ -52,12 +141,9 @@ class AdditiveNoise(Recipe):
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> from ciplearn import datasets, fit_scm
     >>> from ciplearn.scm import AdditiveNoise
-    >>> world = datasets.applicants()
-    >>> straight = AdditiveNoise(LinearRegression())
-    >>> scm = fit_scm(world.graph, world.sample(300, random_state=0), mechanisms={"hours": straight}, random_state=0)
-    >>> next(fit.mechanism for fit in scm.report.nodes if fit.node == "hours")
+    >>> recipe = {"hours": AdditiveNoise(LinearRegression())}  # pass it on: fit_scm(graph, rows, mechanisms=recipe)
+    >>> recipe["hours"].label
     'additive noise, LinearRegression'
     """
 
@@ -70,33 +156,30 @@ class AdditiveNoise(Recipe):
         name = "" if self.regressor is None else f", {type(self.regressor).__name__}"
         return f"{self.link.prefix}additive noise{name}"
 
-    def fit(self, sample: NodeSample, generator: Generator) -> FittedLocationScale:
+    def fit(self, sample: NodeSample, generator: Generator, like: Any = None) -> FittedLocationScale:
         """Fit the regressor and keep its residuals."""
-        target = _linked(sample, self.link)
-        if self.regressor is None:
-            features = sample.smoother.features(target.reshape(sample.n, -1), WIDTHS, CENTRES)
-            return self._smooth(features, sample, target)
-        regressor = cloned(self.regressor, "regressor", "predict", "LinearRegression")
-        regressor.fit(sample.matrix, target)
-        around = RegressorMoments(sample.design, regressor, target.ndim == 2)
-        return FittedLocationScale.centred(self.link, around, target - around(sample.values)[0], sample.node)
-
-    def refit(self, fitted: FittedLocationScale, sample: NodeSample, generator: Generator) -> FittedLocationScale:
-        """Fit to more rows, with the bumps of the first fit."""
+        link = self.link
+        if isinstance(sample.kind, Categories):
+            raise InputError(
+                f"{sample.node} holds labels, which additive noise cannot make; use Multinomial for this node."
+            )
+        link.check(sample.target, sample.node)
+        target = link.forward(sample.target)
         if self.regressor is not None:
-            return self.fit(sample, generator)
-        return self._smooth(_smooth_moments(fitted).mean.features(), sample, _linked(sample, self.link))
-
-    def _smooth(self, features: SmoothFeatures, sample: NodeSample, target: Array) -> FittedLocationScale:
+            regressor = cloned(self.regressor, "regressor", "predict", "LinearRegression")
+            regressor.fit(sample.matrix, target)
+            around = RegressorMoments(sample.design, regressor, target.ndim == 2)
+            return FittedLocationScale.centred(link, around, target - around(sample.values)[0], sample.node)
+        columns = target.reshape(sample.n, -1)
+        features = like.moments.mean.features() if like else sample.smoother.features(columns, WIDTHS, CENTRES)
         # Leave-one-out residuals are as large as those of new rows.
-        coefficients, level, residuals = RidgeSystem(features(sample.matrix)).fit(target.reshape(sample.n, -1))
-        mean = features.function(coefficients, level)
+        mean, residuals = features.regression(sample.matrix, columns)
         moments = SmoothMoments(sample.design, mean, None, -np.inf, np.inf, target.ndim == 2)
-        return FittedLocationScale.centred(self.link, moments, residuals.reshape(target.shape), sample.node)
+        return FittedLocationScale.centred(link, moments, residuals.reshape(target.shape), sample.node)
 
 
 @dataclass(frozen=True)
-class LocationScale(Recipe):
+class LocationScale(MechanismRecipe):
     """h(V) = m̂(pa) + ŝ(pa) U with ŝ > 0 and U drawn from the standardised residuals.
 
     ŝ is a gamma regression of the absolute residuals with a log link; m̂ is then fitted again with the weights 1 / ŝ².
@@ -109,13 +192,9 @@ class LocationScale(Recipe):
 
     Examples
     --------
-    >>> from ciplearn import datasets, fit_scm
-    >>> from ciplearn.scm import LocationScale
-    >>> world = datasets.applicants()
-    >>> rows = world.sample(300, random_state=0)
-    >>> scm = fit_scm(world.graph, rows, mechanisms={"hours": LocationScale()}, random_state=0)
-    >>> next(fit.mechanism for fit in scm.report.nodes if fit.node == "hours")
-    'location-scale noise'
+    >>> from ciplearn.scm import LocationScale, Log
+    >>> LocationScale(Log()).label
+    'log scale, location-scale noise'
     """
 
     link: Link = field(default_factory=Identity)
@@ -125,87 +204,44 @@ class LocationScale(Recipe):
         """The link's name."""
         return f"{self.link.prefix}location-scale noise"
 
-    def fit(self, sample: NodeSample, generator: Generator) -> FittedLocationScale:
+    def fit(self, sample: NodeSample, generator: Generator, like: Any = None) -> FittedLocationScale:
         """Fit mean, scale, and the mean again."""
-        return self.around(AdditiveNoise(link=self.link).fit(sample, generator), sample)
-
-    def refit(self, fitted: FittedLocationScale, sample: NodeSample, generator: Generator) -> FittedLocationScale:
-        """Fit to more rows, with the bumps of the first fit."""
-        log_scale = _smooth_moments(fitted).log_scale
-        assert log_scale is not None
-        additive = AdditiveNoise(link=self.link).refit(fitted, sample, generator)
-        return self.around(additive, sample, log_scale.features())
-
-    def around(
-        self, additive: FittedLocationScale, sample: NodeSample, scale_features: SmoothFeatures | None = None
-    ) -> FittedLocationScale:
-        """Give a scale to additive noise that was fitted to the same rows with the same link and no regressor."""
-        target = self.link.forward(sample.target)
-        matrix, columns = sample.matrix, target.reshape(sample.n, -1)
-        scales = _ScaleRegression.of(sample, additive.residuals.reshape(sample.n, -1), scale_features)
-        rough = scales.log_scale(additive.residuals.reshape(sample.n, -1))(matrix)
+        additive = sample.fitted(AdditiveNoise(link=self.link), generator, like)
+        target, matrix = self.link.forward(sample.target), sample.matrix
+        residuals = additive.residuals.reshape(sample.n, -1)
+        if like is None:
+            size, usual = _size(residuals)
+            # The logarithm is what is regressed; a little more keeps residuals of nothing from choosing the features.
+            scale_features = sample.smoother.features(np.log(size / usual + 0.003), WIDTHS, CENTRES)
+        else:
+            scale_features = like.moments.log_scale.features()
+        rows = scale_features(matrix)
+        system = RidgeSystem(rows)
+        rough = scale_features.function(*_gamma_regression(system, rows, residuals))(matrix)
         # A vector shares the weights of its rows: one system of equations for all its numbers.
         weights = 1 / np.square(np.exp(rough)).mean(axis=1)
         usual = np.median(weights)
         weights = weights.clip(usual / _LARGEST_WEIGHT, usual * _LARGEST_WEIGHT)
-        features = _smooth_moments(additive).mean.features()
-        coefficients, level, residuals = RidgeSystem(features(matrix), weights).fit(columns)
-        log_scale = scales.log_scale(residuals)
+        mean, residuals = additive.moments.mean.features().regression(matrix, target.reshape(sample.n, -1), weights)
+        log_scale = scale_features.function(*_gamma_regression(system, rows, residuals))
         seen = log_scale(matrix)
-        moments = SmoothMoments(
-            sample.design,
-            features.function(coefficients, level),
-            log_scale,
-            float(seen.min()),
-            float(seen.max()),
-            vector=target.ndim == 2,
-        )
+        low, high = float(seen.min()), float(seen.max())
+        moments = SmoothMoments(sample.design, mean, log_scale, low, high, target.ndim == 2)
         return FittedLocationScale(self.link, moments, (residuals / np.exp(seen)).reshape(target.shape), sample.node)
 
 
-def _linked(sample: NodeSample, link: Link) -> Array:
-    if isinstance(sample.kind, Categories):
-        raise InputError(
-            f"{sample.node} holds labels, which additive noise cannot make; use Multinomial for this node."
-        )
-    link.check(sample.target, sample.node)
-    return link.forward(sample.target)
-
-
-def _smooth_moments(fitted: FittedLocationScale) -> SmoothMoments:
-    assert isinstance(fitted.moments, SmoothMoments)
-    return fitted.moments
-
-
-@dataclass(frozen=True)
-class _ScaleRegression:
-    """Gamma regressions with a log link, E|r| = exp η(x), on the same features."""
-
-    features: SmoothFeatures
-    rows: Array  # (n, p), the features
-    system: RidgeSystem
-
-    @classmethod
-    def of(cls, sample: NodeSample, residuals: Array, features: SmoothFeatures | None) -> _ScaleRegression:  # (n, d)
-        if features is None:
-            size, usual = _size(residuals)
-            # The logarithm is what is regressed; a little more keeps residuals of nothing from choosing the features.
-            features = sample.smoother.features(np.log(size / usual + 0.003), WIDTHS, CENTRES)
-        rows = features(sample.matrix)
-        return cls(features, rows, RidgeSystem(rows))
-
-    def log_scale(self, residuals: Array) -> SmoothFunction:  # (n, d)
-        """Return η: each step is a ridge regression of η + |r| e^−η − 1."""
-        size, usual = _size(residuals)
-        eta = np.broadcast_to(np.log(usual), size.shape)
-        ridge, _ = self.system.best_ridge(size / usual)
-        for step in range(_SCALE_STEPS):
-            working = eta + (size * np.exp(-eta) - 1).clip(max=4.0)
-            if step == _SCALE_STEPS // 2:
-                ridge, _ = self.system.best_ridge(working)
-            coefficients, level = self.system.solve(working, ridge)
-            eta = eta + (self.rows @ coefficients + level - eta).clip(-_LARGEST_STEP, _LARGEST_STEP)
-        return self.features.function(coefficients, level)
+def _gamma_regression(system: RidgeSystem, rows: Array, residuals: Array) -> tuple[Array, Array]:  # (n, p), (n, d)
+    """Return coefficients and intercepts of E|r| = exp η(x): each step is a ridge regression of η + |r| e^−η − 1."""
+    size, usual = _size(residuals)
+    eta = np.broadcast_to(np.log(usual), size.shape)
+    ridge, _ = system.best_ridge(size / usual)
+    for step in range(_SCALE_STEPS):
+        working = eta + (size * np.exp(-eta) - 1).clip(max=4.0)
+        if step == _SCALE_STEPS // 2:
+            ridge, _ = system.best_ridge(working)
+        coefficients, level = system.solve(working, ridge)
+        eta = eta + (rows @ coefficients + level - eta).clip(-_LARGEST_STEP, _LARGEST_STEP)
+    return coefficients, level
 
 
 def _size(residuals: Array) -> tuple[Array, Array]:  # (n, d) -> (n, d), (d,)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+import numpy as np
 from numpy.random import Generator
 
 from ciplearn.scm.kinds import Array
+from ciplearn.scm.saving import kept
 
 # Values of a node's parents, by name; each has n rows.
 Parents = Mapping[str, Array]
@@ -20,7 +23,6 @@ class Mechanism(ABC):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from ciplearn.scm import GumbelMax, Mechanism
     >>> isinstance(GumbelMax(["f", "m"], [0.5, 0.5]), Mechanism)
     True
@@ -39,13 +41,7 @@ class Mechanism(ABC):
         """Return the one noise with f(pa, u) = value, or None where there may be several."""
 
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        """Draw one row of noise from its law given f(pa, U) = value, for each row: by default the one that fits.
-
-        Raises
-        ------
-        InputError
-            With the node's name, where such draws are not possible.
-        """
+        """Draw one row of noise from its law given f(pa, U) = value, for each row: by default the one that fits."""
         noise = self.recover(parents, value)
         assert noise is not None
         return noise
@@ -77,3 +73,36 @@ class LatentMechanism(Mechanism):
     @abstractmethod
     def evidence(self) -> tuple[str, ...]:
         """The observed nodes that `infer` reads."""
+
+
+@kept
+@dataclass(frozen=True)
+class FittedRoot(Mechanism):
+    """V = U with U drawn from the observed values; numbers, vectors and labels alike."""
+
+    seen: Array
+
+    def draw(self, n: int, generator: Generator) -> Array:
+        """Observed values, with replacement."""
+        return np.asarray(self.seen[generator.integers(len(self.seen), size=n)])
+
+    def evaluate(self, parents: Parents, noise: Array) -> Array:
+        """Return the noise itself."""
+        return noise
+
+    def recover(self, parents: Parents, value: Array) -> Array:
+        """Return the value itself."""
+        return value
+
+
+@kept
+@dataclass(frozen=True)
+class JointNoise:
+    """Rows of the noises of nodes that share hidden causes: they are drawn together."""
+
+    rows: Mapping[str, Array]
+
+    def draw(self, n: int, generator: Generator) -> dict[str, Array]:
+        """Rows, with replacement."""
+        rows = generator.integers(len(next(iter(self.rows.values()))), size=n)
+        return {node: values[rows] for node, values in self.rows.items()}

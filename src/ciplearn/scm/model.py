@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +19,9 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.equation import assemble
 from ciplearn.scm.hidden_parents import draw_hidden
-from ciplearn.scm.intervention import Action
-from ciplearn.scm.kinds import Array, Kind, present_nodes, read_nodes, refuse_strangers, write_nodes
-from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.kinds import Array, Kind, Vector, plain, present_nodes, read_nodes, refuse_strangers, write_nodes
+from ciplearn.scm.mechanism import Mechanism, Parents
+from ciplearn.scm.noise import ScipyLaw, is_distribution
 from ciplearn.scm.report import Finding
 from ciplearn.scm.units import Units
 
@@ -98,8 +100,6 @@ class StructuralCausalModel:
         """Whether no data speak against the equations: true of known ones, see `EstimatedModel` for others."""
         return not (self.misfits or self.ambiguities)
 
-    # ---------------------------------------------------------------- sampling
-
     def sample(self, n: int, random_state: RandomState = None) -> pd.DataFrame:
         """Draw n rows of the observed nodes."""
         return self.frame(self.sample_units(n, random_state))
@@ -114,13 +114,12 @@ class StructuralCausalModel:
             noise |= joint.draw(n, generator)
         values: dict[str, Array] = {}
         for node in self._order:
-            natural = None
-            if node not in self.actions or self.actions[node].needs_nature:
-                natural = self.mechanisms[node].evaluate(self._parent_values(node, values), noise[node])
-            values[node] = self._acted(node, n, 1, values, natural, generator, None)
+            action, parents = self.actions.get(node), self._parent_values(node, values)
+            if action is None or action.needs_nature:
+                values[node] = self.mechanisms[node].evaluate(parents, noise[node])
+            if action is not None:
+                values[node] = action.values(n, 1, parents, values.get(node), generator)
         return Units(values, noise, pd.RangeIndex(n))
-
-    # ---------------------------------------------------------------- the three steps
 
     def counterfactual(
         self,
@@ -146,11 +145,10 @@ class StructuralCausalModel:
         n_candidates : int
             How many candidates to weigh per row where a latent parent has to be inferred.
         random_state : int, Generator, RandomState or None
-            Of those draws, and of actions that draw. A row whose noise is determined is imagined the same under every
-            seed. Where it is not (labels, counts, latent parents) each row of a table draws a noise of its own, also
-            rows that stand in it twice; units were drawn once by `abduct`, so all that is imagined from one unit shares
-            its noise: ``units = scm.abduct(rows); scm.counterfactual(units.take(places), {"A": values})`` is one person
-            under many values of A, and faster.
+            Of those draws, and of actions that draw; noise that the row determines is the same under every seed. Each
+            row of a table draws a noise of its own. Units were drawn once, by `abduct`, so ``units =
+            scm.abduct(rows); scm.counterfactual(units.take(places), {"A": values})`` is one person under many values of
+            A, and faster.
         """
         generator = as_generator(random_state)
         world = self.do(interventions)
@@ -188,8 +186,30 @@ class StructuralCausalModel:
         present = present_nodes(rows, self.graph, self.kinds, "rows")
         refuse_strangers(rows, self.graph, self.kinds, "rows")
         observed = read_nodes(rows, self.kinds, present)
-        asked = set(present) if nodes is None else set(self.graph.known(nodes)) & set(present)
-        return self._abducted(observed, asked - set(self.actions), rows.index, n_draws, n_candidates, random_state)
+        asked = (set(present) if nodes is None else set(self.graph.known(nodes)) & set(present)) - set(self.actions)
+        generator = as_generator(random_state)
+        values = {node: np.repeat(array, n_draws, axis=0) if n_draws > 1 else array for node, array in observed.items()}
+        noise: dict[str, Array] = {}
+        exact, effective = True, None
+        if len(rows) and any(parent not in observed for node in asked for parent in self._parents[node]):
+            hidden = draw_hidden(self.graph, self.mechanisms, observed, n_draws, n_candidates, generator)
+            values |= hidden.values
+            noise |= hidden.noise
+            exact, effective = False, hidden.effective
+        for node in self._order:
+            if node not in asked or node in noise:
+                continue
+            mechanism, recovered = self.mechanisms[node], None
+            if len(rows) and all(parent in observed for parent in self._parents[node]):
+                recovered = mechanism.recover(self._parent_values(node, observed), observed[node])
+                exact = exact and recovered is not None
+            if recovered is not None:
+                noise[node] = np.repeat(recovered, n_draws, axis=0) if n_draws > 1 else recovered
+            elif len(rows):
+                noise[node] = mechanism.posterior(self._parent_values(node, values), values[node], generator)
+            else:
+                noise[node] = mechanism.draw(0, generator)
+        return Units(values, noise, rows.index, n_draws, exact, effective)
 
     def do(self, interventions: Mapping[str, Any]) -> Self:
         """Action: return this model with the equations of some nodes replaced.
@@ -207,11 +227,8 @@ class StructuralCausalModel:
                 "{'A': 1.0}."
             )
         world = copy.copy(self)
-        new = {
-            node: Action(node, self.kinds[node], interventions[node])
-            for node in self.graph.known(interventions, "interventions")
-        }
-        world.actions = {**self.actions, **new}
+        nodes = self.graph.known(interventions, "interventions")
+        world.actions = self.actions | {node: Action(node, self.kinds[node], interventions[node]) for node in nodes}
         return world
 
     def predict(self, units: Units, random_state: RandomState = 0) -> pd.DataFrame:
@@ -232,13 +249,20 @@ class StructuralCausalModel:
         values: dict[str, Array] = {}
         changed: set[str] = set()
         for node in self._order:
-            action = self.actions.get(node)
-            touched = any(parent in changed for parent in self._parents[node])
+            action, parents = self.actions.get(node), self._parent_values(node, values)
+            touched = not changed.isdisjoint(self._parents[node])
             natural = units.values.get(node)
             if touched and natural is not None and (action is None or action.needs_nature):
-                natural = self.mechanisms[node].evaluate(self._parent_values(node, values), self._noise(node, units))
-            if action is not None or natural is not None:
-                values[node] = self._acted(node, units.n, units.draws, values, natural, generator, units.index)
+                if node not in units.noise:
+                    raise InputError(
+                        f"These units lack the noise of {node}, which this action changes; abduct with nodes=None, or "
+                        f"name {node} among them."
+                    )
+                natural = self.mechanisms[node].evaluate(parents, units.noise[node])
+            if action is not None:
+                values[node] = action.values(units.n, units.draws, parents, natural, generator, units.index)
+            elif natural is not None:
+                values[node] = natural
             if action is not None or touched:
                 changed.add(node)
         return Units(values, units.noise, units.index, units.draws, units.exact, units.effective_draws)
@@ -266,69 +290,72 @@ class StructuralCausalModel:
         """Return the frame columns of some nodes: more than one for a vector."""
         return [column for node in self.graph.known(nodes) for column in self.kinds[node].columns(node)]
 
-    # ---------------------------------------------------------------- inside
-
-    def _abducted(
-        self,
-        observed: dict[str, Array],
-        asked: set[str],
-        index: pd.Index,
-        n_draws: int,
-        n_candidates: int,
-        random_state: RandomState,
-    ) -> Units:
-        generator = as_generator(random_state)
-        values = {node: np.repeat(array, n_draws, axis=0) if n_draws > 1 else array for node, array in observed.items()}
-        noise: dict[str, Array] = {}
-        exact, effective = True, None
-        if len(index) and any(parent not in observed for node in asked for parent in self._parents[node]):
-            hidden = draw_hidden(self.graph, self.mechanisms, observed, n_draws, n_candidates, generator)
-            values |= hidden.values
-            noise |= hidden.noise
-            exact, effective = False, hidden.effective
-        for node in self._order:
-            if node not in asked or node in noise:
-                continue
-            mechanism, recovered = self.mechanisms[node], None
-            if len(index) and all(parent in observed for parent in self._parents[node]):
-                recovered = mechanism.recover(self._parent_values(node, observed), observed[node])
-                exact = exact and recovered is not None
-            if recovered is not None:
-                noise[node] = np.repeat(recovered, n_draws, axis=0) if n_draws > 1 else recovered
-            elif len(index):
-                noise[node] = mechanism.posterior(self._parent_values(node, values), values[node], generator)
-            else:
-                noise[node] = mechanism.draw(0, generator)
-        return Units(values, noise, index, n_draws, exact, effective)
-
     def _parent_values(self, node: str, values: Mapping[str, Array]) -> dict[str, Array]:
         return {parent: values[parent] for parent in self._parents[node] if parent in values}
-
-    def _acted(
-        self,
-        node: str,
-        n: int,
-        draws: int,
-        values: Mapping[str, Array],
-        natural: Array | None,
-        generator: Generator,
-        index: pd.Index | None,
-    ) -> Array:
-        if node in self.actions:
-            return self.actions[node].values(n, draws, self._parent_values(node, values), natural, generator, index)
-        if natural is None:
-            raise InputError(f"{node} has no value in these units; abduct it first.")
-        return natural
-
-    def _noise(self, node: str, units: Units) -> Array:
-        if node not in units.noise:
-            raise InputError(
-                f"These units lack the noise of {node}, which this action changes; abduct with nodes=None, or name "
-                f"{node} among them."
-            )
-        return units.noise[node]
 
     def __repr__(self) -> str:
         what = "estimated, model-based" if self.model_based else "known equations"
         done = f", do({', '.join(self.actions)})" if self.actions else ""
         return f"{type(self).__name__}({len(self.graph.nodes)} nodes, {what}{done})"
+
+
+@dataclass(frozen=True)
+class Action:
+    """A node's new value, in any of the ways that `StructuralCausalModel.do` takes.
+
+    Functions also find the node's natural value under its name, so ``lambda p: p["A"] + 1`` is a shift.
+    """
+
+    node: str
+    kind: Kind
+    value: Any
+
+    @property
+    def needs_nature(self) -> bool:
+        """Whether the value is a function, so that it may depend on what the node would have been."""
+        return callable(self.value) and not is_distribution(self.value)
+
+    def values(
+        self, n: int, draws: int, parents: Parents, natural: Array | None, generator: Generator, index: Any = None
+    ) -> Array:
+        """Return the values of n units, ``draws`` per row; a Series is matched with the ``index`` of the rows."""
+        if is_distribution(self.value):
+            size = self.kind.size if isinstance(self.kind, Vector) else None
+            return self.kind.rows_of(ScipyLaw(self.value, size).draw(n, generator), n, self.node)
+        if not self.needs_nature:
+            rows = self.kind.rows_of(plain(self._matched(index), self.kind), n // draws, self.node)
+            return np.repeat(rows, draws, axis=0) if draws > 1 else rows
+        seen = dict(parents) if natural is None else {**parents, self.node: natural}
+        value = self.value(seen, generator) if _arity(self.value) == 2 else self.value(seen)
+        return self.kind.rows_of(plain(value, self.kind), n, self.node)
+
+    def _matched(self, index: pd.Index | None) -> Any:
+        """The value, its rows in the order of ``index``."""
+        value = self.value
+        if not isinstance(value, pd.DataFrame | pd.Series) or index is None or len(value) != len(index):
+            return value
+        # Labels that several rows share, as in a bootstrap sample, do not tell them apart: there the order counts.
+        if index.has_duplicates or value.index.equals(index):
+            return value
+        places = value.index.get_indexer(index) if value.index.is_unique else np.array([-1])
+        if (places < 0).any():
+            raise InputError(
+                f"The values for {self.node} do not have the labels of the rows: their index is "
+                f"{list(value.index[:3])}... and that of the rows {list(index[:3])}...; pass values with the rows' "
+                "index, or in the rows' order with to_numpy()."
+            )
+        return value.iloc[places]
+
+
+def _arity(function: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return 1
+    needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(needed) > 2:
+        raise InputTypeError(
+            f"An intervention function takes the parents, or the parents and a generator, but {len(needed)} arguments "
+            "are needed; write lambda p: ... or lambda p, generator: ..."
+        )
+    return len(needed)

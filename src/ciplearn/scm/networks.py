@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from ciplearn._core.adam import Adam
 from ciplearn._core.errors import NumericalError
 from ciplearn._core.torch_generator import torch_seeded
-from ciplearn.scm.design import Design
-from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array
+from ciplearn.scm.recipe import Design
+from ciplearn.scm.saving import kept
 
 # Training ends after so many epochs in which the loss of held-out rows has not fallen by this share.
 _PATIENCE = 4
@@ -50,7 +50,7 @@ class Scaler:
 
 
 @dataclass(frozen=True)
-class Training:
+class AdamSettings:
     """Settings of Adam."""
 
     epochs: int
@@ -62,7 +62,7 @@ def train(
     make: Callable[[], nn.ModuleDict],
     rows: list[Tensor],
     loss_of: Callable[[nn.ModuleDict, list[Tensor], torch.Generator], Tensor],
-    training: Training,
+    training: AdamSettings,
     generator: Generator,
     held_out: list[Tensor] | None = None,
 ) -> tuple[nn.ModuleDict, int]:

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.random import Generator
 from scipy.stats import norm
 
-from ciplearn.scm.gumbel import GumbelMax
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.mechanism import Mechanism
+from ciplearn.scm.multinomial import GumbelMax
 from ciplearn.scm.recipe import NodeSample
-from ciplearn.scm.smooth_ridge import RidgeSystem
+from ciplearn.scm.smooth_ridge import legendre
 
 # Bumps of the regressions, and the widths to choose from.
 _CENTRES = 40
@@ -57,16 +57,17 @@ class NoiseTest:
 NOTHING_TO_TEST = NoiseTest(float("nan"), float("nan"))
 
 
-def judge_noise(mechanism: Mechanism, train: NodeSample, held_out: NodeSample, generator: Generator) -> NoiseTest:
+def independence_of_noise(
+    mechanism: Mechanism, train: NodeSample, held_out: NodeSample, generator: Generator
+) -> NoiseTest:
     """Test the noise of a mechanism that was fitted to ``train`` on rows that it was not fitted to."""
     levels = _commonest(mechanism, train)
     seen, wanted = (_left_over(mechanism, sample, levels, generator) for sample in (train, held_out))
     if seen is None or wanted is None or held_out.n < _LEAST_ROWS:
         return NOTHING_TO_TEST
     features = train.smoother.features(seen, _WIDTHS, _CENTRES)
-    coefficients, level, _ = RidgeSystem(features(train.matrix)).fit(seen)
-    predicted = features.function(coefficients, level)(held_out.matrix)
-    products = _standard(predicted) * _standard(wanted)
+    function, _ = features.regression(train.matrix, seen)
+    products = _standard(function(held_out.matrix)) * _standard(wanted)
     noise = products.std(axis=0) / np.sqrt(held_out.n)
     correlation = products.mean(axis=0)
     z = np.divide(correlation - _IMMATERIAL, noise, out=np.full(len(noise), -np.inf), where=noise > 0)
@@ -98,5 +99,4 @@ def _left_over(
     ranks = mechanism.ranks(sample.values, sample.target, generator)
     if ranks is None:
         return None
-    u = 2 * ranks.reshape(sample.n, -1) - 1
-    return np.hstack([u, (3 * u**2 - 1) / 2, (5 * u**3 - 3 * u) / 2])
+    return legendre(2 * ranks.reshape(sample.n, -1) - 1)

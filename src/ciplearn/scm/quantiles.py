@@ -9,21 +9,20 @@ their probability: they take an interval of U, from which abduction draws.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import expit, logit
 
-from ciplearn._core.blocks import row_blocks
 from ciplearn._core.errors import InputError
-from ciplearn.scm.design import Design
-from ciplearn.scm.kept import kept
+from ciplearn._core.rows import row_blocks
 from ciplearn.scm.kinds import Array, Scalar
 from ciplearn.scm.location_scale import WIDTHS, FittedLocationScale, LocationScale
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import NodeSample, Recipe
-from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction
+from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample
+from ciplearn.scm.saving import kept
+from ciplearn.scm.smooth_ridge import SmoothFunction, legendre
 
 # Knots at most, and the least distance between two of them.
 _KNOTS = 19
@@ -44,7 +43,7 @@ _BLOCK = 16_384
 
 
 @dataclass(frozen=True)
-class SimultaneousQuantiles(Recipe):
+class SimultaneousQuantiles(MechanismRecipe):
     """V = F̂⁻¹(U | pa) with U uniform: any law that depends on the parents, increasing in one noise.
 
     Parameters
@@ -54,13 +53,9 @@ class SimultaneousQuantiles(Recipe):
 
     Examples
     --------
-    >>> from ciplearn import datasets, fit_scm
     >>> from ciplearn.scm import LocationScale, SimultaneousQuantiles
-    >>> world = datasets.applicants()
-    >>> rows = world.sample(300, random_state=0)
-    >>> scm = fit_scm(world.graph, rows, mechanisms={"hours": SimultaneousQuantiles(LocationScale())}, random_state=0)
-    >>> scm.sample(2, random_state=0).shape
-    (2, 6)
+    >>> SimultaneousQuantiles(LocationScale()).label
+    'quantiles around location-scale noise'
     """
 
     base: LocationScale | None = None
@@ -70,38 +65,24 @@ class SimultaneousQuantiles(Recipe):
         """The base's name."""
         return "quantiles" if self.base is None else f"quantiles around {self.base.label}"
 
-    def fit(self, sample: NodeSample, generator: Generator) -> FittedQuantiles:
+    def fit(self, sample: NodeSample, generator: Generator, like: Any = None) -> FittedQuantiles:
         """Fit the base and then the ranks of what it leaves over."""
         if not isinstance(sample.kind, Scalar):
             raise InputError(f"{sample.node} is not one number, so it has no quantiles; use another recipe for it.")
-        return self.around(None if self.base is None else self.base.fit(sample, generator), sample, generator)
-
-    def refit(self, fitted: FittedQuantiles, sample: NodeSample, generator: Generator) -> FittedQuantiles:
-        """Fit to more rows, with the bumps of the first fit."""
-        base = None if self.base is None else self.base.refit(fitted.base, sample, generator)  # type: ignore[arg-type]
-        return self.around(base, sample, generator, fitted.movement.shift.features())
-
-    def around(
-        self,
-        inner: FittedLocationScale | None,
-        sample: NodeSample,
-        generator: Generator,
-        features: SmoothFeatures | None = None,
-    ) -> FittedQuantiles:
-        """Fit the ranks of what a base leaves over that was fitted to the same rows."""
-        left = sample.target if inner is None else inner.residuals
+        base = None if self.base is None else sample.fitted(self.base, generator, like and like.base)
+        left = sample.target if base is None else base.residuals
         law = ObservedLaw.of(left)
         below, upto = law.interval(left)
-        if features is None:
-            # Shift, spread and asymmetry of the ranks choose the features: Legendre polynomials of them.
-            u = below + upto - 1
-            polynomials = np.stack([u, (3 * u**2 - 1) / 2, (5 * u**3 - 3 * u) / 2], axis=1)
-            features = sample.smoother.features(polynomials, WIDTHS, _CENTRES)
+        if like is None:
+            # Shift, spread and asymmetry of the ranks choose the features.
+            features = sample.smoother.features(legendre((below + upto - 1)[:, None]), WIDTHS, _CENTRES)
+        else:
+            features = like.movement.shift.features()
         knots = law.knots()
         few = np.sort(generator.permutation(sample.n)[:_ROWS])
         reached = upto[few, None] <= knots + 1e-12  # (n, k)
         solution = logistic_regressions(features(sample.matrix[few]), reached.astype(float), knots)
-        return FittedQuantiles(sample.design, inner, law, RankMovement(knots, features.function(*solution)))
+        return FittedQuantiles(sample.design, base, law, RankMovement(knots, features.function(*solution)))
 
 
 @kept
@@ -226,14 +207,14 @@ def logistic_regressions(
     scale = float(features.var(axis=0).mean()) or 1.0
     middle = int(np.abs(knots - 0.5).argmin())
     offset = logit(knots)
-    # The strength of the ridge is judged on some rows, at the median and at the quartiles.
-    judged = {middle, *(int(np.abs(knots - quartile).argmin()) for quartile in (0.25, 0.75))}
+    # The strength of the ridge is scored on some rows, at the median and at the quartiles.
+    scored = {middle, *(int(np.abs(knots - quartile).argmin()) for quartile in (0.25, 0.75))}
     few = rows[:: max(1, n // _RIDGE_ROWS)]
     start = np.zeros(size + 1)
 
     def left_out(ridge: float) -> float:
         total = 0.0
-        for k in judged:
+        for k in scored:
             wanted = reached[:: max(1, n // _RIDGE_ROWS), k]
             solution = _logistic(few, wanted, offset[k], start, ridge * scale)
             total += _left_out_loss(few, wanted, offset[k], solution, ridge * scale)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,8 +10,8 @@ import numpy as np
 from scipy.stats import ks_2samp
 
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn.scm.kept import kept
 from ciplearn.scm.kinds import Array, Categories, Kind
+from ciplearn.scm.saving import kept
 
 
 class Finding(NamedTuple):
@@ -21,8 +20,7 @@ class Finding(NamedTuple):
     Examples
     --------
     >>> from ciplearn.scm import Finding
-    >>> finding = Finding("L", "The noise of L still depends on A.")
-    >>> finding.node
+    >>> Finding("L", "The noise of L still depends on A.").node
     'L'
     """
 
@@ -85,8 +83,6 @@ class FitReport:
     >>> report = fit_scm(world.graph, world.sample(400, random_state=0), random_state=0).report
     >>> [fit.node for fit in report.nodes]
     ['age', 'hours', 'income', 'region', 'sex', 'training']
-    >>> report.n_rows
-    400
     """
 
     nodes: tuple[NodeFit, ...]
@@ -104,28 +100,19 @@ class FitReport:
         return tuple(Finding(fit.node, fit.ambiguity) for fit in self.nodes if fit.ambiguity)
 
     def __str__(self) -> str:
-        lines = [f"Model-based: estimated from {self.n_rows} rows.", *self._table(), *self._tried()]
-        warnings = [f"Warning: {finding.sentence}" for finding in (*self.misfits, *self.ambiguities)]
-        return "\n".join([*lines, *warnings, *self.notes])
-
-    def _table(self) -> list[str]:
-        if not self.nodes:
-            return []
-        cells = [("node", "mechanism", "held-out score", "distance", "noise ⊥ parents")]
-        cells += [
-            (fit.node, fit.mechanism, _score(fit), f"{fit.distance:.3f}", _p_value(fit.p_value)) for fit in self.nodes
-        ]
-        widths = [max(len(row[column]) for row in cells) for column in range(5)]
-        return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-
-    def _tried(self) -> list[str]:
-        return [
-            f"Tried for {fit.node}: "
-            + ", ".join(f"{other.mechanism} {other.score:.3f}" for other in fit.alternatives)
-            + "."
-            for fit in self.nodes
-            if len(fit.alternatives) > 1
-        ]
+        rows = [("node", "mechanism", "held-out score", "distance", "noise ⊥ parents")] if self.nodes else []
+        lines = [f"Model-based: estimated from {self.n_rows} rows."]
+        for fit in self.nodes:
+            score = "" if np.isnan(fit.score) else f"{fit.measure} {fit.score:.3f}"
+            rows.append((fit.node, fit.mechanism, score, f"{fit.distance:.3f}", _p_value(fit.p_value)))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        for fit in self.nodes:
+            if len(fit.alternatives) > 1:
+                tried = ", ".join(f"{other.mechanism} {other.score:.3f}" for other in fit.alternatives)
+                lines.append(f"Tried for {fit.node}: {tried}.")
+        lines += [f"Warning: {finding.sentence}" for finding in (*self.misfits, *self.ambiguities)]
+        return "\n".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data; NaN as None."""
@@ -140,28 +127,6 @@ def law_distance(kind: Kind, node: str, observed: Array, made: Array) -> float:
         return float(np.abs(one - two).sum() / 2)
     one, two = observed.reshape(len(observed), -1), made.reshape(len(made), -1)
     return max(float(ks_2samp(one[:, c], two[:, c], method="asymp").statistic) for c in range(one.shape[1]))
-
-
-def notes_on_latents(
-    absorbed: Mapping[str, str], modelled: Mapping[str, tuple[str, ...]], together: tuple[tuple[str, ...], ...]
-) -> tuple[str, ...]:
-    """Say what became of latent nodes and bidirected edges."""
-    return (
-        *(f"{latent} is part of the noise of {child}, its only child." for latent, child in absorbed.items()),
-        *(
-            f"{latent} is a latent law learned with {', '.join(children)}; data cannot confirm it."
-            for latent, children in modelled.items()
-        ),
-        *(
-            f"{', '.join(nodes)} share hidden causes and have no others: they are drawn together as observed, and an "
-            "action on one leaves the others as they are."
-            for nodes in together
-        ),
-    )
-
-
-def _score(fit: NodeFit) -> str:
-    return "" if np.isnan(fit.score) else f"{fit.measure} {fit.score:.3f}"
 
 
 def _p_value(value: float) -> str:

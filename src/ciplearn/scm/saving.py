@@ -1,8 +1,7 @@
 """Estimated models as one file: numbers as safetensors, everything else as JSON in its header. No pickle.
 
-What is written are the dataclasses that mechanisms are made of, field by field, by the names under which they are
-registered (`kept`); nothing else is read back. A mechanism with foreign parts, such as a scikit-learn regressor, is
-refused.
+What is written are the dataclasses that mechanisms are made of, field by field, each registered under its name by the
+line ``@kept`` above it. A mechanism with foreign parts, such as a scikit-learn regressor, is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -21,21 +20,28 @@ from torch import nn
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import whole_file
-from ciplearn.scm.kept import KEPT
-from ciplearn.scm.kinds import Array
+
+Array = np.ndarray[Any, Any]
+_Part = TypeVar("_Part", bound=type)
 
 _FORMAT = "1"
 _HEADER = "ciplearn.scm"
 
+# The classes that a saved model may be made of, by name; nothing else is ever made from a file.
+KEPT: dict[str, type] = {}
+
+
+def kept(part: _Part) -> _Part:
+    """Register a dataclass whose fields are data, networks, or registered themselves.
+
+    A class that cannot be made from its fields alone has a ``restored(fields)`` that makes one.
+    """
+    KEPT[part.__name__] = part
+    return part
+
 
 def write_parts(parts: Mapping[str, Any], path: Path) -> None:
-    """Write named parts of a model to one file, whole or not at all.
-
-    Raises
-    ------
-    InputError
-        Where something is not made of this library's parts.
-    """
+    """Write named parts of a model to one file, whole or not at all."""
     arrays: dict[str, Array] = {}
     content = {name: _written(part, arrays, name) for name, part in parts.items()}
     header = {_HEADER: json.dumps(content, allow_nan=False), "format": _FORMAT}
@@ -67,8 +73,15 @@ def _written(value: Any, arrays: dict[str, Array], node: str) -> Any:
         value = value.item()
     if isinstance(value, int | float):
         return value if isinstance(value, int) or math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        levels = list(dict.fromkeys(value.tolist()))
+        code_of = {level: code for code, level in enumerate(levels)}
+        codes = np.array([code_of[label] for label in value], dtype=np.int64)
+        return {"labels": [_written(level, arrays, node) for level in levels], "codes": _written(codes, arrays, node)}
     if isinstance(value, np.ndarray):
-        return _written_array(value, arrays, node)
+        name = str(len(arrays))
+        arrays[name] = np.ascontiguousarray(value)
+        return {"array": name}
     if isinstance(value, tuple | list):
         return {"tuple": [_written(part, arrays, node) for part in value]}
     if isinstance(value, Mapping):
@@ -86,18 +99,6 @@ def _written(value: Any, arrays: dict[str, Array], node: str) -> Any:
         f"The mechanism of {node} holds a {type(value).__name__}, which cannot be kept as data; leave its mechanism to "
         "fit_scm, or keep the table and fit again."
     )
-
-
-def _written_array(values: Array, arrays: dict[str, Array], node: str) -> dict[str, Any]:
-    if values.dtype == object:
-        levels = list(dict.fromkeys(values.tolist()))
-        code_of = {level: code for code, level in enumerate(levels)}
-        codes = np.array([code_of[value] for value in values], dtype=np.int64)
-        labels = [_written(level, arrays, node) for level in levels]
-        return {"labels": labels, "codes": _written_array(codes, arrays, node)}
-    name = str(len(arrays))
-    arrays[name] = np.ascontiguousarray(values)
-    return {"array": name}
 
 
 def _read(value: Any, arrays: Mapping[str, Array]) -> Any:

@@ -13,9 +13,9 @@ _LEVELS = (np.arange(40) + 0.5) / 40
 
 
 def crps(mechanism: Mechanism, held_out: NodeSample) -> Array | None:  # (n,)
-    """Return the continuous ranked probability score of each row, 2 ∫ ρ_τ(v − q_τ(pa)) dτ, or None where unknown.
+    """Return the continuous ranked probability score of each row, 2 ∫ ρ_τ(v − q_τ(pa)) dτ; small is good.
 
-    Small is good. A vector's is the mean over its numbers, each in units of its own spread.
+    A vector's is the mean over its numbers, each in units of its own spread. None where quantiles are unknown.
     """
     quantiles = mechanism.quantiles(held_out.values, _LEVELS)
     return None if quantiles is None else _pinball(held_out.target, quantiles)
@@ -39,10 +39,10 @@ def row_losses(mechanism: Mechanism, held_out: NodeSample, seen: Array) -> Array
 
     A mechanism that offers neither quantiles nor a density gets the loss of the law that ignores the parents.
     """
-    if isinstance(held_out.kind, Categories):
-        density = mechanism.log_density(held_out.values, held_out.target)
-        return marginal_losses(held_out, seen) if density is None else -density
-    losses = crps(mechanism, held_out)
+    if not isinstance(held_out.kind, Categories):
+        losses = crps(mechanism, held_out)
+    elif (losses := mechanism.log_density(held_out.values, held_out.target)) is not None:
+        losses = -losses
     return marginal_losses(held_out, seen) if losses is None else losses
 
 

@@ -16,11 +16,11 @@ from typing import Self
 import numpy as np
 import torch
 
-from ciplearn._core.blocks import row_blocks
+from ciplearn._core.rows import row_blocks
 from ciplearn.kernels.eigen import eigh, inverse_root
-from ciplearn.kernels.left_out import LeftOut
-from ciplearn.scm.kept import kept
+from ciplearn.kernels.ridge import LeftOut
 from ciplearn.scm.kinds import Array
+from ciplearn.scm.saving import kept
 
 # Rows that the width of the bumps is chosen on.
 CHOICE_ROWS = 2000
@@ -127,6 +127,13 @@ class SmoothFeatures:
         slope = coefficients[:columns]
         return SmoothFunction(self.mean, self.spread, self.centres, self.bump, slope, weights, level)
 
+    def regression(
+        self, matrix: Array, target: Array, weights: Array | None = None
+    ) -> tuple[SmoothFunction, Array]:  # (n, c), (n, k), (n,) -> function, (n, k)
+        """Return the ridge regression of a target on rows, and its leave-one-out residuals."""
+        coefficients, level, residuals = RidgeSystem(self(matrix), weights).fit(target)
+        return self.function(coefficients, level), residuals
+
 
 def _bumps(rows: Array, centres: Array, bump: float) -> Array:  # (n, m)
     """exp(−g ‖x − c‖²), with ‖x‖² − 2 xᵀc + ‖c‖² as one product: exp is then the only pass over the bumps."""
@@ -134,6 +141,11 @@ def _bumps(rows: Array, centres: Array, bump: float) -> Array:  # (n, m)
     exponent = np.column_stack([rows, np.ones(len(rows))]) @ corners
     exponent -= bump * np.square(rows).sum(axis=1)[:, None]
     return np.asarray(np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent))
+
+
+def legendre(u: Array) -> Array:  # (n, d), between −1 and 1 -> (n, 3 d)
+    """Return the first three Legendre polynomials: shift, spread and asymmetry."""
+    return np.hstack([u, (3 * u**2 - 1) / 2, (5 * u**3 - 3 * u) / 2])
 
 
 class RidgeSystem:
@@ -245,5 +257,4 @@ class _Trial:
         return float(np.square(self.system.best_ridge(target)[1]).mean())
 
     def function(self, target: Array) -> SmoothFunction:
-        coefficients, level, _ = self.system.fit(target)
-        return self.features.function(coefficients, level)
+        return self.features.function(*self.system.fit(target)[:2])

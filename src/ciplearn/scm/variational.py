@@ -10,20 +10,18 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.random import Generator
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from torch import Tensor, nn
 
-from ciplearn._core.blocks import row_blocks
 from ciplearn._core.numbers import positive, whole
-from ciplearn.scm.design import Design
-from ciplearn.scm.gumbel import GumbelMax
-from ciplearn.scm.kept import kept
+from ciplearn._core.rows import row_blocks
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector
-from ciplearn.scm.links import Identity
-from ciplearn.scm.location_scale import FittedLocationScale
+from ciplearn.scm.location_scale import FittedLocationScale, Identity
 from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
-from ciplearn.scm.networks import Scaler, Training, restored_tanh_network, tanh_network, train
-from ciplearn.scm.recipe import NodeSample
+from ciplearn.scm.multinomial import GumbelMax
+from ciplearn.scm.networks import AdamSettings, Scaler, restored_tanh_network, tanh_network, train
+from ciplearn.scm.recipe import Design, NodeSample
+from ciplearn.scm.saving import kept
 from ciplearn.scm.scoring import crps_of_draws, marginal_losses, score
 
 # Draws from the prior that a score averages over.
@@ -89,7 +87,7 @@ class VariationalLatent:
         The recipe that comes back has the epochs after which held-out rows, if there are any, were served best.
         """
         problem = _AutoencoderTraining.of(children, self)
-        settings = Training(self.epochs, self.batch_size, self.learning_rate)
+        settings = AdamSettings(self.epochs, self.batch_size, self.learning_rate)
         others = None if held_out is None else problem.tensors(held_out)
         networks, epochs = train(problem.networks, problem.tensors(children), problem.loss, settings, generator, others)
         encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
@@ -101,25 +99,19 @@ class VariationalLatent:
         return encoder, mechanisms, replace(self, epochs=epochs)
 
     def score(
-        self,
-        latent: str,
-        prior: Mechanism,
-        mechanism: Mechanism,
-        held_out: NodeSample,
-        seen: Array,
-        generator: Generator,
+        self, latent: str, prior: Mechanism, child: Mechanism, held_out: NodeSample, seen: Array, generator: Generator
     ) -> float:
-        """Judge what the observed parents alone explain: the law over draws of the latent node from its prior.
+        """Score the law of a child over draws of the latent node from its prior: what observed parents alone explain.
 
         ``seen`` are the child's values in the fit: their law, which ignores the parents, is what it is compared with.
         """
         worlds = [{**held_out.values, latent: prior.draw(held_out.n, generator)} for _ in range(_SCORE_DRAWS)]
         if isinstance(held_out.kind, Categories):
-            density = [mechanism.log_density(world, held_out.target) for world in worlds]
-            mixed = logsumexp(np.stack([d for d in density if d is not None]), axis=0) - math.log(_SCORE_DRAWS)
-            return score(-mixed, marginal_losses(held_out, seen), held_out.kind)
-        made = [mechanism.evaluate(world, mechanism.draw(held_out.n, generator)) for world in worlds]
-        losses = crps_of_draws(np.stack(made, axis=-1), held_out)
+            density = [child.log_density(world, held_out.target) for world in worlds]
+            losses = math.log(_SCORE_DRAWS) - logsumexp(np.stack([d for d in density if d is not None]), axis=0)
+        else:
+            made = [child.evaluate(world, child.draw(held_out.n, generator)) for world in worlds]
+            losses = crps_of_draws(np.stack(made, axis=-1), held_out)
         return score(losses, marginal_losses(held_out, seen), held_out.kind)
 
     def _child(
@@ -157,15 +149,13 @@ class _AutoencoderTraining:
         return cls(design, Scaler.of(design(values)), inputs, targets, children, recipe)
 
     def networks(self) -> nn.ModuleDict:
-        recipe = self.recipe
+        size, hidden = self.recipe.size, self.recipe.hidden
         # Mean and log variance of each number of H.
-        encoder = tanh_network(self.evidence_design.width, recipe.hidden, 2 * recipe.size)
-        modules: dict[str, nn.Module] = {"encoder": encoder}
+        networks = nn.ModuleDict({"encoder": tanh_network(self.evidence_design.width, hidden, 2 * size)})
         for number, sample in enumerate(self.children.values()):
-            modules[f"decoder {number}"] = tanh_network(
-                sample.design.width + recipe.size, recipe.hidden, _outputs(sample.kind)
-            )
-        return nn.ModuleDict(modules)
+            outputs = len(sample.kind.levels) if isinstance(sample.kind, Categories) else sample.kind.width
+            networks[f"decoder {number}"] = tanh_network(sample.design.width + size, hidden, outputs)
+        return networks
 
     def tensors(self, children: Mapping[str, NodeSample]) -> list[Tensor]:
         parts = [self.evidence_scaler.tensor(self.evidence_design(_values(children)))]
@@ -252,14 +242,12 @@ class Decoded:
     def __call__(self, parents: Parents) -> Array:  # (n, outputs)
         """Return the raw outputs of some rows."""
         h = torch.as_tensor(np.asarray(parents[self.latent], dtype=np.float64)).float()
-        parts = self.design.parts(parents)
+        parts, outputs = self.design.parts(parents), []
         with torch.no_grad():
-            blocks = [self.network(self._inputs(parts, h, rows)) for rows in row_blocks(len(h))]
-        return np.asarray(torch.cat(blocks).double().numpy())
-
-    def _inputs(self, parts: list[Array], h: Tensor, rows: slice) -> Tensor:
-        observed = self.scaler.inputs(self.design, [part[rows] for part in parts]) if parts else h[rows, :0]
-        return torch.cat([observed, h[rows]], dim=1)
+            for rows in row_blocks(len(h)):
+                observed = self.scaler.inputs(self.design, [part[rows] for part in parts]) if parts else h[rows, :0]
+                outputs.append(self.network(torch.cat([observed, h[rows]], dim=1)))
+        return np.asarray(torch.cat(outputs).double().numpy())
 
 
 @kept
@@ -271,9 +259,7 @@ class Softmax:
 
     def __call__(self, parents: Parents) -> Array:  # (n, K)
         """Return the probabilities of some rows."""
-        raw = self.decoder(parents)
-        scores = np.exp(raw - raw.max(axis=1, keepdims=True, initial=-math.inf))
-        return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(self.decoder(parents), axis=1))
 
 
 @kept
@@ -296,7 +282,3 @@ def _values(children: Mapping[str, NodeSample]) -> dict[str, Array]:
     nodes = [*children, *(parent for sample in children.values() for parent in sample.parents)]
     values = {name: array for sample in children.values() for name, array in sample.values.items()}
     return {name: values[name] for name in dict.fromkeys(nodes)}
-
-
-def _outputs(kind: Kind) -> int:
-    return len(kind.levels) if isinstance(kind, Categories) else kind.width

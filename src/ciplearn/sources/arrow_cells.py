@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError
@@ -15,7 +16,7 @@ def arrow_cells(
     name: str, array: Any, where: str, labels: Collection[str] = (), missing: Sequence[str] = ()
 ) -> pd.Series:
     """Return a column of Arrow's: numbers as they are, all else and what is asked for as labels as text."""
-    from pyarrow import bool_, string, types
+    from pyarrow import string, types
     from pyarrow.compute import if_else
 
     if types.is_nested(array.type):
@@ -32,18 +33,21 @@ def arrow_cells(
             f"Column {name!r} of {where} holds dates or times ({array.type}); convert them to numbers, days since a "
             "start for example."
         )
-    kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+    held = array.dictionary if types.is_dictionary(array.type) else array
     # As Python writes booleans, and with it frames and CSV files.
-    cells = if_else(array.cast(bool_()), "True", "False") if types.is_boolean(kind) else array.cast(string())
-    text = cells.to_pandas()
+    text = (if_else(held, "True", "False") if types.is_boolean(held.type) else held.cast(string())).to_pandas()
+    if held is not array:
+        # A label stays one object however many rows have it: written out, a few bytes of a file could fill the memory.
+        codes = array.indices.fill_null(len(text)).to_numpy(zero_copy_only=False)
+        text = pd.Series(np.array([*text, None], dtype=object)[codes], dtype=object)
     return text.mask(text.isin(list(missing))) if missing else text
 
 
 def _is_large(array: Any) -> bool:
     from pyarrow.compute import min_max
 
-    found = min_max(array).as_py()
-    return any(value is not None and abs(value) > LARGEST_WHOLE for value in found.values())
+    ends = min_max(array).as_py().values()
+    return any(value is not None and abs(value) > LARGEST_WHOLE for value in ends)
 
 
 def is_numeric(kind: Any) -> bool:

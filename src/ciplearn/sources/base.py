@@ -45,15 +45,7 @@ class Part(ABC):
     def chunks(
         self, columns: Sequence[str], labels: Collection[str] = (), rows: int = CHUNK_ROWS
     ) -> Iterator[pd.DataFrame]:
-        """Read some columns, a number of rows at a time, numbered from 0.
-
-        Parameters
-        ----------
-        columns : sequence of str
-        labels : collection of str
-            Columns to return as text, even where they hold numbers.
-        rows : int
-        """
+        """Read some columns, a number of rows at a time, numbered from 0; ``labels`` as text, be they numbers."""
 
 
 class Source(ABC):

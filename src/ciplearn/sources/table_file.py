@@ -21,9 +21,8 @@ from ciplearn._core.columns import CATEGORY, read_numbers, text_as_numbers
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import checksum
 from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
-from ciplearn.sources.text_layout import PACKED, has_one_column, separator_of
+from ciplearn.sources.text_layout import PACKED, ZstandardStream, first_row_width, separator_of
 from ciplearn.sources.unreadable import reading
-from ciplearn.sources.zstandard_stream import ZstandardStream
 
 # Cells of text that mean a missing value, unless people say otherwise: what spreadsheets, databases and pandas write.
 USUAL_MISSING = frozenset(
@@ -40,6 +39,10 @@ COPIED = "\0copied"
 
 _ROWS = 100_000
 _BLOCK = 1 << 20
+
+# Before 3.1, pandas cuts the first row of a chunk to the width of the table without a word. One column more than the
+# first row has then shows the cells that would be lost.
+_PANDAS_CUTS_ROWS = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,12 @@ class TableFile:
         mode = self.path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise InputError(f"{self.path} is a folder, not a table; pass a CSV, TSV or Parquet file.")
-        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not _is_terminal(self.path)):
+        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not self._is_terminal()):
             raise InputError(f"{self.path} is a device, not a table; pass a CSV, TSV or Parquet file.")
+
+    def _is_terminal(self) -> bool:
+        with self.path.open("rb") as stream:
+            return stream.isatty()
 
     @property
     def is_parquet(self) -> bool:
@@ -130,8 +137,7 @@ class TableFile:
 
     def identity(self) -> dict[str, Any]:
         """Say which table this is and how it is read, so that it is known again."""
-        name = os.fsencode(self.path.name).decode("utf-8", "replace")
-        return {"name": name, "bytes": self.size(), "sha256": self.digest(), "reading": self.reading}
+        return identity_of(self)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -155,8 +161,8 @@ class TableFile:
         if self.kept is not None:
             return ()
         with reading(self.path):
-            found = self.path.stat()
-        return found.st_ino, found.st_size, found.st_mtime_ns
+            state = self.path.stat()
+        return state.st_ino, state.st_size, state.st_mtime_ns
 
     def _content(self) -> Any:
         if self.kept is None:
@@ -231,9 +237,12 @@ class _TextTable(OpenTable):
             "encoding": "utf-8-sig",
             "compression": "infer" if isinstance(content, Path) else PACKED.get(file.path.suffix.lower()),
         }
-        if has_one_column(content, how):
+        self._width = width = first_row_width(content, how)
+        if width == 1:
             # There a blank line is a cell that is missing; elsewhere it is no row.
-            how |= {"names": [0], "skip_blank_lines": False}
+            how["skip_blank_lines"] = False
+        if width is not None and (width == 1 or _PANDAS_CUTS_ROWS):
+            how["names"] = range(width + _PANDAS_CUTS_ROWS)
         self._reader = pd.read_csv(content, iterator=True, **how)
         try:
             names = self._named(file)
@@ -248,7 +257,7 @@ class _TextTable(OpenTable):
             self._first: pd.DataFrame | None = self._reader.get_chunk(1)
         except StopIteration:
             raise pd.errors.EmptyDataError from None
-        return [str(cell).strip() for cell in self._first.fillna("").iloc[0]]
+        return [str(cell).strip() for cell in self._first.fillna("").iloc[0, : self._width]]
 
     def _named(self, file: TableFile) -> list[str]:
         """Read the first row: the names of the columns, or cells where these are named already."""
@@ -279,9 +288,22 @@ class _TextTable(OpenTable):
                 chunk = self._reader.get_chunk(rows)
             except StopIteration:
                 return None
-        place = {name: number for number, name in enumerate(self.names)}
-        cells = {name: self._cells(name, chunk.iloc[:, place[name]]) for name in columns}
-        return cells if self.copied is None else {**cells, COPIED: chunk.iloc[:, place[self.copied]]}
+            if chunk.shape[1] > len(self.names):
+                self._refuse_long_rows(chunk)
+        numbers = {name: number for number, name in enumerate(self.names)}
+        cells = {name: self._cells(name, chunk.iloc[:, numbers[name]]) for name in columns}
+        return cells if self.copied is None else {**cells, COPIED: chunk.iloc[:, numbers[self.copied]]}
+
+    def _refuse_long_rows(self, chunk: pd.DataFrame) -> None:
+        """Refuse a row with a cell in the column that the table does not have."""
+        extra = chunk.iloc[:, len(self.names) :].fillna("")
+        long = extra.index[(extra != "").any(axis=1)]
+        if len(long):
+            row = int(long[0]) + (self.file.columns is not None)
+            raise InputError(
+                f"{self.file.path} is no regular table: row {row} has more cells than the {len(self.names)} of the "
+                "first line; correct that row."
+            )
 
     def _cells(self, name: str, text: pd.Series) -> pd.Series:
         bare = text.str.strip()
@@ -355,11 +377,12 @@ def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_ro
     return pd.DataFrame(columns, index=table.index)
 
 
+def identity_of(table: Any) -> dict[str, Any]:
+    """Say by name, bytes, digest and reading which file or files these are."""
+    name = os.fsencode(table.path.name).decode("utf-8", "replace")
+    return {"name": name, "bytes": table.size(), "sha256": table.digest(), "reading": table.reading}
+
+
 def shortened(names: Sequence[Any]) -> str:
     """Write the first dozen of some names."""
     return ", ".join(map(str, names[:12])) + (", ..." if len(names) > 12 else "")
-
-
-def _is_terminal(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.isatty()

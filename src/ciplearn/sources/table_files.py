@@ -16,7 +16,7 @@ import pandas as pd
 
 from ciplearn._core.errors import InputError
 from ciplearn.sources.base import CHUNK_ROWS, PART_ROWS, Part, Source
-from ciplearn.sources.table_file import TableFile, shortened
+from ciplearn.sources.table_file import TableFile, identity_of, shortened
 from ciplearn.sources.text_layout import unpacked_name
 from ciplearn.sources.unreadable import reading
 
@@ -56,27 +56,23 @@ class TableFiles(Source):
     def matching(cls, pattern: str | os.PathLike[str], **described: Any) -> TableFiles:
         """Take a file, all files of a folder and its folders, or all that match a pattern such as ``rows/*.parquet``.
 
-        Parameters
-        ----------
-        pattern : path
-        **described
-            How text is read, see `TableFile`.
+        ``described``: how text is read, see `TableFile`.
         """
         path = Path(pattern)
         with reading(path):
             is_folder = path.is_dir()
         if is_folder:
-            inside = sorted(path.rglob("*"))
-            found = [one for one in inside if one.is_file() and _is_table(one) and one.name[0] not in "._"]
-            if not found:
+            tables = (file for file in sorted(path.rglob("*")) if unpacked_name(file).endswith(_ENDINGS))
+            files = [file for file in tables if file.is_file() and file.name[0] not in "._"]
+            if not files:
                 raise InputError(f"{path} is a folder without CSV, TSV or Parquet files; pass a folder that has some.")
         elif path.exists() or not glob.has_magic(str(path)):
-            found = [path]
+            files = [path]
         else:
-            found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if Path(name).is_file()]
-            if not found:
+            files = [Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if Path(name).is_file()]
+            if not files:
                 raise InputError(f"No file matches {str(path)!r}; check the pattern.")
-        return cls(str(pattern), tuple(TableFile(one, **described) for one in found))
+        return cls(str(pattern), tuple(TableFile(file, **described) for file in files))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -86,24 +82,25 @@ class TableFiles(Source):
 
     def parts(self) -> list[FilePart]:
         """Text file by text file; of Parquet files some row groups each."""
-        first, found = self.files[0], list[FilePart]()
-        kinds: dict[str, bool] | None = None
+        first, parts = self.files[0].path, list[FilePart]()
+        kinds: dict[str, bool] = {}
         for file in self.files:
             if not file.is_parquet:
-                found.append(FilePart(file, str(first.path), None))
+                parts.append(FilePart(file, str(first), None))
                 continue
-            groups, own = _parquet_layout(file)
-            if kinds is None:
-                kinds = own
-            for name, numeric in kinds.items():
-                if own.get(name, numeric) != numeric:
+            with file.opened() as opened:
+                groups, numeric = opened.row_group_sizes(), opened.numeric_columns()  # type: ignore[attr-defined]
+            kinds = kinds or numeric
+            for name in kinds.keys() & numeric.keys():
+                if numeric[name] != kinds[name]:
+                    here, there = ("numbers" if numbers else "text" for numbers in (numeric[name], kinds[name]))
                     raise InputError(
-                        f"Column {name!r} holds {'numbers' if own[name] else 'text'} in {file.path} and "
-                        f"{'numbers' if numeric else 'text'} in {first.path}; write all files with the same kinds."
+                        f"Column {name!r} holds {here} in {file.path} and {there} in {first}; write all files with the "
+                        "same kinds."
                     )
             for places, n_rows in _grouped(groups):
-                found.append(FilePart(replace(file, row_groups=places), str(first.path), n_rows))
-        return found
+                parts.append(FilePart(replace(file, row_groups=places), str(first), n_rows))
+        return parts
 
     def numbered(self, columns: Sequence[str], labels: Collection[str], rows: int) -> Iterator[pd.DataFrame]:
         """Read some columns of all files, a number of rows at a time, numbered from 0."""
@@ -163,8 +160,7 @@ class TableFiles(Source):
 
     def identity(self) -> dict[str, Any]:
         """Name, bytes, digest and reading of all files."""
-        name = os.fsencode(self.path.name).decode("utf-8", "replace")
-        return {"name": name, "bytes": self.size(), "sha256": self.digest(), "reading": self.reading}
+        return identity_of(self)
 
 
 @dataclass(frozen=True)
@@ -192,16 +188,6 @@ class FilePart(Part):
                         f"{self.where} lacks the column {name!r}, which {needed}; it has {shortened(opened.names)}."
                     )
             yield from opened.chunks(rows, columns)
-
-
-def _is_table(path: Path) -> bool:
-    return unpacked_name(path).endswith(_ENDINGS)
-
-
-def _parquet_layout(file: TableFile) -> tuple[list[int], dict[str, bool]]:
-    """Rows of each row group, and whether each column holds numbers."""
-    with file.opened() as opened:
-        return opened.row_group_sizes(), opened.numeric_columns()  # type: ignore[attr-defined]
 
 
 def _grouped(sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:

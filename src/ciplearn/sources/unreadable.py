@@ -55,11 +55,11 @@ def _known_beginning(path: Path, first: bytes) -> str | None:
     return next((what for bytes_, what in _BEGINNINGS.items() if first.startswith(bytes_)), None)
 
 
-def _in_plain_words(said: str) -> str:
+def _in_plain_words(message: str) -> str:
     """What pandas says about a line, in words of those who do not know its parser."""
-    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", said):
-        expected, line, seen = found.groups()
+    if match := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message):
+        expected, line, seen = match.groups()
         return f"line {line} has {seen} cells, and those above have {expected}"
-    if found := re.search(r"EOF inside string starting at row (\d+)", said):
-        return f"a quotation mark opens in line {int(found[1]) + 1} and is never closed"
-    return said.strip()
+    if match := re.search(r"EOF inside string starting at row (\d+)", message):
+        return f"a quotation mark opens in line {int(match[1]) + 1} and is never closed"
+    return message.strip()

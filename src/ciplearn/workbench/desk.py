@@ -11,6 +11,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +37,7 @@ Listener = Callable[[Answer], None]
 
 
 class Desk:
-    """One piece of work: a drawing, perhaps a table, and what was trained.
-
-    Parameters
-    ----------
-    store : Store
-    document : Document, optional
-        To begin with, where the store has no drawing yet.
-    """
+    """One piece of work: a drawing (``document``, where the store has none), perhaps a table, and what was trained."""
 
     def __init__(self, store: Store, document: Document | None = None) -> None:
         self.store = store
@@ -57,7 +51,7 @@ class Desk:
             self._saved = {"version": 0, "document": (document or Document()).to_dict()}
         self._table: Table | None = None
         self._runs: Runs | None = None
-        self._imagination: tuple[tuple[str, str, str], Imagination] | None = None
+        self._imagination: tuple[tuple[str, str], Imagination] | None = None
         self._imagining = threading.Lock()
         self._actions: dict[str, Callable[[Message], Answer]] = {
             "hello": self._hello,
@@ -168,11 +162,7 @@ class Desk:
 
     def _example(self, message: Message) -> Answer:
         chosen = example(message["name"])
-        return {
-            "document": chosen.document().to_dict(),
-            "title": chosen.title,
-            "has_table": chosen.has_table,
-        }
+        return {"document": chosen.document().to_dict(), "title": chosen.title, "has_table": chosen.has_table}
 
     def _save(self, message: Message) -> Answer:
         """Keep the drawing, unless another page has saved since the sender last looked."""
@@ -185,13 +175,8 @@ class Desk:
                 return {"version": self._saved["version"]}
             if message.get("version") != self._saved["version"] and not message.get("anyway"):
                 return {"conflict": True, **self._last_save()}
-            self._saved = {
-                **self._saved,
-                "version": self._saved["version"] + 1,
-                "document": dict(content),
-                "client": message.get("client"),
-            }
-            self._keep()
+            fresh = {"version": self._saved["version"] + 1, "document": dict(content), "client": message.get("client")}
+            self._keep(**fresh)
             saved = self._last_save()
         self.tell({"event": "document", **saved})
         return {"version": saved["version"]}
@@ -200,7 +185,8 @@ class Desk:
         """The drawing, its version, and who has saved it."""
         return {key: self._saved.get(key) for key in ("version", "document", "client")}
 
-    def _keep(self) -> None:
+    def _keep(self, **changed: Any) -> None:
+        self._saved = {**self._saved, **changed}
         self.store.write("document.json", self._saved)
 
     # ---------------------------------------------------------------- the table
@@ -208,15 +194,8 @@ class Desk:
     def take_table(self, path: Path, shown: str, stored: str | None = None, *, read: bool = True) -> Answer:
         """Let a file be the table.
 
-        Parameters
-        ----------
-        path : Path
-        shown : str
-            The name that a person knows it by.
-        stored : str, optional
-            Its name in the store, where it lies there.
-        read : bool
-            Whether to read it now, which takes a moment and refuses what is no table; else when it is asked about.
+        ``shown``: the name that a person knows it by; ``stored``: its name in the store, where it lies there; ``read``:
+        now, which takes a moment and refuses what is no table, or when it is asked about.
         """
         table = None
         if read:
@@ -227,11 +206,7 @@ class Desk:
                 raise InputError(f"{shown} has no rows; drop a table with some.")
         with self._lock:
             self._table = table
-            self._saved = {
-                **self._saved,
-                "table": {"name": shown, "stored": stored, "path": None if stored else str(path)},
-            }
-            self._keep()
+            self._keep(table={"name": shown, "stored": stored, "path": None if stored else str(path)})
         said = {"name": shown}
         self.tell({"event": "table", "table": said})
         return said
@@ -282,7 +257,7 @@ class Desk:
         return self.table.describe(_document(message))
 
     def _falsify(self, message: Message) -> Answer:
-        from ciplearn.workbench.falsifying import falsified
+        from ciplearn.workbench.tables import falsified
 
         return falsified(_document(message), self.table)
 
@@ -298,10 +273,9 @@ class Desk:
                 self._runs = Runs(self.store, self.tell)
             return self._runs
 
-    def measure(self, models: list[dict[str, Any]]) -> None:
-        """Let models that exist be the stops of a run: only measured, on all rows of the table."""
-        recipe = Recipe(("independence",), 0.1, anyway=True)
-        self.runs.start(self.document, self.table, recipe, models)
+    def measure(self, models: Path) -> None:
+        """Let the models of a folder be the stops of a run: only measured, on the table."""
+        self.runs.start(self.document, self.table, Recipe(), models)
 
     def _train(self, message: Message) -> Answer:
         return {"run": self.runs.start(_document(message), self.table, Recipe.read(message))}
@@ -325,16 +299,58 @@ class Desk:
         """Return what a stop imagines with; the last one is kept, for the next slider."""
         from ciplearn.workbench.imagining import Imagination
 
-        name, key = message["run"], message["stop"]
-        kept = self.runs.model_folder(name, key)
+        run, folder, stop = self.runs.with_model(message["run"], message["stop"])
         with self._imagining:
-            wanted = (str(name), str(key), str(kept))
+            wanted = (run["name"], stop["key"])
             if self._imagination is None or self._imagination[0] != wanted:
                 self._imagination = None
-                made = Imagination.of(self.runs.known[str(name)], kept, self.runs.free_model(name))
-                self._imagination = (wanted, made)
+                self._imagination = (wanted, Imagination.of(run, folder, stop))
             return self._imagination[1]
 
 
 def _document(message: Message) -> Document:
     return Document.read(message["document"])
+
+
+def opened(
+    store: Store,
+    *,
+    table: Path | None = None,
+    graph: CausalGraph | None = None,
+    model: Path | None = None,
+    demo: bool = False,
+) -> Desk:
+    """Return the desk of a store; what was saved there comes before what is passed to begin with.
+
+    Of a model folder, graph and roles are drawn; with a table, its models are measured.
+    """
+    if table is not None and not table.is_file():
+        raise InputError(f"There is no table {str(table)!r}; check the path.")
+    document = None if graph is None else Document(graph)
+    if model is not None:
+        document = _of_model(model)
+    elif demo:
+        document = example("demo").document()
+    desk = Desk(store, document)
+    if table is not None:
+        # Read when the page asks about it: the server is there at once, however large the table is.
+        desk.take_table(table.resolve(), table.name, read=False)
+    elif demo and not desk.has_table:
+        threading.Thread(target=desk.take_demo_table, daemon=True).start()
+    if model is not None and table is not None and not desk.runs.known:
+        desk.measure(model.resolve())
+    return desk
+
+
+def _of_model(folder: Path) -> Document:
+    """Return the drawing of a model folder."""
+    from ciplearn.repairing import load_model
+
+    saved = load_model(folder)
+    verdict = saved.verdict_
+    if verdict is None:
+        raise InputError(f"{folder} was trained without a graph; the workbench has nothing to draw.")
+    graph = replace(
+        verdict.graph, exposures=verdict.protected, outcomes=(verdict.outcome,), adjusted=verdict.adjustment
+    )
+    return Document(graph, verdict.context, verdict.inputs).with_defaults()

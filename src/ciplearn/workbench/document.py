@@ -48,13 +48,8 @@ class Document:
     The graph itself carries three roles: its exposures are protected, its outcome is the outcome, its adjusted nodes
     are the set to condition on.
 
-    Attributes
-    ----------
-    graph : CausalGraph
-    context, inputs : tuple of str or None
-        None leaves the choice to the criterion: every observed node but the outcome.
-    kinds : mapping from column to ``"number"`` or ``"category"``
-        Only what a person has changed.
+    ``context``, ``inputs``: None leaves the choice to the criterion, which takes every observed node but the outcome;
+    ``kinds``: "number" or "category" of columns that a person has changed.
     """
 
     graph: CausalGraph = field(default_factory=CausalGraph)
@@ -64,13 +59,7 @@ class Document:
 
     @classmethod
     def read(cls, content: Any) -> Self:
-        """Read a document from JSON data.
-
-        Raises
-        ------
-        InputError, GraphError
-            If it is no document, or its graph cannot be.
-        """
+        """Read a document from JSON data; an `InputError` or `GraphError` says what is wrong with it."""
         check(content, DOCUMENT, "the drawing")
         # By way of text: the reader of graphs in JSON says what is wrong with them.
         graph = CausalGraph.from_json(json.dumps(content.get("graph", {}), ensure_ascii=False))
@@ -92,10 +81,13 @@ class Document:
 
     def missing_roles(self) -> list[str]:
         """The roles that a verdict waits for."""
-        return [
-            *(() if self.graph.outcomes else ("outcome",)),
-            *(() if self.graph.exposures else ("protected",)),
-        ]
+        roles = {"outcome": self.graph.outcomes, "protected": self.graph.exposures}
+        return [role for role, nodes in roles.items() if not nodes]
+
+    @property
+    def labels(self) -> list[str]:
+        """Columns of the drawing that a person has called categories."""
+        return [name for name, kind in self.kinds.items() if kind == "category" and name in self.graph.index]
 
     def verdict(self) -> Verdict:
         """Ask the criterion."""
@@ -106,13 +98,7 @@ class Document:
         return self.graph.criterion(context=self.context, inputs=self.inputs)
 
     def fingerprint(self, table: str) -> str:
-        """Tell trainings apart: alike for the same edges, roles, kinds and table, wherever nodes stand.
-
-        Parameters
-        ----------
-        table : str
-            The digest of the table.
-        """
+        """Tell trainings apart by edges, roles, kinds and the digest of the table, wherever nodes stand."""
         graph, verdict = self.graph, self.verdict()
         either_way = [sorted(map(sorted, edges)) for edges in (graph.bidirected, graph.undirected)]
         drawn = [sorted(graph.nodes), sorted(graph.latent), sorted(graph.directed), *either_way]
@@ -126,9 +112,9 @@ class Document:
         changed = replace(self, graph=replace(self.graph, adjusted=()), context=verdict.context, inputs=verdict.inputs)
         for change in changes:
             changed = _applied(changed, change)
-        return changed._with_defaults()
+        return changed.with_defaults()
 
-    def _with_defaults(self) -> Document:
+    def with_defaults(self) -> Document:
         """Write roles that are the default as the default."""
         others = tuple(name for name in self.graph.observed if name not in self.graph.outcomes)
         return replace(

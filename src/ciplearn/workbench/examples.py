@@ -12,7 +12,7 @@ from ciplearn.workbench.document import Document
 
 @dataclass(frozen=True)
 class Example:
-    """A graph with a name, a sentence, and whether a table can be drawn for it."""
+    """A graph in DAGitty's notation, with a name, a sentence, and whether a table can be drawn for it."""
 
     name: str
     title: str
@@ -97,7 +97,7 @@ EXAMPLES = (
 
 def example(name: Any) -> Example:
     """Return an example by its name."""
-    for candidate in EXAMPLES:
-        if candidate.name == name:
-            return candidate
-    raise InputError(f"There is no example {name!r}; choose one of {', '.join(e.name for e in EXAMPLES)}.")
+    by_name = {one.name: one for one in EXAMPLES}
+    if name not in by_name:
+        raise InputError(f"There is no example {name!r}; choose one of {', '.join(by_name)}.")
+    return by_name[name]

@@ -25,7 +25,7 @@ _NO_SECRET = (
 )
 
 # The page and its bundle: the same for everybody, no secret of anyone. Without the secret, the page says what to do.
-_OPEN = ("/", "/workbench.js", "/page.js", "/workbench.css", "/icon.svg")
+PAGE = ("/", "/workbench.js", "/page.js", "/workbench.css", "/icon.svg")
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -87,7 +87,7 @@ class Guard:
             return f"Requests from {origin[:80]!r} are refused; open the workbench itself."
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and scope["path"] != "/":
             return "Requests from other sites are refused; open the workbench itself."
-        if scope["method"] == "GET" and scope["path"] in _OPEN:
+        if scope["method"] == "GET" and scope["path"] in PAGE:
             return None
         return None if self._has_secret(scope, headers) else _NO_SECRET
 

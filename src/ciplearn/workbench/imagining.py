@@ -12,15 +12,15 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
+from ciplearn._core.random import as_generator
+from ciplearn.cli.audit import Effort
 from ciplearn.evaluation import variance_of_counterfactuals
-from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
-from ciplearn.saving import load_model
+from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_with_every_label
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.workbench.document import Document
-from ciplearn.workbench.measures import Array, answers
 from ciplearn.workbench.recipes import Recipe
+from ciplearn.workbench.stops import load_stop, subject_of
 from ciplearn.workbench.tables import Table
-from ciplearn.workbench.walked_rows import WalkedRows
 
 # Rows to choose from, the most affected first.
 _SHOWN_ROWS = 40
@@ -36,28 +36,32 @@ class Imagination:
     rows: pd.DataFrame  # without the outcome, unless it acts on another column
     outcomes: pd.Series
     scm: StructuralCausalModel
-    # kept, free: the model of a stop and the one without a penalty; free is None where there is none
+    # kept, free: the model of a stop and the one without a constraint; free is None where there is none
     kept: Any
     free: Any | None
     protected: tuple[str, ...]
     classes: list[Any] | None
 
     @classmethod
-    def of(cls, run: Mapping[str, Any], kept: Path, free: Path | None) -> Imagination:
-        """Load what a run has left and estimate the causal model anew: models are stored as numbers, never as code."""
+    def of(cls, run: Mapping[str, Any], folder: Path, stop: Mapping[str, Any]) -> Imagination:
+        """Load what a run has left; the causal model of the rows that judge is that of the audit."""
         document, recipe = Document.read(run["document"]), Recipe.read(run["recipe"])
-        verdict = document.verdict()
-        table = Table(Path(run["table"]["path"]), run["table"]["name"])
-        judging = WalkedRows.of(table, document, recipe.seed).judging
-        model = load_model(kept)
-        scm = fit_scm(document.graph, judging, random_state=recipe.seed + 1)
+        table = Table(Path(run["table"]["read"]), run["table"]["name"])
+        subject = subject_of(folder / (run["models"] or "model"), table, document)
+        outcome = subject.verdict.outcome
+        labels = [name for name in subject.rows.columns if not holds_numbers(subject.rows[name])]
+        rows = subject.rows.astype(dict.fromkeys(labels, "category"))
+        some = sample_with_every_label(rows, Effort.of(recipe.preset).scm_rows, as_generator(recipe.seed))
+        scm = fit_scm(subject.verdict.graph, some, random_state=recipe.seed)
+        model = load_stop(folder, stop)
+        free = next((one for one in run["stops"] if one["key"] == run.get("free") and one["model"]), None)
         return cls(
-            as_known_beforehand(scm, judging, verdict.outcome),
-            judging[verdict.outcome],
+            as_known_beforehand(scm, rows, outcome),
+            rows[outcome],
             scm,
             model,
-            None if free is None else load_model(free),
-            verdict.protected,
+            None if free is None else load_stop(folder, free),
+            subject.verdict.protected,
             list(model.classes_) if hasattr(model, "classes_") else None,
         )
 
@@ -66,23 +70,20 @@ class Imagination:
     def choices(self) -> dict[str, Any]:
         """Return rows to pick from, the most affected first, and what the protected nodes can be."""
         judged = self.free if self.free is not None else self.kept
+        inputs = [str(name) for name in self.rows.columns if name != self.outcomes.name]
         found = variance_of_counterfactuals(
-            judged, self.scm, self.rows, list(self.protected), 300, 40, 0, inputs=self._inputs, n_draws=5
+            judged, self.scm, self.rows, list(self.protected), 300, 40, 0, inputs=inputs, n_draws=5
         ).per_row
         top = found.sort_values("vcf", ascending=False, kind="stable").head(_SHOWN_ROWS)
         return {
             "columns": [str(name) for name in self.rows.columns],
             "rows": [
-                {"row": str(index), "vcf": float(top.loc[index, "vcf"]), "values": self._values(self.rows.loc[[index]])}
+                {"row": str(index), "vcf": float(top.loc[index, "vcf"]), "values": _values(self.rows.loc[[index]])}
                 for index in top.index
             ],
             "protected": [self._range(name) for name in self.protected],
             "output": self.output,
         }
-
-    @property
-    def _inputs(self) -> list[str]:
-        return [str(name) for name in self.rows.columns if name != self.outcomes.name]
 
     @property
     def output(self) -> str:
@@ -106,8 +107,8 @@ class Imagination:
         wanted = self._checked(values)
         imagined = self._had(observed, wanted)
         return {
-            "observed": self._values(observed),
-            "imagined": self._averaged(imagined),
+            "observed": _values(observed),
+            "imagined": {str(name): _average(imagined[name]) for name in imagined.columns},
             "moved": [str(name) for name in imagined.columns if _differs(imagined[name], observed[name].iloc[0])],
             "outcome": _plain(self.outcomes.iloc[places[0]]),
             "protected": list(self.protected),
@@ -139,41 +140,32 @@ class Imagination:
         return found[[name for name in self.rows.columns if name in found.columns]]
 
     def _said(self, frame: pd.DataFrame) -> dict[str, float | None]:
-        def number(model: Any) -> float:
-            return float(answers(model, frame)[:, -1].mean())
-
-        return {"kept": number(self.kept), "free": None if self.free is None else number(self.free)}
+        models = {"kept": self.kept, "free": self.free}
+        return {name: None if one is None else _answer(one, frame) for name, one in models.items()}
 
     def _curve(self, observed: pd.DataFrame, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """What both models would have said along the first protected node, the others as they are set."""
         name = self.protected[0]
         described = self._range(name)
-        levels: Array | list[Any]
         if described["kind"] == "category":
             levels = list(self.rows[name].cat.categories)
         else:
-            levels = np.linspace(described["low"], described["high"], _CURVE)
-        points = []
-        for level in levels:
-            said = self._said(self._had(observed, {**wanted, name: level}))
-            points.append({"at": _plain(level), **said})
+            levels = np.linspace(described["low"], described["high"], _CURVE).tolist()
+        said = [self._said(self._had(observed, {**wanted, name: level})) for level in levels]
+        points = [{"at": _plain(level), **both} for level, both in zip(levels, said, strict=True)]
         return {"name": name, "kind": described["kind"], "points": points}
 
-    def _values(self, frame: pd.DataFrame) -> dict[str, Any]:
-        return {str(name): _plain(frame[name].iloc[0]) for name in frame.columns}
 
-    def _averaged(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the mean of numbers and the shares of labels over the draws."""
-        found: dict[str, Any] = {}
-        for name in frame.columns:
-            column = frame[name]
-            if holds_numbers(column):
-                found[str(name)] = float(column.mean())
-            else:
-                shares = column.astype(str).value_counts(normalize=True).head(3)
-                told = [f"{label} {share:.0%}" if share < 1 else label for label, share in shares.items()]
-                found[str(name)] = ", ".join(told)
-        return found
+def _values(row: pd.DataFrame) -> dict[str, Any]:
+    return {str(name): _plain(row[name].iloc[0]) for name in row.columns}
+
+
+def _average(column: pd.Series) -> float | str:
+    """The mean of numbers over the draws, or the shares of labels."""
+    if holds_numbers(column):
+        return float(column.mean())
+    shares = column.astype(str).value_counts(normalize=True).head(3)
+    return ", ".join(f"{label} {share:.0%}" if share < 1 else str(label) for label, share in shares.items())
 
 
 def _differs(imagined: pd.Series, observed: Any) -> bool:
@@ -187,3 +179,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return value if isinstance(value, int | float | bool) else str(value)
+
+
+def _answer(model: Any, rows: pd.DataFrame) -> float:
+    """A predictor's mean answer: of labels the probability of the last one."""
+    ask = model.predict_proba if hasattr(model, "predict_proba") else model.predict
+    answers = np.asarray(ask(rows), dtype=float)
+    return float(answers.reshape(len(rows), -1)[:, -1].mean())

@@ -17,6 +17,7 @@ LARGEST_TEXT = 2_000_000
 
 _SHORT = {"type": "string", "maxLength": 1000}
 _PERHAPS = {"type": ["string", "null"], "maxLength": 10_000}
+_TEXT = {"type": "string"}
 _FLAG = {"type": "boolean"}
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 2**53}
 # What `new_name` makes, and what a walk calls its stops: parts of paths.
@@ -93,20 +94,22 @@ SAVED = _object(
 SERVER = _object(port={"type": "integer", "minimum": 0, "maximum": 65535}, address=_SHORT)
 
 _PROGRESS = {
-    "status": {"type": "string", "enum": ["running", "done", "failed", "interrupted", "cancelled"]},
-    "phase": {"type": "string"},
+    "status": {"type": "string", "enum": ["running", "done", "failed", "cancelled"]},
+    "phase": _TEXT,
     "done": _COUNT,
     "total": _COUNT,
 }
+_NUMBER = {"type": ["number", "null"]}
 _WALKED = _object(
-    ("key", "route", "gamma"), key=_STOP, route=_SHORT, gamma={"type": "number"}, held=_FLAG, allowed=_FLAG
+    ("key", "name", "path", "learner", "loss", "score", "vcf", "model", "strength"),
+    key=_STOP,
+    path=_COUNT,
+    **dict.fromkeys(("name", "along", "learner", "rests_on"), _TEXT),
+    **dict.fromkeys(("free", "baseline", "mixed", "shrinks"), _FLAG),
+    **dict.fromkeys(("loss", "score", "vcf", "relative", "effect", "moved"), _NUMBER),
+    **dict.fromkeys(("model", "strength", "weaker"), _PERHAPS),
 )
-_LISTS = {
-    "stops": {"type": "array", "items": _WALKED},
-    "baselines": {"type": "array", "items": {"type": "object"}},
-    "line": {"type": "array"},
-    "notes": {"type": "array", "items": {"type": "string"}},
-}
+_LISTS = {"stops": {"type": "array", "items": _WALKED}, "notes": {"type": "array", "items": _TEXT}}
 
 # runs/…/run.json
 RUN = _object(
@@ -115,9 +118,9 @@ RUN = _object(
     started={"type": "number"},
     **_PROGRESS,
     document=DOCUMENT,
-    table=_object(("name", "path"), name=_SHORT, path={"type": "string"}),
+    table=_object(("name", "path", "read"), name=_SHORT, path=_TEXT, read=_TEXT),
     recipe=RECIPE,
-    models=_FLAG,
+    models=_PERHAPS,
     **_LISTS,
     kept={"type": "object", "additionalProperties": _object(tuple(_PROGRESS), **_PROGRESS)},
     chosen={**_STOP, "type": ["string", "null"]},

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
+import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 import zipfile
@@ -16,9 +21,8 @@ from typing import Any
 
 from ciplearn._core.errors import InputError
 from ciplearn.workbench.document import Document
-from ciplearn.workbench.jobs import Job
 from ciplearn.workbench.protocol import RUN
-from ciplearn.workbench.recipes import WITHOUT_GAMMA, Recipe, audit_line, command_line, script, shown
+from ciplearn.workbench.recipes import Recipe, audit_line, fit_line, script, shown
 from ciplearn.workbench.store import Store, new_name, write_json
 from ciplearn.workbench.tables import Table
 
@@ -27,16 +31,17 @@ Run = dict[str, Any]
 # A model folder is small; a report holds a few drawings.
 _LARGEST_DOWNLOAD = 200_000_000
 
+# What a worker says of itself, and not of what it trains.
+_OF_WORKER = ("note", "finished", "failed", "ended", "code", "errors")
+
+# What a worker may still say of its failure.
+_LAST_WORDS = 2000
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
 
 class Runs:
-    """All runs, the oldest first; one works at a time.
-
-    Parameters
-    ----------
-    store : Store
-    tell : callable
-        Takes an event for whoever looks.
-    """
+    """All runs, the oldest first; one works at a time. ``tell``: takes an event for whoever looks."""
 
     def __init__(self, store: Store, tell: Callable[[dict[str, Any]], None]) -> None:
         self.store = store
@@ -48,37 +53,35 @@ class Runs:
         self.interrupted = self._found_again()
 
     def _found_again(self) -> str:
-        """Read the runs of an earlier server; what was cut short keeps its finished stops, or goes."""
-        cut = 0
+        """Read the runs of an earlier server; a training that was cut short goes."""
+        cut = False
         for name in list(self.store.run_names()):
             run = self.store.read(f"runs/{name}/run.json", RUN)
             if not self.store.run_folder(name).exists():
                 continue
             if run.get("status") == "running" or not run:
-                cut += 1
-                if not run.get("stops"):
-                    self.store.remove_run(name)
-                    continue
-                run |= {"status": "interrupted", "phase": "Interrupted when the server stopped"}
+                cut = True
+                self.store.remove_run(name)
+                continue
             for kept in run.get("kept", {}).values():
                 if kept["status"] == "running":
                     kept |= {"status": "failed", "phase": "Interrupted when the server stopped; keep it again"}
             self.known[name] = run
             self._write(name)
-        return "A training was interrupted when the server stopped; its finished stops were saved." if cut else ""
+        return "A training was interrupted when the server stopped; train again." if cut else ""
 
     # ---------------------------------------------------------------- start and end
 
-    def start(
-        self, document: Document, table: Table, recipe: Recipe, models: list[dict[str, Any]] | None = None
-    ) -> Run:
-        """Start a training, or the measurement of given models."""
-        self._check(document, table, recipe)
+    def start(self, document: Document, table: Table, recipe: Recipe, models: Path | None = None) -> Run:
+        """Start a training, or the measurement of the models of a folder."""
+        self._check(document, table)
         with self._lock:
             self._refuse_second()
             name = new_name()
             folder = self.store.run_folder(name)
             folder.mkdir(parents=True)
+            # What is written names the table: by the name that its owner gave it, not by ours.
+            path = _named(table.path, folder / "table" / table.shown)
             run: Run = {
                 "name": name,
                 "started": time.time(),
@@ -88,37 +91,30 @@ class Runs:
                 "total": 1,
                 "document": document.to_dict(),
                 "fingerprint": document.fingerprint(table.digest),
-                "table": {"path": str(table.path), "name": table.shown},
+                "table": {"path": str(table.path), "name": table.shown, "read": path},
                 "recipe": recipe.to_dict(),
-                "models": bool(models),
+                "models": None if models is None else str(models),
                 "stops": [],
-                "baselines": [],
-                "line": [],
                 "notes": [],
                 "kept": {},
                 "chosen": None,
             }
             self.known[name] = run
             self._write(name)
-            request = {"kind": "walk", "document": run["document"], "recipe": run["recipe"], "models": models or []}
-            write_json(folder / "request.json", {**request, "table": str(table.path), "shown": table.shown})
-            self._begin(name, folder, lambda said: self._walked(name, said))
+            kind = "fit" if models is None else "measure"
+            request = {"kind": kind, **{key: run[key] for key in ("document", "recipe", "models")}}
+            write_json(folder / "request.json", {**request, "table": path, "shown": table.shown})
+            self._begin(name, folder, lambda event: self._told(name, event))
         return self._changed(name)
 
-    def _check(self, document: Document, table: Table, recipe: Recipe) -> None:
+    def _check(self, document: Document, table: Table) -> None:
         """Refuse what cannot be trained before anything is started."""
         missing = document.missing_roles()
         if missing:
             raise InputError(f"The drawing names no {' and no '.join(missing)}; give a node that role first.")
-        verdict = document.verdict()
-        if "independence" in recipe.routes and not verdict.holds and not recipe.anyway:
-            raise InputError(
-                f"The graph does not certify {verdict.independence}; repair the drawing, choose another route, or "
-                "enforce it anyway."
-            )
-        rows = table.typed(document)
-        if rows[verdict.outcome].nunique() < 2:
-            raise InputError(f"The outcome {verdict.outcome!r} has the same value in all rows; nothing can be learnt.")
+        outcome = document.verdict().outcome
+        if table.typed(document)[outcome].nunique() < 2:
+            raise InputError(f"The outcome {outcome!r} has the same value in all rows; nothing can be learnt.")
 
     def _refuse_second(self) -> None:
         at_work = [run["status"] for run in self.known.values()]
@@ -171,44 +167,25 @@ class Runs:
 
     # ---------------------------------------------------------------- what workers say
 
-    def _walked(self, name: str, said: Mapping[str, Any]) -> None:
+    def _told(self, name: str, event: Mapping[str, Any], key: str | None = None) -> None:
+        """Write down what a worker says of a run, or of a stop that is being kept."""
         with self._lock:
             run = self.known.get(name)
-            if run is None or run["status"] == "cancelled":
+            progress = run if run is None or key is None else run["kept"].get(key)
+            if run is None or progress is None or progress["status"] != "running":
                 return
-            _advance(run, said)
-            for key in ("task", "rows", "epochs"):
-                if key in said:
-                    run[key] = said[key]
-            for key, place in (("stop", "stops"), ("baseline", "baselines"), ("note", "notes")):
-                if key in said:
-                    run[place].append(said[key])
-            if "line" in said:
-                run["line"] = said["line"]
-            if "stop" in said:
-                run["chosen"] = chosen(run)
-            if said.get("finished"):
-                run |= {"status": "done", "phase": "Done"}
-            elif "failed" in said:
-                run |= {"status": "failed", "phase": said["failed"]}
-            elif said.get("ended") and run["status"] == "running":
-                last = (said["errors"].strip().splitlines() or ["it ended without a word"])[-1]
-                run |= {"status": "failed", "phase": f"The training stopped: {last}"}
-        self._changed(name)
-
-    def _kept(self, name: str, key: str, said: Mapping[str, Any]) -> None:
-        with self._lock:
-            run = self.known.get(name)
-            kept = None if run is None else run["kept"].get(key)
-            if kept is None or kept["status"] == "cancelled":
-                return
-            _advance(kept, said)
-            if said.get("finished") and kept["status"] == "running":
-                kept |= {"status": "done", "phase": "Done"}
-            elif "failed" in said:
-                kept |= {"status": "failed", "phase": said["failed"]}
-            elif said.get("ended") and kept["status"] == "running":
-                kept |= {"status": "failed", "phase": "It stopped; keep it again."}
+            progress |= {
+                field: value for field, value in event.items() if field not in _OF_WORKER and value is not None
+            }
+            if "note" in event and key is None:
+                run["notes"] = list(dict.fromkeys([*run["notes"], event["note"]]))
+            if event.get("finished"):
+                progress |= {"status": "done", "phase": "Done"}
+            elif "failed" in event:
+                progress |= {"status": "failed", "phase": event["failed"]}
+            elif event.get("ended"):
+                last = (event["errors"].strip().splitlines() or ["it ended without a word"])[-1]
+                progress |= {"status": "failed", "phase": f"The training stopped: {last}"}
         self._changed(name)
 
     def _changed(self, name: str) -> Run:
@@ -226,37 +203,21 @@ class Runs:
     # ---------------------------------------------------------------- keeping a stop
 
     def keep(self, name: Any, key: Any) -> Run:
-        """Run the commands of a stop: a model folder and a report, as the command line makes them.
-
-        Of the counterfactual route the command line searches for a gamma and takes none: there, the model of the walk
-        itself is kept and audited.
-        """
+        """Write the model folder and the report of a stop, as the command line makes them."""
         run, stop = self._stop(name, key)
+        if stop["model"] is None or run["models"]:
+            raise InputError("There is no model of this stop to keep; take the Python script, or another stop.")
         with self._lock:
             self._refuse_second()
             folder = self._kept_folder(name, key)
             self._drop_kept(name, key)
             folder.mkdir(parents=True)
-            write_json(folder / "request.json", self._keeping(run, stop, folder))
-            run["kept"][key] = {"status": "running", "phase": "Starting", "done": 0, "total": 2}
-            self._begin(name, folder, lambda said: self._kept(name, key, said))
+            asked = {"kind": "keep", "run": str(self.store.run_folder(name)), "stop": stop}
+            asked |= {"chosen": run["chosen"], "recipe": run["recipe"], "table": run["table"]["read"]}
+            write_json(folder / "request.json", asked)
+            run["kept"][key] = {"status": "running", "phase": "Starting", "done": 0, "total": 1}
+            self._begin(name, folder, lambda event: self._told(name, event, key))
         return self._changed(name)
-
-    def _keeping(self, run: Run, stop: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        table = run["table"]["path"]
-        if stop["route"] == "independence":
-            # The report names the table: by the name that its owner gave it, not by ours.
-            table = _named(Path(table), folder / run["table"]["name"])
-            commands = [self._words(run, stop, table), audit_line(Recipe.read(run["recipe"]), table)]
-            return {"kind": "keep", "folder": str(folder), "commands": commands}
-        walked = self.store.run_folder(run["name"]) / "stops" / stop["key"]
-        asked = {key: run[key] for key in ("document", "recipe")}
-        about = {"table": table, "shown": run["table"]["name"], "folder": str(folder), "stop": str(walked)}
-        return {"kind": "keep walked", **asked, **about}
-
-    def _words(self, run: Run, stop: Mapping[str, Any], table: str) -> list[str]:
-        document, recipe = Document.read(run["document"]), Recipe.read(run["recipe"])
-        return command_line(document, recipe, stop["gamma"], run["epochs"], table, "model")
 
     def _kept_folder(self, name: str, key: str) -> Path:
         return self.store.run_folder(name) / "kept" / key
@@ -265,18 +226,12 @@ class Runs:
         self.known[name]["kept"].pop(key, None)
         shutil.rmtree(self._kept_folder(name, key), ignore_errors=True)
 
-    def model_folder(self, name: Any, key: Any) -> Path:
-        """Return where a stop's model is: the kept one where it was kept."""
+    def with_model(self, name: Any, key: Any) -> tuple[Run, Path, dict[str, Any]]:
+        """Return a run, its folder, and a stop of it that has a model."""
         run, stop = self._stop(name, key)
-        if run["kept"].get(stop["key"], {}).get("status") == "done":
-            return self._kept_folder(name, stop["key"]) / "model"
-        return self.store.run_folder(name) / "stops" / str(stop["key"])
-
-    def free_model(self, name: Any) -> Path | None:
-        """Return where the model without a penalty is, if there is one."""
-        run = self.run(name)
-        free = next(filter(is_free, run["stops"]), None)
-        return None if free is None else self.store.run_folder(name) / "stops" / str(free["key"])
+        if stop["model"] is None:
+            raise InputError("The model of this stop was not kept; take another stop.")
+        return run, self.store.run_folder(name), stop
 
     def download(self, name: Any, key: Any, what: Any) -> dict[str, Any]:
         """Return a file of a stop: ``model``, ``report``, ``command`` or ``script``."""
@@ -290,11 +245,8 @@ class Runs:
         content = (folder / "report.html").read_bytes() if what == "report" else zipped(folder / "model")
         if len(content) > _LARGEST_DOWNLOAD:
             raise InputError(f"It is too large for the page; find it in {folder}.")
-        return {
-            "name": "report.html" if what == "report" else "model.zip",
-            "base64": base64.b64encode(content).decode("ascii"),
-            "type": "text/html" if what == "report" else "application/zip",
-        }
+        name, kind = ("report.html", "text/html") if what == "report" else ("model.zip", "application/zip")
+        return {"name": name, "base64": base64.b64encode(content).decode("ascii"), "type": kind}
 
     def _text(self, run: Run, stop: Mapping[str, Any], what: str) -> str:
         document, recipe = Document.read(run["document"]), Recipe.read(run["recipe"])
@@ -302,13 +254,12 @@ class Runs:
         if run["models"]:
             raise InputError("This model comes from a folder; ciplearn fit --config with its fit.json repeats it.")
         if what == "script":
-            return script(document, recipe, stop, run["epochs"], table, run["task"])
-        if stop["route"] != "independence":
-            raise InputError(
-                "ciplearn fit --route counterfactual searches for its gamma, and takes none; take the Python script."
-            )
-        fit = shown(self._words(run, stop, table))
-        return f"{fit}\n{shown(audit_line(recipe, table))}\n"
+            return script(document, recipe, stop, run)
+        if stop["model"] != "model":
+            raise InputError("ciplearn fit takes the best stop for the goal, not this one; take the Python script.")
+        strength = None if stop["key"] == run["chosen"] else stop["strength"]
+        lines = [fit_line(document, recipe, table), audit_line(recipe, table, strength=strength)]
+        return "".join(f"{shown(words)}\n" for words in lines)
 
     def run(self, name: Any) -> Run:
         """Return a run by its name."""
@@ -329,41 +280,19 @@ def _named(table: Path, name: Path) -> str:
     if table.name == name.name:
         return str(table)
     try:
+        name.parent.mkdir(exist_ok=True)
         os.link(table, name)
     except (OSError, ValueError):
         return str(table)
     return str(name)
 
 
-def _advance(progress: dict[str, Any], said: Mapping[str, Any]) -> None:
-    for key in ("phase", "total", "done"):
-        if key in said:
-            progress[key] = said[key]
-    if said.get("step"):
-        progress["done"] = min(progress["done"] + 1, progress["total"])
-
-
-def is_free(stop: Mapping[str, Any]) -> bool:
-    """Tell whether a stop was trained for accuracy alone; a line and columns left out have no gamma either."""
-    return stop["gamma"] == 0 and stop["route"] not in WITHOUT_GAMMA
-
-
-def chosen(run: Run) -> str:
-    """The largest gamma of the first route that keeps to the tolerance, on the rows that judge.
-
-    Of the models of a folder, the one that the folder holds.
-    """
-    held = next((stop for stop in run["stops"] if stop.get("held")), None)
-    if held is not None:
-        return str(held["key"])
-    first = run["stops"][0]
-    allowed = [stop for stop in run["stops"] if stop["route"] == first["route"] and stop.get("allowed")]
-    return str(max(allowed or [first], key=lambda stop: stop["gamma"])["key"])
-
-
 def public(run: Run) -> Run:
     """Return a run as the page sees it: as it is at this moment, without paths of this machine."""
-    return {**deepcopy(run), "table": {"name": run["table"]["name"]}}
+    stops = [
+        {**stop, "model": stop["model"] is not None, "has_command": stop["model"] == "model"} for stop in run["stops"]
+    ]
+    return {**deepcopy(run), "stops": stops, "table": {"name": run["table"]["name"]}, "models": bool(run["models"])}
 
 
 def zipped(folder: Path) -> bytes:
@@ -374,3 +303,64 @@ def zipped(folder: Path) -> bytes:
             if path.is_file():
                 archive.write(path, Path("model") / path.relative_to(folder))
     return packed.getvalue()
+
+
+class Job:
+    """Start a worker on a folder that holds its request.
+
+    ``told``: takes what the worker says, in a thread of its own; the last is ``{"ended": True}`` with the last words of
+    a worker that did not finish.
+    """
+
+    def __init__(self, folder: Path, told: Callable[[dict[str, Any]], None]) -> None:
+        environment = {**os.environ, **{name: os.environ.get(name, "1") for name in _THREADS}, "PYTHONUNBUFFERED": "1"}
+        self._told = told
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "ciplearn.workbench.worker", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            # A group of its own, which ends as one.
+            start_new_session=True,
+        )
+        self._errors = ""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        watching = threading.Thread(target=self._listen_to_errors, daemon=True)
+        watching.start()
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with contextlib.suppress(json.JSONDecodeError):
+                self._told(json.loads(line))
+        code = self._process.wait()
+        watching.join(timeout=2)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+        self._told({"ended": True, "code": code, "errors": self._errors})
+
+    def _listen_to_errors(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._errors = (self._errors + line)[-_LAST_WORDS:]
+
+    @property
+    def alive(self) -> bool:
+        """Whether the worker still works."""
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        """End the worker and all that it has started, and wait until they are gone."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+        self._process.wait()
+        if threading.current_thread() is not self._reader:
+            self._reader.join(timeout=5)

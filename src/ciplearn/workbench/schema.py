@@ -39,17 +39,9 @@ _WORDS |= {"string": "text", "array": "a list", "object": "an object", "bytes": 
 
 
 def check(value: Any, schema: Schema, what: str, depth: int = 0) -> None:
-    """Refuse a value that a schema does not describe.
+    """Refuse a value that a schema does not describe; an empty one takes whatever is JSON.
 
-    Parameters
-    ----------
-    value : JSON data
-    schema : mapping
-        An empty one takes whatever is JSON.
-    what : str
-        How the value is called in the sentence that refuses it, such as "the message".
-    depth : int
-        Of lists and objects around it.
+    ``what``: how the value is called in the sentence that refuses it; ``depth``: of lists and objects around it.
     """
     kinds = schema.get("type", _JSON)
     kinds = (kinds,) if isinstance(kinds, str) else kinds

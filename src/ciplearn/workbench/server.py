@@ -15,9 +15,9 @@ from starlette.routing import Route
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import as_data
-from ciplearn.workbench.bundle import bundle_file, media_type
+from ciplearn.workbench.bundle import bundle_file
 from ciplearn.workbench.desk import Desk
-from ciplearn.workbench.guard import App, Guard
+from ciplearn.workbench.guard import PAGE, App, Guard
 from ciplearn.workbench.protocol import check_message
 from ciplearn.workbench.unpacking import unpacks_beyond
 
@@ -27,27 +27,20 @@ _LARGEST_MESSAGE = 4_000_000
 # A line now and then, so that both ends notice when the other is gone.
 _HEARTBEAT_SECONDS = 10.0
 
+# A table of types on the machine may call scripts plain text, and browsers then refuse to run them.
+_MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
 
 def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table: int = 100_000_000) -> App:
     """Return the guarded ASGI application of a desk.
 
-    Parameters
-    ----------
-    desk : Desk
-    secret : str
-        What every request must know.
-    host : str
-        The address that will be listened on.
-    largest_table : int
-        Bytes of a table that may be uploaded.
+    ``secret``: what every request must know; ``host``: the address that will be listened on; ``largest_table``: bytes
+    of a table that may be uploaded.
     """
 
-    async def page(request: Request) -> Response:
-        return FileResponse(bundle_file("index.html"), media_type=media_type("index.html"))
-
     async def asset(request: Request) -> Response:
-        name = request.url.path.lstrip("/")
-        return FileResponse(bundle_file(name), media_type=media_type(name))
+        path = bundle_file(request.url.path.lstrip("/") or "index.html")
+        return FileResponse(path, media_type=_MEDIA_TYPES[path.suffix])
 
     async def message(request: Request) -> Response:
         if not request.headers.get("content-type", "").startswith("application/json"):
@@ -81,8 +74,7 @@ def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table:
 
     starlette = Starlette(
         routes=[
-            Route("/", page),
-            *(Route(f"/{name}", asset) for name in ("workbench.js", "page.js", "workbench.css", "icon.svg")),
+            *(Route(path, asset) for path in PAGE),
             Route("/message", message, methods=["POST"]),
             Route("/table", table, methods=["POST"]),
             Route("/events", events),

@@ -59,19 +59,12 @@ class InUseError(InputError):
 class Store:
     """The folder and what is in it, held until `close`: two workbenches would take each other's work for abandoned.
 
-    Parameters
-    ----------
-    folder : Path
-        Made where it is missing, readable by its owner alone.
-
-    Raises
-    ------
-    InUseError
-        If another workbench holds it.
+    It is made where it is missing, readable by its owner alone.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.expanduser().resolve()
+        self.tables, self.runs = self.folder / "tables", self.folder / "runs"
         try:
             for place in (self.folder, self.tables, self.runs, self.folder / "opening"):
                 place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -95,16 +88,6 @@ class Store:
     def close(self) -> None:
         """Let others work here."""
         self._held.close()
-
-    @property
-    def tables(self) -> Path:
-        """Where tables that came through the page are."""
-        return self.folder / "tables"
-
-    @property
-    def runs(self) -> Path:
-        """Where trainings are."""
-        return self.folder / "runs"
 
     # ---------------------------------------------------------------- small files
 

@@ -1,4 +1,4 @@
-"""`Table`: the table of a desk, its columns matched with the nodes of the drawing."""
+"""`Table`: the table of a desk, its columns matched with the nodes of the drawing, and what it says against that."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from ciplearn.workbench.document import Document
 
 # Fewer complete rows cannot be split into those that train, judge and are kept.
 _LEAST_ROWS = 60
+
+# Tests of a drawing that a person waits for.
+_MOST_TESTS = 200
 
 # Columns that the page lists whether they are nodes or not: more than people look through.
 _MOST_COLUMNS = 500
@@ -127,3 +130,30 @@ class Table:
                 f"{self.shown} has {len(rows)} rows without a missing value; training needs at least {_LEAST_ROWS}."
             )
         return rows
+
+
+def falsified(document: Document, table: Table) -> dict[str, Any]:
+    """Test what the graph implies, by `CausalGraph.falsify`.
+
+    Each statement comes with its p-value, corrected for their number, and its power: the smallest partial correlation
+    that would have been found with probability 0.8.
+    """
+    found = document.graph.falsify(table.typed(document), limit=_MOST_TESTS, random_state=0)
+    violated = set(found.violated)
+    rows = found.tests.astype(object).where(found.tests.notna(), None)
+    return {
+        "refuted": found.refuted,
+        "sentence": str(found),
+        "tests": [
+            {
+                "statement": str(statement),
+                "left": list(statement.left),
+                "right": list(statement.right),
+                "p": row["p_adjusted"],
+                "detectable": row["detectable"],
+                "obstacle": row["obstacle"] or "",
+                "refuted": statement in violated,
+            }
+            for statement, (_, row) in zip(found.statements, rows.iterrows(), strict=True)
+        ],
+    }

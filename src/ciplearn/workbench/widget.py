@@ -111,10 +111,4 @@ class Workbench(anywidget.AnyWidget):
         verdict = self.verdict
         if verdict is None:
             return {}
-        return {
-            "outcome": verdict.outcome,
-            "protected": verdict.protected,
-            "context": verdict.context,
-            "inputs": verdict.inputs,
-            "adjustment": verdict.adjustment,
-        }
+        return {role: getattr(verdict, role) for role in ("outcome", "protected", "context", "inputs", "adjustment")}

@@ -1,209 +1,114 @@
 """The process that trains: ``python -m ciplearn.workbench.worker FOLDER``.
 
-It reads ``request.json``, writes model folders beside it, and says on standard output, one JSON object per line, what
-is done. It ends with whoever started it: when standard input closes, it and all that it has started are gone.
+It reads ``request.json``, runs the commands that the page shows, writes model folders beside it, and says on standard
+output, one JSON object per line, what is done. It ends with whoever started it: when standard input closes, it and all
+that it has started are gone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from ciplearn import CIPClassifier, CIPRegressor, audit, baselines, fit_scm
-from ciplearn._core.errors import CiplearnError
-from ciplearn._core.files import write_file
-from ciplearn.estimators.criteria import Allowance, Judged
-from ciplearn.estimators.preparation import NO_ROUTE
-from ciplearn.report import Report
-from ciplearn.saving import load_model, save_model
-from ciplearn.scm import StructuralCausalModel
+from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn._core.plain_data import as_data
+from ciplearn.cli.app import run
+from ciplearn.cli.audit import Effort
+from ciplearn.cli.output import listener
 from ciplearn.workbench.document import Document
-from ciplearn.workbench.measures import Judge
-from ciplearn.workbench.recipes import Recipe
-from ciplearn.workbench.runs import is_free
+from ciplearn.workbench.recipes import Recipe, audit_line, fit_line
+from ciplearn.workbench.stops import keep_model, listed, load_stop, of_folder, save_models, subject_of
 from ciplearn.workbench.store import read_json
 from ciplearn.workbench.tables import Table
-from ciplearn.workbench.walked_rows import WalkedRows
-
-_BASELINES = {"cf1": "CF1", "cf2": "CF2"}
 
 
-def tell(**said: Any) -> None:
+def tell(**event: Any) -> None:
     """Say one thing to the server."""
-    sys.stdout.write(json.dumps(said, allow_nan=False) + "\n")
-    sys.stdout.flush()
+    assert sys.__stdout__ is not None
+    sys.__stdout__.write(json.dumps(as_data(event), allow_nan=False) + "\n")
+    sys.__stdout__.flush()
 
 
-class Walk:
-    """A training along the routes: rows that train, rows that judge, rows that are kept for the report."""
-
-    def __init__(self, folder: Path, request: dict[str, Any]) -> None:
-        self.folder = folder
-        self.document = Document.read(request["document"])
-        self.recipe = Recipe.read(request["recipe"])
-        self.verdict = self.document.verdict()
-        self.models = request.get("models", [])
-        table = Table(Path(request["table"]), request["shown"])
-        rows = WalkedRows.of(table, self.document, self.recipe.seed)
-        self.outcome, self.task = self.verdict.outcome, rows.task
-        self.training, self.judging, self.held = rows.training, rows.judging, rows.held
-        if self.models:
-            self.training = self.judging = rows.every
-        self.epochs = self.recipe.epochs(len(self.training))
-
-    def run(self) -> None:
-        """Train and measure, stop by stop."""
-        walks: list[str] = [route for route in ("independence", "counterfactual") if route in self.recipe.routes]
-        beside = [route for route in self.recipe.routes if route in _BASELINES]
-        # The stop without a penalty belongs to every route, and is trained once.
-        steps = len(walks) * (len(self.recipe.gammas) - 1) + 1 if not self.models else len(self.models)
-        tell(
-            task=self.task,
-            rows={"training": len(self.training), "judging": len(self.judging)},
-            epochs=self.epochs,
-            phase="Estimating a causal model on the rows that judge",
-            done=0,
-            total=1 + steps + len(beside) + ("line" in self.recipe.routes),
-        )
-        judge = self._judge()
-        free = allowance = None
-        for stop, model in self._stops(walks):
-            found = judge.measured(model)
-            save_model(model, self.folder / "stops" / stop["key"], {"score": found["score"]["value"]})
-            if not self.models:
-                judged = Judged.of(model, judge.inputs, judge.rows[self.outcome].to_numpy())
-                if allowance is None:
-                    free, allowance = model, Allowance("loss", self.recipe.tolerance, judged)
-                kept = is_free(stop) or (allowance.explains_something and allowance.allows(judged))
-                stop = {**stop, "allowed": kept}
-            tell(stop={**stop, **found}, step=True)
-        trained = {}
-        for route in beside:
-            tell(phase=f"Training {_BASELINES[route]}")
-            with told_apart(_BASELINES[route]):
-                trained[route] = self._baseline(route)
-                tell(baseline={"route": route, "name": _BASELINES[route], **judge.measured(trained[route])})
-            tell(step=True)
-        if "line" in self.recipe.routes and free is not None:
-            tell(phase="Drawing the straight line")
-            with told_apart("The straight line"):
-                tell(line=judge.line(free, trained.get("cf1") or self._baseline("cf1")))
-            tell(step=True)
-
-    def _stops(self, walks: list[str]) -> Iterator[tuple[dict[str, Any], Any]]:
-        for place, entry in enumerate(self.models):
-            tell(phase=f"Measuring the model of gamma {entry['gamma']:g}")
-            model = load_model(entry["folder"])
-            route = "independence" if model.route_ == NO_ROUTE else model.route_
-            held = {"held": True} if entry["held"] else {}
-            yield {"key": f"m{place:02d}", "route": route, "gamma": entry["gamma"], **held}, model
-        for route in walks if not self.models else ():
-            extra = self._imagined(route)
-            if extra is None:
-                continue
-            for place, gamma in enumerate(self.recipe.gammas):
-                if gamma == 0 and route != walks[0]:
-                    continue
-                title = "without a penalty" if gamma == 0 else f"with gamma {gamma:g}"
-                tell(phase=f"Training {title} ({route} route)")
-                model = self._estimator(gamma=gamma, **(extra if gamma > 0 else {})).fit(
-                    self.training.drop(columns=self.outcome), self.training[self.outcome].to_numpy()
-                )
-                yield {"key": f"{route[0]}{place:02d}", "route": route, "gamma": gamma}, model
-
-    def _imagined(self, route: str) -> dict[str, Any] | None:
-        """What a route needs beside gamma; None where this table has no such route."""
-        if route == "independence":
-            return {}
-        tell(phase="Estimating a causal model on the rows that train")
-        try:
-            return {"counterfactuals": fit_scm(self.document.graph, self.training, random_state=self.recipe.seed)}
-        except CiplearnError as problem:
-            tell(note=f"The counterfactual route was left out: {problem}")
-            return None
-
-    def _estimator(self, **settings: Any) -> Any:
-        kind = CIPClassifier if self.task == "classification" else CIPRegressor
-        adjustment, violation = list(self.verdict.adjustment), "warn" if self.recipe.anyway else "raise"
-        return kind(**self._roles(), adjustment=adjustment, on_violation=violation, **settings)
-
-    def _roles(self) -> dict[str, Any]:
-        return {
-            "graph": self.document.graph,
-            "outcome": self.outcome,
-            "protected": list(self.verdict.protected),
-            "context": list(self.verdict.context),
-            "inputs": list(self.verdict.inputs),
-            "epochs": self.epochs,
-            "random_state": self.recipe.seed,
-        }
-
-    def _baseline(self, route: str) -> Any:
-        made = getattr(baselines, _BASELINES[route])(**self._roles(), task=self.task)
-        return made.fit(self.training.drop(columns=self.outcome), self.training[self.outcome].to_numpy())
-
-    def _judge(self) -> Judge:
-        classes = np.unique(self.training[self.outcome].to_numpy()) if self.task == "classification" else None
-        scm: StructuralCausalModel | None = None
-        try:
-            scm = fit_scm(self.document.graph, self.judging, random_state=self.recipe.seed + 1)
-        except CiplearnError as problem:
-            tell(note=f"There are no counterfactuals here: {problem}")
-        tell(step=True)
-        return Judge(self.judging, self.verdict, scm, classes, self.recipe.seed)
-
-
-@contextlib.contextmanager
-def told_apart(what: str) -> Iterator[None]:
-    """Let one comparison fail without the others."""
+def command(words: list[str], hears: Callable[[dict[str, Any]], None] = lambda event: tell(**event)) -> Any:
+    """Run a command of ciplearn and return what it says as JSON; who hears is told of its steps on the way."""
+    answer, mistakes = io.StringIO(), io.StringIO()
+    heard = listener.set(hears)
     try:
-        yield
-    except CiplearnError as problem:
-        tell(note=f"{what} was left out: {problem}")
+        with contextlib.redirect_stdout(answer), contextlib.redirect_stderr(mistakes):
+            code = run([*words[1:], "--json"])
+    finally:
+        listener.reset(heard)
+    # An audit that fails is an answer, too.
+    if code not in (0, 1):
+        lines = mistakes.getvalue().strip().splitlines()
+        raise InputError(lines[-1].removeprefix("ciplearn: ") if lines else "The command ended without a word.")
+    return json.loads(answer.getvalue())
 
 
-def keep(request: dict[str, Any]) -> None:
-    """Run the very commands that the page shows, in the folder of the stop that is kept."""
-    tell(phase="Training the model to keep", done=0, total=2)
-    for words, phase in zip(request["commands"], ("Auditing it on rows that nobody has seen", "Done"), strict=True):
-        command = [sys.executable, "-c", "from ciplearn.cli import main; main()", *words[1:]]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=request["folder"])
-        if done.returncode not in (0, 1):
-            tell(failed=(done.stderr.strip().splitlines() or ["It ended without a word."])[-1])
-            return
-        tell(phase=phase, step=True, said=done.stdout[-200_000:])
+def fit(folder: Path, request: dict[str, Any]) -> None:
+    """Train, and keep what was compared as stops."""
+    document, recipe = Document.read(request["document"]), Recipe.read(request["recipe"])
+    kept: list[Any] = []
 
+    def hears(event: dict[str, Any]) -> None:
+        kept.extend([event.pop("trained")] if "trained" in event else [])
+        tell(**event)
 
-def keep_walked(request: dict[str, Any]) -> None:
-    """Keep the very model of the walk, where the command line takes no gamma, and audit it."""
-    folder, walked = Path(request["folder"]), Path(request["stop"])
-    tell(phase="Auditing it on rows that nobody has seen", done=0, total=2)
-    walk = Walk(folder, request)
-    model = load_model(walked)
-    scm = fit_scm(walk.document.graph, walk.held, random_state=walk.recipe.seed + 2)
-    found = audit(model, scm, walk.held, n_points=200, n_interventions=50, n_draws=10, random_state=walk.recipe.seed)
-    report = Report.of(
-        found,
-        rule="This stop was kept on the workbench.",
-        penalty="variance over imagined rows",
-        about_rows=f"Audited on: {len(walk.held)} rows that neither training nor the walk has seen.",
+    answer = command(fit_line(document, recipe, request["table"]), hears)
+    comparison = kept[0].comparison
+    stops = listed(comparison)
+    save_models(comparison, stops, folder)
+    keys = {stop["name"]: stop["key"] for stop in stops}
+    understood = answer["understood"]
+    tell(
+        task=understood["task"],
+        rows={name: understood[name] for name in ("training", "held_out")},
+        epochs=getattr(comparison.models[comparison.free], "epochs", None),
+        stops=stops,
+        chosen=keys[comparison.chosen],
+        free=keys[comparison.free],
+        reason=comparison.reason,
+        notes=list(dict.fromkeys(comparison.notes)),
+        audit=answer["audit"],
     )
-    tell(step=True)
-    shutil.copytree(walked, folder / "model")
-    write_file(folder / "report.html", report.to_html())
-    tell(phase="Done", step=True)
+
+
+def keep(folder: Path, request: dict[str, Any]) -> None:
+    """Write the model folder of a stop and its report, as the command line writes them."""
+    trained, stop = Path(request["run"]), request["stop"]
+    tell(phase="Auditing it on rows that no training has seen", done=0, total=1)
+    if stop["key"] == request["chosen"]:
+        shutil.copytree(trained / "model", folder / "model")
+    else:
+        keep_model(trained / "model", stop, load_stop(trained, stop), folder / "model")
+    answer = command(audit_line(Recipe.read(request["recipe"]), request["table"]))
+    tell(audit=answer)
+
+
+def measure(folder: Path, request: dict[str, Any]) -> None:
+    """Measure the models of a folder that was trained before."""
+    document, recipe = Document.read(request["document"]), Recipe.read(request["recipe"])
+    models = Path(request["models"])
+    tell(phase="Measuring the folder's models")
+    subject = subject_of(models, Table(Path(request["table"]), request["shown"]), document)
+    effort = Effort.of(recipe.preset, doubt=0)
+    stops, chosen = of_folder(models, subject, lambda one: one.report(effort, recipe.seed, compare=False).audit)
+    free = next((stop["key"] for stop in stops if stop["free"]), None)
+    comparison = None if subject.folder is None else subject.folder.comparison
+    reason, notes = ("", []) if comparison is None else (comparison.reason, list(comparison.notes))
+    rows = {"training": None, "held_out": len(subject.rows)}
+    tell(task=subject.task, rows=rows, stops=stops, chosen=chosen, free=free, reason=reason, notes=notes)
 
 
 def end_with_parent() -> None:
@@ -220,13 +125,10 @@ def main(folder: Path) -> None:
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
     request = read_json(folder / "request.json")
+    # Commands name their folders as the page shows them.
+    os.chdir(folder)
     try:
-        if request["kind"] == "keep":
-            keep(request)
-        elif request["kind"] == "keep walked":
-            keep_walked(request)
-        else:
-            Walk(folder, request).run()
+        {"fit": fit, "keep": keep, "measure": measure}[request["kind"]](folder, request)
         tell(finished=True)
     except CiplearnError as problem:
         tell(failed=str(problem))

@@ -1,5 +1,5 @@
 // The table: dropped here, matched with the drawing, and asked whether it refutes it.
-import { debounced, el, fill } from "../dom.js";
+import { debounced, el, fill, tableOf } from "../dom.js";
 import { addNode, edgesOf, toggleRole, toJson } from "../document.js";
 
 export class DataPanel {
@@ -159,44 +159,14 @@ export class DataPanel {
         ),
         el("option", { value: "category", selected: column.kind === "category" }, "category"),
       );
-    const rows = found.columns.map((column) =>
-      el(
-        "tr",
-        {},
-        el(
-          "th",
-          { scope: "row" },
-          column.name,
-          column.perhaps_codes && column.kind === "number" ? el("small", {}, "few values: codes?") : null,
-        ),
-        el("td", {}, kind(column)),
-        el("td", {}, column.values, column.missing ? el("small", {}, `${column.missing} missing`) : null),
-        el(
-          "td",
-          {},
-          this.#place(column.name),
-        ),
-      ),
-    );
-    return el(
-      "div.scroll",
-      {},
-      el(
-        "table",
-        {},
-        el("caption.unseen", {}, "Columns of the table"),
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["column", "kind", "values", "drawn"].map((title) => el("th", { scope: "col" }, title)),
-          ),
-        ),
-        el("tbody", {}, rows),
-      ),
-    );
+    const small = (shown, words) => (shown ? el("small", {}, words) : null);
+    const rows = found.columns.map((column) => [
+      [column.name, small(column.perhaps_codes && column.kind === "number", "few values: codes?")],
+      kind(column),
+      [column.values, small(column.missing, `${column.missing} missing`)],
+      this.#place(column.name),
+    ]);
+    return tableOf("columns", ["column", "kind", "values", "drawn"], rows, el("span.unseen", {}, "Columns of the table"));
   }
 
   /** Where a column is in the drawing, or how it gets there. */
@@ -281,22 +251,13 @@ export class DataPanel {
   #tests(tests) {
     if (!tests.length) return null;
     const shown = [...tests].sort((a, b) => (a.p ?? 2) - (b.p ?? 2));
-    const titles = ["statement", "p", "weakest link that this test would notice"].map((title) => el("th", { scope: "col" }, title));
-    const rows = shown.map((test) =>
-      el(
-        `tr${test.refuted ? ".refuted" : ""}`,
-        {},
-        el(
-          "th",
-          { scope: "row" },
-          `${test.refuted ? "✗" : "·"} ${test.statement}`,
-          test.obstacle ? el("small", {}, test.obstacle) : null,
-        ),
-        el("td", {}, small(test.p)),
-        el("td", {}, test.detectable === null ? "–" : `correlation ${test.detectable.toFixed(2)}`),
-      ),
-    );
-    return el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, titles)), el("tbody", {}, rows)));
+    const rows = shown.map((test) => [
+      [`${test.refuted ? "✗" : "·"} ${test.statement}`, test.obstacle ? el("small", {}, test.obstacle) : null],
+      small(test.p),
+      test.detectable === null ? "–" : `correlation ${test.detectable.toFixed(2)}`,
+    ]);
+    const titles = ["statement", "p", "weakest link that this test would notice"];
+    return tableOf("tests", titles, rows, null, (place) => (shown[place].refuted ? "refuted" : ""));
   }
 
   async #falsify() {

@@ -1,68 +1,25 @@
-// One stop of a walk: its figures, how to keep it, and what it is compared with.
-import { download, el } from "../dom.js";
+// One stop of a walk: its figures, how to keep it, what its audit says, and what it is compared with.
+import { download, el, tableOf } from "../dom.js";
 import { said, within } from "../figures.js";
 
-/** A figure in a narrow column: its interval below it. */
-const figureCell = (figure) =>
-  el("td", {}, said(figure?.value), figure ? el("small", {}, `${said(figure.low)} to ${said(figure.high)}`) : null);
+const percent = (share) => (share === null || share === undefined ? "–" : `${said(100 * share)} %`);
 
-/** What was measured at a stop, in all and by group. */
-export function figuresOf(run, stop, scoreName, sections) {
+/** What was measured at a stop, beside the predictor without a constraint. */
+export function figuresOf(app, run, stop, scoreName) {
   const loss = run.task === "classification" ? "cross-entropy" : "mean squared error";
-  const group = run.task === "classification" ? "accuracy" : "squared error";
-  const rows = [
-    [scoreName, stop.score],
-    [loss, stop.loss],
-    ["VCF", stop.vcf],
-    ["VCF relative to the variance of predictions", stop.relative],
-  ];
-  if (stop.flips) rows.push(["decisions that would flip", stop.flips]);
+  const before = run.stops.find((one) => one.key === run.free);
+  const row = (name, key, show = said) => [name, show(stop[key]), before ? show(before[key]) : "–"];
+  const rows = [row(scoreName, "score"), row(loss, "loss")];
+  if (stop.effect !== null) rows.push(row("largest change on average", "effect"), row("rows that move too far", "moved", percent));
+  rows.push(row("VCF", "vcf"), row("VCF relative to the variance of predictions", "relative"));
+  const words = [
+    stop.weaker ? `This stop enforces only ${stop.weaker}, which is weaker than ${app.verdict.statement}, what the verdict is about.` : null,
+    stop.shrinks ? "It only makes all differences between rows smaller alike: nothing is gained." : null,
+    stop.rests_on ? `Rests on ${stop.rests_on}.` : null,
+  ].filter(Boolean);
   return [
-    el(
-      "table.figures",
-      {},
-      el("caption", {}, "At this stop, with 95 % intervals"),
-      el(
-        "tbody",
-        {},
-        rows.map(([name, figure]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, within(figure)))),
-      ),
-    ),
-    stop.groups?.length
-      ? sections.make(
-          "By group, with 95 % intervals",
-          false,
-          el(
-            "div.scroll",
-            {},
-            el(
-              "table.groups",
-              {},
-              el(
-                "thead",
-                {},
-                el(
-                  "tr",
-                  {},
-                  ["group", group, "mean prediction", "VCF"].map((title) => el("th", { scope: "col" }, title)),
-                ),
-              ),
-              el(
-                "tbody",
-                {},
-                stop.groups.map((entry) =>
-                  el(
-                    "tr",
-                    {},
-                    el("th", { scope: "row" }, `${entry.column}: ${entry.label}`, el("small", {}, `${entry.rows} rows`)),
-                    [entry.score, entry.prediction, entry.vcf].map(figureCell),
-                  ),
-                ),
-              ),
-            ),
-          ),
-        )
-      : null,
+    tableOf("figures", ["", "this stop", "without a constraint"], rows, "On rows that judge"),
+    words.map((text, place) => el(place || !(stop.weaker || stop.shrinks) ? "p.hint" : "p.card.warn", {}, text)),
   ];
 }
 
@@ -70,99 +27,103 @@ export function figuresOf(run, stop, scoreName, sections) {
 export function keeping(app, run, stop) {
   const kept = run.kept[stop.key];
   const get = async (what) => {
-    const file = await app.ask({ do: "download", run: run.name, stop: stop.key, what });
-    if (file.error) return app.notices.show("train", file.error, "warn");
-    const content =
-      file.text ??
-      new Blob([Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0))], { type: file.type });
-    download(file.name, content);
-    return app.notices.show("download", `${file.name} was downloaded.`, "info", [], 5000);
+    const file = await app.askFor({ do: "download", run: run.name, stop: stop.key, what }, "train");
+    if (file.error) return;
+    const bytes = () => Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0));
+    download(file.name, file.text ?? new Blob([bytes()], { type: file.type }));
+    app.notices.show("download", `${file.name} was downloaded.`, "info", [], 5000);
   };
   const ask = async (message, button) => {
     button.disabled = true;
-    const answer = await app.ask({ ...message, run: run.name });
-    if (answer.error) app.notices.show("train", answer.error, "warn");
+    await app.askFor({ ...message, run: run.name }, "train");
     app.panels.train.show();
   };
   const busy = kept?.status === "running";
+  const done = kept?.status === "done";
   const button = (what, label, disabled = false) =>
     el("button", { "data-key": `get|${what}`, disabled, onclick: () => get(what) }, label);
+  const words = done
+    ? "A model folder and a report, as the command line writes them."
+    : (kept?.phase ?? "Keeping writes a model folder, and audits it on rows that no training has seen.");
   return el(
     "div.card",
     {},
-    el("h3", {}, kept?.status === "done" ? "Kept" : "Keep this stop"),
-    el(
-      "p",
-      {},
-      kept
-        ? kept.phase === "Done"
-          ? "Audited on rows that neither training nor this walk has seen."
-          : kept.phase
-        : stop.route === "independence"
-          ? "Keeping trains it by the command line and audits it on rows that neither training nor this walk has seen."
-          : "Keeping audits this very model on rows that neither training nor this walk has seen.",
-    ),
+    el("h3", {}, done ? "Kept" : "Keep this stop"),
+    el("p", {}, words),
     busy ? el("progress", { max: kept.total, value: kept.done, "aria-label": "Keeping" }) : null,
     el(
       "p.buttons",
       {},
       busy
-        ? el(
-            "button",
-            { "data-key": "cancel-keep", onclick: ({ target }) => ask({ do: "cancel" }, target) },
-            "Cancel",
-          )
+        ? el("button", { "data-key": "cancel-keep", onclick: ({ target }) => ask({ do: "cancel" }, target) }, "Cancel")
         : el(
             "button.primary",
             {
               "data-key": "keep",
-              disabled: run.status === "running" || kept?.status === "done" || run.models,
+              disabled: run.status === "running" || done || run.models || !stop.model,
               onclick: ({ target }) => ask({ do: "keep", stop: stop.key }, target),
             },
             "Keep",
           ),
-      button("model", "Model folder", kept?.status !== "done"),
-      button("report", "Report", kept?.status !== "done"),
-      button("command", "Command line", run.models || stop.route !== "independence"),
+      button("model", "Model folder", !done),
+      button("report", "Report", !done),
+      button("command", "Command line", !stop.has_command),
       button("script", "Python script", run.models),
     ),
   );
 }
 
-/** The baselines in figures. */
-export function compared(run, scoreName, sections) {
-  if (!run.baselines.length) return null;
-  return sections.make(
-    "Compared with",
-    false,
+// Scores of groups that an audit may have, as people call them.
+const SCORES = { positive_rate: "positive decisions", auc: "AUC", fpr: "false positives", fnr: "false negatives", calibration: "outcome − prediction", error: "error" };
+
+/** What the audit on rows that no training has seen says, of a kept stop or of the one that was taken. */
+export function audited(run, stop, sections) {
+  const audit = run.kept[stop.key]?.audit ?? (stop.key === run.chosen ? run.audit : null);
+  if (!audit) return null;
+  const { vcf, conclusion } = audit;
+  const figure = (value, interval) => within(value === null ? null : { value, low: interval?.[0], high: interval?.[1] });
+  const rows = [
+    ["VCF", figure(vcf.value, vcf.interval)],
+    ["VCF relative to the variance of predictions", figure(vcf.relative, vcf.relative_interval)],
+  ];
+  if (vcf.flips) rows.push(["decisions that would flip", figure(vcf.flips.value, vcf.flips.interval)]);
+  const own = (audit.groups ?? []).filter((group) => group.model === "this model");
+  const scores = Object.keys(SCORES).filter((name) => own.some((group) => group[name] !== null));
+  const cell = (group, name) => figure(group[name], [group[`${name}_low`], group[`${name}_high`]]);
+  return [
     el(
-      "div.scroll",
+      `div.card.${conclusion.state === "passes" ? "good" : "warn"}`,
       {},
+      el("h3", {}, `Audited on ${audit.n_rows} rows that no training has seen`),
+      el("p", {}, conclusion.headline),
       el(
-        "table.groups",
+        "ul.plain",
         {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["", scoreName, "VCF", "relative"].map((title) => el("th", { scope: "col" }, title)),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          run.baselines.map((baseline) =>
-            el(
-              "tr",
-              {},
-              el("th", { scope: "row" }, baseline.name),
-              [baseline.score, baseline.vcf, baseline.relative].map(figureCell),
-            ),
-          ),
-        ),
+        conclusion.checks.map((check) => el("li", {}, `${check.holds ? "✓" : "✗"} ${check.name} ${check.sentence}`)),
       ),
     ),
-  );
+    tableOf("figures", ["", ""], rows, "With 95 % intervals"),
+    own.length
+      ? sections.make(
+          "By group, with 95 % intervals",
+          false,
+          tableOf(
+            "groups",
+            ["group", ...scores.map((name) => SCORES[name])],
+            own.map((group) => [
+              [`${group.columns}: ${group.group}`, el("small", {}, `${group.n_rows} rows`)],
+              ...scores.map((name) => cell(group, name)),
+            ]),
+          ),
+        )
+      : null,
+  ];
+}
+
+/** The baselines in figures. */
+export function compared(run, scoreName, sections) {
+  const beside = run.stops.filter((stop) => stop.baseline);
+  if (!beside.length) return null;
+  const rows = beside.map((stop) => [stop.name, said(stop.score), said(stop.vcf), said(stop.relative)]);
+  return sections.make("Compared with", false, tableOf("groups", ["", scoreName, "VCF", "relative"], rows));
 }

@@ -1,18 +1,31 @@
-// Train and walk: choose routes and a tolerance, watch the stops appear, walk along them, keep one.
+// Train and walk: say what is asked, watch the training, walk along the stops, keep one.
 import { el, fill } from "../dom.js";
 import { toJson } from "../document.js";
 import { said } from "../figures.js";
-import { frontier, stopName } from "../frontier.js";
-import { prose } from "../prose.js";
+import { frontier, pathOf } from "../frontier.js";
 import { isOther, sayOther } from "../other.js";
 import { Sections } from "../section.js";
-import { compared, figuresOf, keeping } from "./stop.js";
+import { audited, compared, figuresOf, keeping } from "./stop.js";
 
-const FORM = "What to train";
+const FORM = "What to ask";
+
+// A goal, what it means, and its amount: how that is called and what it is to begin with.
+const GOALS = [
+  ["limits", "Pass an audit", "Had what is protected been different, predictions hardly move.", "Largest change on average (empty: the usual limit)", null],
+  ["vcf", "Leave little", "Of how far predictions follow what is protected, a share is left.", "Share that is left", 0.05],
+  ["strict", "Leave nothing", "The same in every imagined world, whatever that costs.", null, null],
+  ["tolerance", "Lose little", "Every method is trained, which takes minutes; the most invariant one within your limit is taken.", "Accuracy you are willing to give up, as a share", 0.1],
+];
 const EFFORTS = [
-  ["quick", "quick: 6 stops"],
-  ["standard", "standard: 8 stops"],
-  ["thorough", "thorough: 11 stops, long"],
+  ["quick", "quick"],
+  ["standard", "standard"],
+  ["thorough", "thorough: long"],
+];
+const LEARNERS = [
+  ["auto", "the best of all"],
+  ["network", "neural network"],
+  ["boosted", "boosted trees"],
+  ["linear", "linear"],
 ];
 
 export class TrainPanel {
@@ -22,12 +35,7 @@ export class TrainPanel {
     this.form = el("div");
     this.walk = el("div");
     this.element.append(this.form, this.walk);
-    this.choice = {
-      routes: new Set(["independence", "line", "cf1", "cf2"]),
-      tolerance: 0.1,
-      preset: "quick",
-      anyway: false,
-    };
+    this.choice = { goal: "limits", amount: null, learner: "auto", preset: "quick", anyway: false };
     this.stop = null;
     this.sections = new Sections();
   }
@@ -41,6 +49,12 @@ export class TrainPanel {
     const { runs } = this.app;
     const fits = (run) => !isOther(this.app, run);
     return runs.find((run) => run.status === "running") ?? runs.findLast(fits) ?? runs.at(-1) ?? null;
+  }
+
+  /** The stop that is stood at: the one that was walked to, else the one that was taken. */
+  stopOf(run) {
+    const at = (key) => run.stops.find((stop) => stop.key === key);
+    return at(this.stop) ?? at(run.chosen) ?? run.stops.at(-1) ?? null;
   }
 
   /** Train for what is drawn now, as it was trained before. */
@@ -72,138 +86,104 @@ export class TrainPanel {
   #form() {
     const { app, choice } = this;
     const { verdict } = app;
-    const working = this.run?.status === "running";
+    const working = this.starting || this.run?.status === "running";
+    const first = (title, words, button) =>
+      el("div.card", {}, el("h3", {}, title), el("p", {}, words), el("p.buttons", {}, button));
     if (verdict?.state !== "judged")
-      return el(
-        "div.card",
-        {},
-        el("h3", {}, "First a question"),
-        el("p", {}, "Draw a graph and say what is predicted and what must not influence the prediction."),
-        el("p.buttons", {}, el("button", { "data-key": "demo", onclick: () => app.openExample("demo") }, "Take the demo")),
+      return first(
+        "First a question",
+        "Draw a graph and say what is predicted and what must not influence the prediction.",
+        el("button", { "data-key": "demo", onclick: () => app.openExample("demo") }, "Take the demo"),
       );
     if (!app.table)
-      return el(
-        "div.card",
-        {},
-        el("h3", {}, "First a table"),
-        el("p", {}, "Training needs rows: one column per observed node."),
-        el(
-          "p.buttons",
-          {},
-          el("button.primary", { "data-key": "to-data", onclick: () => app.tabs.open("data") }, "Choose a table"),
-        ),
+      return first(
+        "First a table",
+        "Training needs rows: one column per observed node.",
+        el("button.primary", { "data-key": "to-data", onclick: () => app.tabs.open("data") }, "Choose a table"),
       );
-    const counted = !verdict.holds && choice.routes.has("independence");
+    const [, , , amount] = GOALS.find(([goal]) => goal === choice.goal);
+    const trained = choice.goal === "tolerance";
     return this.sections.make(
       FORM,
       !this.run,
       el(
         "fieldset",
         {},
-        el("legend", {}, "Routes"),
-        verdict.routes.map((route) => this.#route(route)),
+        el("legend", {}, "Goal"),
+        GOALS.map((goal) => this.#goal(goal)),
       ),
-      counted
+      trained && !verdict.holds
         ? el(
             "label.check",
             {},
-            el("input", {
-              type: "checkbox",
-              "data-key": "anyway",
-              checked: choice.anyway,
-              onchange: (event) => {
-                choice.anyway = event.target.checked;
-                this.show();
-              },
-            }),
+            this.#input("anyway", { type: "checkbox", checked: choice.anyway }, ({ checked }) => checked),
             "Enforce the statement although the graph does not certify it",
           )
         : null,
       el(
         "div.fields",
         {},
-        el(
-          "label.field",
-          {},
-          "Accuracy you are willing to give up, as a share",
-          el("input", {
-            type: "number",
-            min: 0,
-            max: 1,
-            step: 0.01,
-            value: choice.tolerance,
-            "data-key": "tolerance",
-            onchange: (event) => {
-              choice.tolerance = Number(event.target.value);
-            },
-          }),
-        ),
-        el(
-          "label.field",
-          {},
-          "Effort",
-          el(
-            "select",
-            {
-              "data-key": "preset",
-              onchange: (event) => {
-                choice.preset = event.target.value;
-              },
-            },
-            EFFORTS.map(([value, label]) => el("option", { value, selected: value === choice.preset }, label)),
-          ),
-        ),
+        amount
+          ? el(
+              "label.field",
+              {},
+              amount,
+              this.#input("amount", { type: "number", min: 0, step: "any", value: choice.amount ?? "" }, ({ value }) =>
+                value === "" ? null : Number(value),
+              ),
+            )
+          : null,
+        trained ? null : this.#select("Learner", "learner", LEARNERS),
+        this.#select("Effort", "preset", EFFORTS),
       ),
       el(
         "p.buttons",
         {},
         el(
           "button.primary",
-          { "data-key": "train", disabled: working || this.starting, onclick: () => this.#start() },
-          working || this.starting ? "Training …" : "Train",
+          { "data-key": "train", disabled: working, onclick: () => this.#start() },
+          working ? "Training …" : "Train",
         ),
       ),
     );
   }
 
-  #route(route) {
-    const { choice } = this;
-    const usable = route.allowed || route.name === "independence";
-    const toggle = (event) => {
-      if (event.target.checked) choice.routes.add(route.name);
-      else choice.routes.delete(route.name);
+  #input(name, properties, read) {
+    const onchange = ({ target }) => {
+      this.choice[name] = read(target);
+    };
+    return el("input", { "data-key": name, onchange, ...properties });
+  }
+
+  #select(title, name, entries) {
+    const options = entries.map(([value, label]) =>
+      el("option", { value, selected: value === this.choice[name] }, label),
+    );
+    const onchange = ({ target }) => {
+      this.choice[name] = target.value;
+    };
+    return el("label.field", {}, title, el("select", { "data-key": name, onchange }, options));
+  }
+
+  #goal([goal, title, words, , amount]) {
+    const onchange = () => {
+      Object.assign(this.choice, { goal, amount });
       this.show();
     };
     return el(
       "label.check",
       {},
-      el("input", {
-        type: "checkbox",
-        "data-key": `route|${route.name}`,
-        checked: usable && choice.routes.has(route.name),
-        disabled: !usable,
-        onchange: toggle,
-      }),
-      el("span", {}, el("strong", {}, route.title), el("small", {}, prose(this.app, `Rests on ${route.rests_on}; ${route.why}.`))),
+      el("input", { type: "radio", name: "goal", "data-key": `goal|${goal}`, checked: goal === this.choice.goal, onchange }),
+      el("span", {}, el("strong", {}, title), el("small", {}, words)),
     );
   }
 
   async #start() {
-    const { app, choice } = this;
-    const allowed = app.verdict.routes
-      .filter((route) => (route.allowed || route.name === "independence") && choice.routes.has(route.name))
-      .map((route) => route.name);
+    const { app } = this;
     this.starting = true;
     this.sections.forget(FORM);
     this.show();
-    const answer = await app.ask({
-      do: "train",
-      document: toJson(app.editor.doc),
-      routes: allowed,
-      tolerance: choice.tolerance,
-      preset: choice.preset,
-      anyway: choice.anyway,
-    });
+    const answer = await app.ask({ do: "train", document: toJson(app.editor.doc), ...this.choice });
     this.starting = false;
     if (answer.error) {
       app.notices.show("train", answer.error, "warn");
@@ -217,11 +197,7 @@ export class TrainPanel {
 
   #walk(run) {
     const scoreName = run.task === "classification" ? "accuracy" : "R²";
-    const current =
-      run.stops.find((stop) => stop.key === this.stop) ??
-      run.stops.find((stop) => stop.key === run.chosen) ??
-      run.stops.at(-1);
-    this.current = current ?? null;
+    const current = this.stopOf(run);
     return [
       this.#progress(run),
       el(
@@ -232,8 +208,9 @@ export class TrainPanel {
           ? [
               this.#chart(run, current, scoreName),
               this.#slider(run, current),
-              figuresOf(run, current, scoreName, this.sections),
+              figuresOf(this.app, run, current, scoreName),
               keeping(this.app, run, current),
+              audited(run, current, this.sections),
               compared(run, scoreName, this.sections),
             ]
           : null,
@@ -243,77 +220,73 @@ export class TrainPanel {
 
   #progress(run) {
     const { app } = this;
-    const end = (what) =>
-      app
-        .ask({ do: what, run: run.name })
-        .then((answer) => answer.error && app.notices.show("train", answer.error, "warn"));
-    if (run.status === "running") {
+    const end = (what, title) =>
+      el(
+        "p.buttons",
+        {},
+        el("button", { "data-key": what, onclick: () => app.askFor({ do: what, run: run.name }, "train") }, title),
+      );
+    if (run.status === "running")
       return el(
         "div.card",
         { role: "status" },
         el("p", {}, run.phase, " "),
         el("progress", { max: run.total, value: run.done, "aria-label": "Training" }),
-        el("p.buttons", {}, el("button", { "data-key": "cancel", onclick: () => end("cancel") }, "Cancel")),
+        end("cancel", "Cancel"),
       );
-    }
-    const tone = run.status === "done" ? "good" : "warn";
-    const words =
-      {
-        done: `Trained on ${run.rows?.training ?? "?"} rows, judged on ${run.rows?.judging ?? "?"} others.`,
-        failed: run.phase,
-        interrupted: "The training was interrupted; the stops that were finished are here.",
-      }[run.status] ?? run.phase;
+    const { training, held_out: held } = run.rows ?? {};
+    const rows = training ? `Trained on ${training} rows; ${held} others are kept for audits.` : `Measured on ${held} rows.`;
     return el(
-      `div.card.${tone}`,
+      `div.card.${run.status === "done" ? "good" : "warn"}`,
       { role: "status" },
-      el("p", {}, words),
-      el("p.buttons", {}, el("button", { "data-key": "forget", onclick: () => end("forget") }, "Forget this run")),
+      el("p", {}, run.status === "done" ? rows : run.phase),
+      run.reason ? el("p", {}, run.reason) : null,
+      end("forget", "Forget this run"),
     );
   }
 
   #chart(run, current, scoreName) {
-    const drawn = frontier(run, current.key, scoreName, (key) => this.#go(key));
-    const routes = new Set(run.stops.map((stop) => stop.route));
-    const marks = [
-      routes.has("independence") ? "● independence route" : null,
-      routes.has("counterfactual") ? "◆ counterfactual route" : null,
-      run.baselines.length ? "✕ baselines" : null,
-      run.line.length
-        ? "┄ CF1 mixed with no penalty, which takes no training: what lies below this line is not worth its trouble"
-        : null,
-      run.models ? "◎ the folder's model" : "◎ largest gamma within the tolerance",
-    ];
-    const said = marks.filter(Boolean).map((mark) => el("span", {}, mark));
-    return drawn ? el("figure", {}, drawn, el("figcaption", {}, said)) : null;
+    const drawn = frontier(run, current, scoreName, (key) => this.#go(key));
+    if (!drawn) return null;
+    const paths = new Map(run.stops.filter((stop) => !stop.free && !stop.baseline).map((stop) => [stop.path, stop]));
+    const marks = [...paths.values()].map((stop) =>
+      el(
+        "span",
+        {},
+        el(`span.swatch.p${stop.path % 6}${stop.mixed ? ".mixed" : ""}`, { "aria-hidden": "true" }),
+        ` ${stop.along}${stop.mixed ? ": CF1 mixed with no penalty, which takes no training; what lies below this line is not worth its trouble" : ""}`,
+      ),
+    );
+    if (run.stops.some((stop) => stop.baseline)) marks.push(el("span", {}, "✕ baselines"));
+    marks.push(el("span", {}, run.models ? "◎ the folder's model" : "◎ taken for the goal"));
+    return el("figure", {}, drawn, el("figcaption", {}, marks));
   }
 
   #go(key) {
     this.stop = key;
     this.show();
     this.app.panels.whatif.show();
-    this.app.say(
-      this.current
-        ? `Stop at ${stopName(this.current)}: score ${said(this.current.score.value)}, VCF ${said(this.current.vcf?.value)}`
-        : "",
-    );
+    const stop = this.run && this.stopOf(this.run);
+    if (stop) this.app.say(`${stop.name}: score ${said(stop.score)}, VCF ${said(stop.vcf)}`);
   }
 
+  /** The knob: from the predictor without a constraint to the strict end of a path; nothing is trained. */
   #slider(run, current) {
-    const place = run.stops.indexOf(current);
-    const name = stopName(current);
+    const path = pathOf(run, current);
+    const place = path.indexOf(current);
     return el(
       "label.field.walk",
       {},
-      el("span", {}, `Walk: stop ${place + 1} of ${run.stops.length}, ${name}`),
+      el("span", {}, `Stop ${place + 1} of ${path.length}: ${current.name}`),
       el("input", {
         type: "range",
         min: 0,
-        max: run.stops.length - 1,
+        max: path.length - 1,
         step: 1,
         value: place,
         "data-key": "walk",
-        "aria-valuetext": name,
-        oninput: (event) => this.#go(run.stops[Number(event.target.value)].key),
+        "aria-valuetext": current.name,
+        oninput: ({ target }) => this.#go(path[Number(target.value)].key),
       }),
     );
   }

@@ -1,7 +1,6 @@
 // What if: one row, other protected values, and what two models would have said.
-import { debounced, el, fill, svg } from "../dom.js";
+import { debounced, el, fill, svg, tableOf } from "../dom.js";
 import { said, ticks } from "../figures.js";
-import { stopName } from "../frontier.js";
 import { isOther, sayOther } from "../other.js";
 
 export class WhatIfPanel {
@@ -24,12 +23,8 @@ export class WhatIfPanel {
   get #where() {
     const { run } = this.app.panels.train;
     if (!run || !run.stops.length) return null;
-    const train = this.app.panels.train;
-    const stop =
-      run.stops.find((one) => one.key === train.stop) ??
-      run.stops.find((one) => one.key === run.chosen) ??
-      run.stops[0];
-    return { run, stop, key: `${run.name}/${stop.key}/${run.kept[stop.key]?.status === "done"}` };
+    const stop = this.app.panels.train.stopOf(run);
+    return { run, stop, key: `${run.name}/${stop.key}` };
   }
 
   async show() {
@@ -128,7 +123,7 @@ export class WhatIfPanel {
       el(
         "p.hint",
         {},
-        `The model of this stop (${stopName(stop)}) beside the one without a penalty. Imagined by an estimated causal model: as good as the drawing and its fit.`,
+        `The model of this stop (${stop.name}) beside the one without a constraint. Imagined by an estimated causal model: as good as the drawing and its fit.`,
       ),
       el(
         "label.field",
@@ -173,43 +168,24 @@ export class WhatIfPanel {
       "div.pair",
       {},
       el("div.card.kept", {}, el("small", {}, `This stop: ${found.output}`), el("p.big", {}, change("kept"))),
-      el("div.card.free", {}, el("small", {}, "Without a penalty"), el("p.big", {}, change("free"))),
+      el("div.card.free", {}, el("small", {}, "Without a constraint"), el("p.big", {}, change("free"))),
     );
   }
 
   #moved(found) {
     const show = (value) => (typeof value === "number" ? said(value) : value);
-    return el(
-      "div.scroll",
-      {},
-      el(
-        "table",
-        {},
-        el("caption", {}, `The row as it is, and as it would have been. Its outcome was ${show(found.outcome)}.`),
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["", "is", "would have been"].map((title) => el("th", { scope: "col" }, title)),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          Object.keys(found.observed).map((name) => {
-            const moved = found.moved.includes(name);
-            return el(
-              `tr${moved ? ".moved" : ""}`,
-              {},
-              el("th", { scope: "row" }, name, found.protected.includes(name) ? el("small", {}, "protected") : null),
-              el("td", {}, show(found.observed[name])),
-              el("td", {}, `${show(found.imagined[name])}${moved ? " ●" : ""}`),
-            );
-          }),
-        ),
-      ),
+    const names = Object.keys(found.observed);
+    const moved = (name) => found.moved.includes(name);
+    return tableOf(
+      "imagined",
+      ["", "is", "would have been"],
+      names.map((name) => [
+        [name, found.protected.includes(name) ? el("small", {}, "protected") : null],
+        show(found.observed[name]),
+        `${show(found.imagined[name])}${moved(name) ? " ●" : ""}`,
+      ]),
+      `The row as it is, and as it would have been. Its outcome was ${show(found.outcome)}.`,
+      (place) => (moved(names[place]) ? "moved" : ""),
     );
   }
 }
@@ -250,6 +226,6 @@ function curve(found, values) {
       points[0].free === null ? null : svg("path.free", { d: path("free") }),
       svg("path.kept", { d: path("kept") }),
     ),
-    el("figcaption", {}, el("span", {}, "— this stop"), el("span", {}, "┄ without a penalty")),
+    el("figcaption", {}, el("span", {}, "— this stop"), el("span", {}, "┄ without a constraint")),
   );
 }

@@ -11,9 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from ciplearn._core.errors import GraphSyntaxError
-from ciplearn.causal.formats.lexer import Cursor, Token, in_quotes
 from ciplearn.causal.formats.networkx_format import read_marks
-from ciplearn.causal.formats.parts import GraphParts
+from ciplearn.causal.formats.parts import Cursor, GraphParts, Token, in_quotes
 
 _ARROWS = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
 _MEANT = ("dir", "latent", "observed", "roles")
@@ -22,7 +21,7 @@ _DEEPEST = 50
 
 def read_dot(text: str) -> GraphParts:
     """Read the one graph of a DOT text."""
-    return _Reader(text).graph()
+    return _DotReader(text).graph()
 
 
 def write_dot(parts: GraphParts) -> str:
@@ -43,7 +42,7 @@ def write_dot(parts: GraphParts) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-class _Reader(Cursor):
+class _DotReader(Cursor):
     """A graph of statements, each a chain of nodes and subgraphs with attributes behind it."""
 
     pattern = re.compile(
@@ -74,10 +73,10 @@ class _Reader(Cursor):
     def block(self, depth: int) -> tuple[Token, ...]:
         """Read ``{ ... }`` and return its nodes, each once."""
         if depth > _DEEPEST:
-            raise self.error(
-                self.peek(), f"Subgraphs stand more than {_DEEPEST} deep within each other; write them flat"
-            )
-        self.expect("{")
+            wrong = f"Subgraphs stand more than {_DEEPEST} deep within each other; write them flat"
+            raise self.error(self.peek(), wrong)
+        if not self.passes("{"):
+            raise self.unexpected("'{'")
         inside: dict[str, Token] = {}
         while not self.passes("}"):
             if not self.passes(";,"):
@@ -88,8 +87,8 @@ class _Reader(Cursor):
         first = self.peek()
         if any(self.word(default) for default in ("node", "edge", "graph")):
             for attribute in set(_MEANT) & set(self.attributes()):
-                said = f"{attribute} in the defaults of {first.text!r} is not read; write it at each node or edge"
-                raise self.error(first, said)
+                wrong = f"{attribute} in the defaults of {first.text!r} is not read; write it at each node or edge"
+                raise self.error(first, wrong)
             return ()
         sides = [self.end(depth)]
         if first.kind == "name" and self.passes("="):
@@ -104,11 +103,16 @@ class _Reader(Cursor):
             sides.append(self.end(depth))
         attributes = self.attributes()
         if len(sides) > 1:
-            arrow = self.arrow(first, attributes)
+            direction = attributes.get("dir", "forward" if self.directed else "none").lower()
+            if direction not in _ARROWS:
+                raise self.error(first, f"dir={direction} is not known; use forward, back, both or none")
             for left, right in pairwise(sides):
-                self.join(left, arrow, right)
+                self.join(left, _ARROWS[direction], right)
         elif is_node:
-            read_marks(self.parts, sides[0][0].text, _marks(attributes))
+            marks: dict[str, Any] = {key: attributes[key] for key in _MEANT[1:] if key in attributes}
+            if "pos" in attributes:
+                marks["pos"] = attributes["pos"].rstrip("!").split(",")
+            read_marks(self.parts, sides[0][0].text, marks)
         return tuple(node for side in sides for node in side)
 
     def end(self, depth: int) -> tuple[Token, ...]:
@@ -122,12 +126,6 @@ class _Reader(Cursor):
         while self.passes(":"):
             self.identifier()
         return (node,)
-
-    def arrow(self, first: Token, attributes: dict[str, str]) -> str:
-        direction = attributes.get("dir", "forward" if self.directed else "none").lower()
-        if direction not in _ARROWS:
-            raise self.error(first, f"dir={direction} is not known; use forward, back, both or none")
-        return _ARROWS[direction]
 
     def attributes(self) -> dict[str, str]:
         """Read ``[key=value, ...]``, as often as it stands there."""
@@ -160,16 +158,5 @@ class _Reader(Cursor):
         self.next += comes
         return comes
 
-    def expect(self, sign: str) -> None:
-        if not self.passes(sign):
-            raise self.unexpected(f"{sign!r}")
-
     def unexpected(self, expected: str) -> GraphSyntaxError:
         return self.error(self.peek(), f"This is not DOT: {expected} is expected, but {self.peek().text!r} was found")
-
-
-def _marks(attributes: dict[str, str]) -> dict[str, Any]:
-    marks: dict[str, Any] = {key: attributes[key] for key in _MEANT[1:] if key in attributes}
-    if "pos" in attributes:
-        marks["pos"] = attributes["pos"].rstrip("!").split(",")
-    return marks

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, fields
+from functools import partial
 from typing import Any
 
 from ciplearn._core.errors import GraphSyntaxError
-from ciplearn.causal.formats.lexer import syntax_error
-from ciplearn.causal.formats.parts import GraphParts
+from ciplearn.causal.formats.parts import GraphParts, syntax_error
 from ciplearn.causal.names import nearest
 
 _KEYS = tuple(field.name for field in fields(GraphParts))
@@ -24,7 +24,7 @@ _EDGE_KEYS = ("directed", "bidirected", "undirected")
 
 def read_json(text: str) -> GraphParts:
     """Read a graph from JSON text."""
-    reader = _Reader(text)
+    reader = _JsonReader(text)
     try:
         content = json.loads(
             text, object_pairs_hook=reader.pairs, parse_int=reader.integer, parse_constant=reader.constant
@@ -42,17 +42,15 @@ def write_json(parts: GraphParts) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, text: str) -> None:
         self.text = text
 
     def error(self, wrong: Any, message: str) -> GraphSyntaxError:
         """Point at the first place where the wrong value is written; at the start where it cannot be found."""
-        for written in (json.dumps(wrong, ensure_ascii=False, default=str), json.dumps(wrong, default=str)):
-            offset = self.text.find(written)
-            if offset >= 0:
-                return syntax_error(self.text, offset, message)
-        return syntax_error(self.text, 0, message)
+        written = (json.dumps(wrong, ensure_ascii=ascii, default=str) for ascii in (False, True))
+        offsets = (self.text.find(text) for text in written)
+        return syntax_error(self.text, next((offset for offset in offsets if offset >= 0), 0), message)
 
     def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         read = {}
@@ -71,30 +69,23 @@ class _Reader:
 
     def graph(self, content: Any) -> GraphParts:
         if not isinstance(content, dict):
+            kind = type(content).__name__
             raise self.error(
-                content,
-                f"A graph is an object with keys such as nodes and directed, but {type(content).__name__} was found",
+                content, f"A graph is an object with keys such as nodes and directed, but {kind} was found"
             )
         for key in content:
             if key not in _KEYS:
-                raise self.error(
-                    key,
-                    f"The key {key!r} is not known; {nearest(key, _KEYS, 'keys').rstrip('.')}",
-                )
+                raise self.error(key, f"The key {key!r} is not known; {nearest(key, _KEYS, 'keys').rstrip('.')}")
         parts = GraphParts()
         for key, value in content.items():
             if key == "positions":
                 parts.positions = self.positions(value)
-            elif key in _EDGE_KEYS:
-                getattr(parts, key).extend(self.edge(key, pair) for pair in self.array(key, value))
+            elif not isinstance(value, list):
+                raise self.error(key, f"{key!r} must be an array, but {value!r} was found")
             else:
-                getattr(parts, key).extend(self.name(name) for name in self.array(key, value))
+                read = partial(self.edge, key) if key in _EDGE_KEYS else self.name
+                getattr(parts, key).extend(map(read, value))
         return parts
-
-    def array(self, key: str, value: Any) -> list[Any]:
-        if not isinstance(value, list):
-            raise self.error(key, f"{key!r} must be an array, but {value!r} was found")
-        return value
 
     def name(self, value: Any) -> str:
         if not isinstance(value, str):
@@ -110,7 +101,6 @@ class _Reader:
         if not isinstance(value, dict):
             raise self.error("positions", f"'positions' must be an object, but {value!r} was found")
         for node, spot in value.items():
-            numbers = isinstance(spot, list) and len(spot) == 2
-            if not numbers or not all(isinstance(c, int | float) and not isinstance(c, bool) for c in spot):
+            if not isinstance(spot, list) or [type(c) in (int, float) for c in spot] != [True, True]:
                 raise self.error(node, f"A position must be a pair of numbers, but {node!r} has {spot!r}")
         return {node: (float(x), float(y)) for node, (x, y) in value.items()}

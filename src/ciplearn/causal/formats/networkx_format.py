@@ -1,4 +1,4 @@
-"""networkx graphs.
+"""networkx graphs, and through networkx GML.
 
 A node may carry ``latent=True`` (or ``observed="no"``), ``roles`` (``"exposure"``, ``"outcome"``, ``"adjusted"``,
 several separated by commas) and ``pos=(x, y)``. An edge may carry ``kind``: ``"directed"`` (the default),
@@ -7,10 +7,11 @@ several separated by commas) and ``pos=(x, y)``. An edge may carry ``kind``: ``"
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from ciplearn._core.errors import GraphError
-from ciplearn.causal.formats.parts import GraphParts
+from ciplearn._core.errors import GraphError, GraphSyntaxError
+from ciplearn.causal.formats.parts import ROLES, GraphParts
 from ciplearn.causal.names import checked_name
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _ARROWS = {"directed": "->", "bidirected": "<->", "undirected": "--"}
 _YES = {True, "1", "yes", "true", "True"}
 _NO = {False, "0", "no", "false", "False"}
-_ROLES = ("exposure", "outcome", "adjusted")
+_GML_PLACE = re.compile(r"\((\d+), (\d+)\)")
 
 
 def read_networkx(graph: networkx.Graph) -> GraphParts:
@@ -46,13 +47,13 @@ def read_networkx(graph: networkx.Graph) -> GraphParts:
 
 def read_marks(parts: GraphParts, name: str, marks: dict[str, Any]) -> None:
     """Read the attributes of a node that have a meaning here."""
-    latent = _flag(name, "latent", marks.get("latent", False))
-    if "observed" in marks and _flag(name, "observed", marks["observed"]) == latent and "latent" in marks:
+    flags = {mark: _flag(name, mark, marks[mark]) for mark in ("latent", "observed") if mark in marks}
+    if len(flags) == 2 and flags["latent"] == flags["observed"]:
         raise GraphError(f"The node {name!r} is marked both latent and observed; keep one mark.")
-    if latent or ("observed" in marks and not _flag(name, "observed", marks["observed"])):
+    if flags.get("latent") or not flags.get("observed", True):
         parts.latent.append(name)
     for role in str(marks.get("roles", "")).split(","):
-        if role.strip() in _ROLES:
+        if role.strip() in ROLES:
             parts.list_for(role.strip()).append(name)
         elif role.strip():
             raise GraphError(f"The node {name!r} has the role {role.strip()!r}; use exposure, outcome or adjusted.")
@@ -72,16 +73,8 @@ def write_networkx(parts: GraphParts) -> networkx.DiGraph:
     graph = networkx.DiGraph() if plain else networkx.MultiDiGraph()
     for name in parts.nodes:
         graph.add_node(name, **_marks(parts, name))
-    for kind, edges in (
-        ("directed", parts.directed),
-        ("bidirected", parts.bidirected),
-        ("undirected", parts.undirected),
-    ):
-        for a, b in edges:
-            if plain:
-                graph.add_edge(a, b)
-            else:
-                graph.add_edge(a, b, kind=kind)
+    for kind in _ARROWS:
+        graph.add_edges_from(getattr(parts, kind), **({} if plain else {"kind": kind}))
     return graph
 
 
@@ -104,3 +97,47 @@ def _flag(name: str, mark: str, value: object) -> bool:
         if plain in _NO:
             return False
     raise GraphError(f"The node {name!r} has {mark}={value!r}; use true or false.")
+
+
+def read_gml(text: str) -> GraphParts:
+    """Read a directed graph from GML text; nodes are named by their label, else by their id."""
+    try:
+        graph = _parsed(text, "label")
+    except GraphSyntaxError as problem:
+        if "no 'label' attribute" not in str(problem):
+            raise
+        graph = _parsed(text, "id")
+    for _, marks in graph.nodes(data=True):
+        graphics = marks.pop("graphics", None)
+        if isinstance(graphics, dict) and {"x", "y"} <= set(graphics):
+            marks["pos"] = (graphics["x"], graphics["y"])
+    return read_networkx(graph)
+
+
+def write_gml(parts: GraphParts) -> str:
+    """Write GML text."""
+    import networkx
+
+    graph = write_networkx(parts)
+    for _, marks in graph.nodes(data=True):
+        if "latent" in marks:
+            marks["latent"] = 1
+        if "pos" in marks:
+            # GML keeps positions in a block of its own.
+            x, y = marks.pop("pos")
+            marks["graphics"] = {"x": float(x), "y": float(y)}
+    return "\n".join(networkx.generate_gml(graph)) + "\n"
+
+
+def _parsed(text: str, label: str) -> networkx.Graph:
+    import networkx
+
+    # What networkx's reader raises on malformed text, its own error first.
+    malformed = (networkx.NetworkXError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
+    try:
+        return networkx.parse_gml(text, label=label)
+    except malformed as problem:
+        place = _GML_PLACE.search(str(problem))
+        line, column = (max(1, int(number)) for number in place.groups()) if place else (1, 1)
+        reason = " ".join(str(problem).split()).partition("; use sys")[0] or type(problem).__name__
+        raise GraphSyntaxError(f"This is not GML: {reason}", line, column) from None

@@ -10,8 +10,8 @@ from pathlib import Path
 from ciplearn._core.choices import entries
 from ciplearn._core.errors import GraphError
 from ciplearn.causal.formats.dot import read_dot
-from ciplearn.causal.formats.gml import read_gml
 from ciplearn.causal.formats.json_format import read_json
+from ciplearn.causal.formats.networkx_format import read_gml
 from ciplearn.causal.formats.parts import GraphParts
 from ciplearn.causal.formats.text import read_dagitty, read_edge_text
 
@@ -24,9 +24,7 @@ _OPENINGS = (
     (re.compile(r"(?:strict\s+)?(?:di)?graph\b\s*(?:[\w.-]+\s*|\"[^\"]*\"\s*)?\{", re.IGNORECASE), read_dot),
     # A mark in brackets, as in "graph [latent]", is one of a node of that name.
     (
-        re.compile(
-            r"(?:(?:creator|version|comment)\b[^\n]*\s+)*graph\s*\[\s*(?:\w+\s+[-+.\d\"\[]|[]#])", re.IGNORECASE
-        ),
+        re.compile(r"(?:(?:creator|version|comment)\b[^\n]*\s+)*graph\s*\[\s*(?:\w+\s+[-+.\d\"\[]|[]#])", re.I),
         read_gml,
     ),
     (re.compile(r"(?:dag|pdag|mag|pag)\b\s*(?:\w+\s*|\"[^\"]*\"\s*)?\{"), read_dagitty),
@@ -39,12 +37,9 @@ def read_text(text: str) -> GraphParts:
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise GraphError("The graph text is empty; write edges such as 'A -> B'.")
-    start = _LEADING.match(text)
-    offset = start.end() if start else 0
-    for opening, reader in _OPENINGS:
-        if opening.match(text, offset):
-            return reader(text)
-    return read_edge_text(text)
+    begins = _LEADING.sub("", text, count=1)
+    reader = next((reader for opening, reader in _OPENINGS if opening.match(begins)), read_edge_text)
+    return reader(text)
 
 
 def as_text(text: object) -> str:

@@ -18,10 +18,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ciplearn._core.errors import GraphError
-from ciplearn.causal.formats.lexer import Cursor, Token, quoted
-from ciplearn.causal.formats.parts import GraphParts
-from ciplearn.causal.names import nearest
-from ciplearn.causal.tiers import tiers_of
+from ciplearn.causal.formats.parts import Cursor, GraphParts, Token, quoted
+from ciplearn.causal.names import nearest, tiers_of
 
 _FILE = re.compile(r"\S+\.(?:txt|dot|gv|gml|json|dagitty|dag)", re.IGNORECASE)
 _KINDS = ("dag", "pdag", "mag", "pag", "graph", "digraph")
@@ -35,7 +33,7 @@ _ROLES = {
 
 def read_dagitty(text: str) -> GraphParts:
     """Read a DAGitty model; the frame ``dag { ... }`` may be left out."""
-    return _Reader(text).model()
+    return _TextReader(text).model()
 
 
 def read_edge_text(text: str) -> GraphParts:
@@ -43,10 +41,10 @@ def read_edge_text(text: str) -> GraphParts:
     if _FILE.fullmatch(text.strip()):
         # Else a path becomes a graph with one node, without a word.
         raise GraphError(f"{text.strip()!r} is the name of a file; read it with CausalGraph.from_file.")
-    return _Reader(text).statements(closing=None)
+    return _TextReader(text).statements(closing=None)
 
 
-class _Reader(Cursor):
+class _TextReader(Cursor):
     # The longest sign first: "<->" must not be read as "<-" and ">". A bare word starts with a letter, a digit or "_",
     # so that an arrow or operator of another notation is an error and never a node of that name.
     pattern = re.compile(
@@ -83,9 +81,8 @@ class _Reader(Cursor):
     def frame(self) -> Token | None:
         """Return the opening keyword if the text is framed: ``dag {`` or ``dag name {``."""
         first = self.tokens[0]
-        opens = [token.kind == "sign" and token.text == "{" for token in self.tokens[1:3]]
-        named = len(opens) == 2 and opens[1] and self.tokens[1].kind == "name"
-        framed = (bool(opens) and opens[0]) or named
+        kinds = [token.text if token.kind == "sign" else token.kind for token in self.tokens[1:3]]
+        framed = kinds[:1] == ["{"] or kinds == ["name", "{"]
         return first if framed and not first.quoted and first.text in _KINDS else None
 
     # ------------------------------------------------------------ grammar
@@ -103,15 +100,16 @@ class _Reader(Cursor):
     def statement(self) -> None:
         first, after = self.peek(), self.tokens[min(self.next + 1, len(self.tokens) - 1)]
         if first.kind == "name" and after.kind == "sign" and after.text == "=":
-            self.frame_attribute()
+            self.next += 2
+            self.value()
+            if first.text != "bb":
+                raise self.error(first, f"The attribute {first.text!r} of the graph is not known; only bb is")
             return
         if self.tier_line():
             return
-        left = self.endpoint()
-        is_edge = False
+        nodes = left = self.endpoint()
         while self.peek().kind == "arrow":
-            is_edge = True
-            arrow = self.take()
+            nodes, arrow = (), self.take()
             if arrow.text == "--" and self.directions_known:
                 raise self.error(
                     arrow, "A dag has no undirected edge; write pdag { ... } if the direction is not known"
@@ -120,7 +118,7 @@ class _Reader(Cursor):
             self.join(left, arrow.text, right)
             left = right
         if self.passes("["):
-            self.attributes(() if is_edge else left)
+            self.attributes(nodes)
 
     def tier_line(self) -> bool:
         """Read names with bars between them, up to a semicolon or the end of the line, if they come next."""
@@ -142,8 +140,9 @@ class _Reader(Cursor):
             self.no_bar_before = place
             return False
         if token.kind == "arrow" or (token.kind == "sign" and token.text in "[{="):
-            said = f"{token.text!r} stands in a line of tiers; begin a new line, or write ';' before it"
-            raise self.error(token, said)
+            raise self.error(
+                token, f"{token.text!r} stands in a line of tiers; begin a new line, or write ';' before it"
+            )
         if not all(tiers):
             raise self.error(self.peek(), "A tier is empty; name at least one node on each side of a bar")
         for number in range(self.next, place):
@@ -220,13 +219,6 @@ class _Reader(Cursor):
                 raise self.error(token, f"The node attribute {token.text!r} is not known; {meant.rstrip('.')}")
             else:
                 raise self.error(token, f"The edge attribute {token.text!r} is not known; only pos is")
-
-    def frame_attribute(self) -> None:
-        token = self.take()
-        self.take()
-        self.value()
-        if token.text != "bb":
-            raise self.error(token, f"The attribute {token.text!r} of the graph is not known; only bb is")
 
     def value(self) -> Token:
         token = self.take()

@@ -1,0 +1,268 @@
+"""A drawing as a value: frozen, hashable, compared by content; checked when it is made, read and written in notations.
+
+Two graphs with the same nodes, edges, latent nodes and roles are equal and answer every question alike, whatever the
+order in which they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Self
+
+from ciplearn._core.errors import GraphError
+from ciplearn.causal.dag import Dag
+from ciplearn.causal.formats.dot import read_dot, write_dot
+from ciplearn.causal.formats.json_format import read_json, write_json
+from ciplearn.causal.formats.networkx_format import read_gml, read_networkx, write_gml, write_networkx
+from ciplearn.causal.formats.parts import GraphParts
+from ciplearn.causal.formats.reading import as_text, edge_parts, file_text, read_text
+from ciplearn.causal.formats.text import read_dagitty, write_dagitty, write_edge_text, write_tiers
+from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_point, in_order, nearest
+
+if TYPE_CHECKING:
+    import networkx
+
+
+@dataclass(frozen=True, repr=False)
+class DrawnGraph:
+    """The fields, numbers, kinship and notations of a `CausalGraph`."""
+
+    nodes: tuple[str, ...] = ()
+    directed: tuple[Edge, ...] = ()
+    bidirected: tuple[Edge, ...] = ()
+    undirected: tuple[Edge, ...] = ()
+    latent: frozenset[str] = frozenset()
+    exposures: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    adjusted: tuple[str, ...] = ()
+    positions: Mapping[str, tuple[float, float]] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        for kind in ("directed", "bidirected", "undirected"):
+            self._set(kind, checked_edges(getattr(self, kind), kind, symmetric=kind != "directed"))
+        ends = [name for edge in (*self.directed, *self.bidirected, *self.undirected) for name in edge]
+        self._set("nodes", in_order([*as_names(self.nodes, "nodes"), *ends]))
+        self._set("latent", frozenset(self.known(self.latent, "latent")))
+        for role in ("exposures", "outcomes", "adjusted"):
+            self._set(role, in_order(self.known(getattr(self, role), role)))
+        placed = self.known(self.positions, "positions")
+        self._set("positions", {name: checked_point(name, self.positions[name]) for name in placed})
+        self._refuse_contradictions()
+
+    def _set(self, attribute: str, value: object) -> None:
+        # The one place that writes to the frozen value: while it is being made.
+        object.__setattr__(self, attribute, value)
+
+    def _refuse_contradictions(self) -> None:
+        drawn = {frozenset(edge) for edge in (*self.directed, *self.bidirected)}
+        for a, b in self.undirected:
+            if frozenset((a, b)) in drawn:
+                raise GraphError(
+                    f"{a} − {b} contradicts another edge between the two: an undirected edge says that the direction "
+                    "is not known; keep one of them."
+                )
+        if self._dag.topological_order() is None:
+            cycle = self._dag.cycle() or []
+            raise GraphError(
+                f"A causal graph has no directed cycle, but {' → '.join(self.nodes[node] for node in cycle)} was "
+                "received; remove one of these edges, or write A <-> B for an unobserved common cause."
+            )
+
+    # ---------------------------------------------------------------- the graph as numbers
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Number of each node: its place in `nodes`."""
+        return {name: number for number, name in enumerate(self.nodes)}
+
+    @cached_property
+    def _dag(self) -> Dag:
+        number = self.index
+        edges = [(number[a], number[b]) for a, b in self.directed]
+        for root, (a, b) in enumerate(self.bidirected, start=len(self.nodes)):
+            edges += [(root, number[a]), (root, number[b])]
+        return Dag.from_edges(len(self.nodes) + len(self.bidirected), edges)
+
+    def dag(self) -> Dag:
+        """Return the graph as numbers: nodes first, then one root for each bidirected edge.
+
+        Raises `GraphError` if an edge has no direction: such a graph is a class of graphs, and `members` lists them.
+        """
+        if self.undirected:
+            a, b = self.undirected[0]
+            raise GraphError(
+                f"This question needs a direction for every edge, but {a} − {b} has none "
+                f"({len(self.undirected)} undirected in all); ask each graph of members(), or direct the edge."
+            )
+        return self._dag
+
+    def known(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
+        """Read `names`, and raise a `GraphError` with the nearest node where one is not in this graph."""
+        asked = as_names(names, role)
+        for name in asked:
+            if name not in self.index:
+                raise GraphError(f"{role} names {name!r}, which is not in the graph; {nearest(name, self.nodes)}")
+        return asked
+
+    def known_observed(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
+        """Read `names`, and raise a `GraphError` where one is unknown or latent."""
+        asked = self.known(names, role)
+        for name in asked:
+            if name in self.latent:
+                raise GraphError(
+                    f"{role} names {name!r}, which is latent; only observed nodes can take part, so leave it out or "
+                    "measure it."
+                )
+        return asked
+
+    def numbers(self, names: Names, role: str = "nodes") -> set[int]:
+        """Return the numbers of known names."""
+        return {self.index[name] for name in self.known(names, role)}
+
+    def names(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of node numbers in natural order; roots of bidirected edges have none and are left out."""
+        return tuple(self.nodes[number] for number in sorted(numbers) if number < len(self.nodes))
+
+    # ---------------------------------------------------------------- kinship
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """The nodes that are not latent."""
+        return tuple(name for name in self.nodes if name not in self.latent)
+
+    def parents(self, node: str) -> tuple[str, ...]:
+        """Direct causes of `node`."""
+        return self.names(self.dag().parents[self._number(node)])
+
+    def children(self, node: str) -> tuple[str, ...]:
+        """Direct effects of `node`."""
+        return self.names(self.dag().children[self._number(node)])
+
+    def spouses(self, node: str) -> tuple[str, ...]:
+        """Nodes that share a bidirected edge with `node`."""
+        self._number(node)
+        return in_order(b if a == node else a for a, b in self.bidirected if node in (a, b))
+
+    def ancestors(self, nodes: Names) -> frozenset[str]:
+        """Nodes with a directed path into `nodes`, `nodes` included."""
+        return frozenset(self.names(self.dag().ancestors(self.numbers(nodes))))
+
+    def descendants(self, nodes: Names) -> frozenset[str]:
+        """Nodes with a directed path out of `nodes`, `nodes` included."""
+        return frozenset(self.names(self.dag().descendants(self.numbers(nodes))))
+
+    def topological_order(self) -> tuple[str, ...]:
+        """Return every node after its parents; nodes that are free at the same time stand in natural order."""
+        order = self.dag().topological_order() or []
+        return tuple(self.nodes[number] for number in order if number < len(self.nodes))
+
+    def _number(self, node: str) -> int:
+        return self.index[self.known((node,), "node")[0]]
+
+    # ---------------------------------------------------------------- notations
+
+    @classmethod
+    def _from_parts(cls, parts: GraphParts) -> Self:
+        return cls(**vars(parts))
+
+    def _parts(self) -> GraphParts:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        lists = {name: list(value) for name, value in values.items() if name not in ("latent", "positions")}
+        return GraphParts(**lists, latent=list(in_order(self.latent)), positions=dict(self.positions))
+
+    @classmethod
+    def from_edges(
+        cls,
+        directed: str | Iterable[Edge | str] = (),
+        *,
+        bidirected: str | Iterable[Edge | str] = (),
+        undirected: str | Iterable[Edge | str] = (),
+        latent: Names = (),
+        nodes: Names = (),
+    ) -> Self:
+        """Build a graph from pairs, or from text such as ``"S -> A, A -> Y"`` or ``"sex, age | job | income"``.
+
+        Examples
+        --------
+        >>> CausalGraph.from_edges("S -> A, A -> Y", bidirected=[("S", "Y")])
+        CausalGraph('A -> Y, S -> A, S <-> Y')
+        >>> CausalGraph.from_edges("sex, age | job | income")
+        CausalGraph('age -> income, age -> job, job -> income, sex -> income, sex -> job')
+        """
+        parts = edge_parts(directed, bidirected, undirected)
+        parts.nodes += as_names(nodes, "nodes")
+        parts.latent += as_names(latent, "latent")
+        return cls._from_parts(parts)
+
+    @classmethod
+    def from_dagitty(cls, text: str) -> Self:
+        """Read a DAGitty model, ``dag { ... }`` or ``pdag { ... }``; its roles become defaults of `criterion`."""
+        return cls._from_parts(read_dagitty(as_text(text)))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a graph from JSON text (`ciplearn.causal.formats.json_format`)."""
+        return cls._from_parts(read_json(as_text(text)))
+
+    @classmethod
+    def from_dot(cls, text: str) -> Self:
+        """Read a graph from DOT text."""
+        return cls._from_parts(read_dot(as_text(text)))
+
+    @classmethod
+    def from_gml(cls, text: str) -> Self:
+        """Read a graph from GML text."""
+        return cls._from_parts(read_gml(as_text(text)))
+
+    @classmethod
+    def from_networkx(cls, graph: networkx.DiGraph) -> Self:
+        """Read a networkx graph (`ciplearn.causal.formats.networkx_format`)."""
+        return cls._from_parts(read_networkx(graph))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read a graph in any notation, recognised by how the text begins."""
+        return cls._from_parts(read_text(as_text(text)))
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> Self:
+        """Read a graph from a file in any notation, recognised by its content."""
+        return cls.from_text(file_text(path))
+
+    def to_edges(self) -> str:
+        """Write an edge list on one line, which `from_edges` reads back."""
+        return write_edge_text(self._parts())
+
+    def to_tiers(self) -> str:
+        """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones.
+
+        Raises `GraphError` if the arrows are not exactly those of tiers.
+        """
+        return write_tiers(self._parts())
+
+    def to_dagitty(self) -> str:
+        """Write a DAGitty model."""
+        return write_dagitty(self._parts())
+
+    def to_json(self) -> str:
+        """Write JSON text."""
+        return write_json(self._parts())
+
+    def to_dot(self) -> str:
+        """Write DOT text, latent nodes and bidirected edges dashed."""
+        return write_dot(self._parts())
+
+    def to_gml(self) -> str:
+        """Write GML text."""
+        return write_gml(self._parts())
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return a networkx ``DiGraph``, or a ``MultiDiGraph`` where there are bidirected or undirected edges."""
+        return write_networkx(self._parts())
+
+    def __repr__(self) -> str:
+        text = self.to_edges()
+        return f"CausalGraph({text!r})" if len(text) < 200 else f"CausalGraph({len(self.nodes)} nodes: {text[:160]}...)"

@@ -1,0 +1,288 @@
+"""Kernels that are not made of others, and the distances between rows that two of them read."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import non_negative, positive
+from ciplearn.kernels.base import Kernel
+
+# Up to this many columns, differences are taken column by column: exact, and as fast as a matrix product.
+_DIRECT_COLUMNS = 4
+
+# The median needs a few hundred rows to be stable; all pairs of more would cost more than they tell.
+MEDIAN_ROWS = 512
+
+
+@dataclass(frozen=True)
+class StationaryKernel(Kernel, ABC):
+    """A kernel with one length scale, a function of a distance between rows."""
+
+    lengthscale: float | str = "median"
+    average: bool = True
+    columns: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.lengthscale, str):
+            if self.lengthscale != "median":
+                raise InputError(
+                    f"lengthscale must be a number or 'median', got {self.lengthscale!r}; pass one of these."
+                )
+        else:
+            object.__setattr__(self, "lengthscale", positive(self.lengthscale, "lengthscale"))
+        super().__post_init__()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the length scale is still ``"median"``."""
+        return self.lengthscale == "median"
+
+    def resolve(self, x: Tensor) -> Self:
+        """Return this kernel with the median distance between rows of ``x`` as its length scale, if it is open."""
+        if not self.is_open:
+            return self
+        rows = self.select(x.detach())
+        rows = rows[sample_rows(rows.shape[0], MEDIAN_ROWS, seed=0).to(rows.device)].double()
+        return self.with_lengthscale(self.median_distance(rows))
+
+    def with_lengthscale(self, lengthscale: float) -> Self:
+        """Return this kernel with a number for its length scale, if it is open."""
+        return replace(self, lengthscale=lengthscale) if self.is_open else self
+
+    def widened(self, factor: float) -> Self:
+        """Return this kernel with its length scale multiplied by ``factor``."""
+        return replace(self, lengthscale=self.width * factor)
+
+    def diagonal(self, x: Tensor) -> Tensor:
+        """A row is at distance zero from itself."""
+        return x.new_ones(x.shape[0])
+
+    @property
+    def width(self) -> float:
+        """The length scale as a number; the kernel must be resolved."""
+        if isinstance(self.lengthscale, str):
+            raise InputError(f"{self} has no number for a length scale yet; call resolve(x) first.")
+        return self.lengthscale
+
+    @abstractmethod
+    def median_distance(self, x: Tensor) -> float:  # (n, d)
+        """Median over pairs of rows of the distance that the length scale divides."""
+
+
+@dataclass(frozen=True)
+class Gaussian(StationaryKernel):
+    """k(x, z) = exp(−d² / (2 ℓ²)) with d² the mean over columns of (x_c − z_c)².
+
+    Parameters
+    ----------
+    lengthscale : float or "median"
+        ℓ; ``"median"`` reads the median distance between rows off the data.
+    average : bool
+        Average squared differences over columns, so that ℓ means the same for any number of them; ``False`` sums.
+    columns : sequence of int, optional
+        The columns of the variable that this kernel reads; all of them by default.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Gaussian
+    >>> x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    >>> Gaussian(1.0).gram(x, x)
+    tensor([[1.0000, 0.6065],
+            [0.6065, 1.0000]], dtype=torch.float64)
+    """
+
+    def scale(self, n_columns: int) -> float:
+        """The factor c with k(x, z) = exp(−‖c x − c z‖²)."""
+        return 1.0 / (self.width * math.sqrt(2.0 * self.divisor(n_columns)))
+
+    def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
+        """Evaluate the kernel."""
+        x, z = self.select(x), self.select(z)
+        scale = self.scale(x.shape[1])
+        return squared_distances(x * scale, z * scale).neg_().exp_()
+
+    def median_distance(self, x: Tensor) -> float:
+        """Square root of the median of d² over pairs."""
+        return math.sqrt(median_of_pairs(squared_distances(x, x) / self.divisor(x.shape[1])))
+
+
+@dataclass(frozen=True)
+class Laplace(StationaryKernel):
+    """k(x, z) = exp(−d / ℓ) with d the mean over columns of ``|x_c − z_c|``.
+
+    Parameters
+    ----------
+    lengthscale, average, columns
+        See `Gaussian`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Laplace
+    >>> x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    >>> Laplace(1.0).gram(x, x)
+    tensor([[1.0000, 0.3679],
+            [0.3679, 1.0000]], dtype=torch.float64)
+    """
+
+    def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
+        """Evaluate the kernel."""
+        x, z = self.select(x), self.select(z)
+        return absolute_distances(x, z).div(-self.width * self.divisor(x.shape[1])).exp()
+
+    def median_distance(self, x: Tensor) -> float:
+        """Median of d over pairs."""
+        return median_of_pairs(absolute_distances(x, x) / self.divisor(x.shape[1]))
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """k(x, z) = mean over columns of x_c z_c.
+
+    As the kernel of a prediction it sees dependence of the conditional *mean* only: enough for the variance of
+    counterfactuals of a point predictor, blind to the rest of the distribution.
+
+    Parameters
+    ----------
+    average : bool
+        Average products over columns; ``False`` sums.
+    columns
+        See `Gaussian`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Linear
+    >>> x = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+    >>> Linear().gram(x, x)
+    tensor([[1., 2.],
+            [2., 4.]], dtype=torch.float64)
+    """
+
+    average: bool = True
+    columns: tuple[int, ...] | None = None
+
+    def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
+        """Evaluate the kernel."""
+        x, z = self.select(x), self.select(z)
+        return x @ z.T / self.divisor(x.shape[1])
+
+    def diagonal(self, x: Tensor) -> Tensor:
+        """Mean squares."""
+        x = self.select(x)
+        return x.square().sum(1) / self.divisor(x.shape[1])
+
+
+@dataclass(frozen=True)
+class Categorical(Kernel):
+    """k(x, z) = Π over columns of (1 if x_c = z_c, else ρ).
+
+    With ρ = 0 this is the delta kernel: rows are alike if they agree in every column. With several columns of many
+    levels hardly two rows agree in all; 0 < ρ < 1 then lets rows that agree in most columns speak to each other, and
+    keeps the kernel characteristic.
+
+    Parameters
+    ----------
+    mismatch : float
+        ρ, the similarity of two different levels, 0 ≤ ρ < 1.
+    columns
+        See `Gaussian`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Categorical
+    >>> codes = torch.tensor([[0.0], [1.0], [0.0]], dtype=torch.float64)
+    >>> Categorical().gram(codes, codes)
+    tensor([[1., 0., 1.],
+            [0., 1., 0.],
+            [1., 0., 1.]], dtype=torch.float64)
+    """
+
+    takes_codes = True
+    mismatch: float = 0.0
+    columns: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mismatch", non_negative(self.mismatch, "mismatch"))
+        if self.mismatch >= 1:
+            raise InputError(f"mismatch must be below 1, got {self.mismatch!r}; at 1 all levels would be alike.")
+        super().__post_init__()
+
+    def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
+        """Evaluate the kernel; codes give the result in double precision."""
+        x, z = self.select(x), self.select(z)
+        total = self._column_gram(x[:, 0], z[:, 0])
+        for column in range(1, x.shape[1]):
+            total = total * self._column_gram(x[:, column], z[:, column])
+        return total
+
+    def _column_gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n,), (m,) -> (n, m)
+        equal = (x[:, None] == z[None, :]).to(real_dtype(x))
+        return equal * (1 - self.mismatch) + self.mismatch if self.mismatch else equal
+
+    def diagonal(self, x: Tensor) -> Tensor:
+        """A row agrees with itself."""
+        return torch.ones(x.shape[0], dtype=real_dtype(x), device=x.device)
+
+
+def real_dtype(codes: Tensor) -> torch.dtype:
+    """The precision of what is computed from codes: double where they are whole numbers."""
+    return codes.dtype if codes.is_floating_point() else torch.float64
+
+
+def squared_distances(x: Tensor, z: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """Squared Euclidean distances between the rows of ``x`` and of ``z``."""
+    if x.shape[-1] <= _DIRECT_COLUMNS:
+        total = (x[..., :, None, 0] - z[..., None, :, 0]).square()
+        for column in range(1, x.shape[-1]):
+            difference = x[..., :, None, column] - z[..., None, :, column]
+            total = torch.addcmul(total, difference, difference)
+        return total
+    # A common shift leaves distances alone and keeps ‖x‖² + ‖z‖² − 2 x·z from cancelling.
+    shift = z.detach().mean(dim=-2, keepdim=True)
+    x, z = x - shift, z - shift
+    norms = x.square().sum(-1)[..., :, None] + z.square().sum(-1)[..., None, :]
+    # In place: of many rows each further matrix counts.
+    return norms.sub_(x @ z.transpose(-1, -2), alpha=2).clamp_min_(0)
+
+
+def absolute_distances(x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
+    """Sum over columns of absolute differences between the rows of ``x`` and of ``z``."""
+    total = (x[:, None, 0] - z[None, :, 0]).abs()
+    for column in range(1, x.shape[1]):
+        total = total + (x[:, None, column] - z[None, :, column]).abs()
+    return total
+
+
+def sample_rows(n: int, size: int, seed: int) -> Tensor:
+    """Return sorted indices of ``size`` of ``n`` rows, drawn without replacement; all of them if there are fewer."""
+    if n <= size:
+        return torch.arange(n)
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randperm(n, generator=generator)[:size].sort().values
+
+
+def median_of_pairs(distances: Tensor) -> float:  # (n, n)
+    """Median over distinct pairs; over the unequal ones if most rows are equal; 1 if all are.
+
+    The last two rules keep a column with many duplicates, or a constant one, from giving a length scale of zero.
+    """
+    n = distances.shape[0]
+    upper = torch.triu_indices(n, n, offset=1, device=distances.device)
+    pairs = distances[upper[0], upper[1]]
+    if pairs.numel() == 0:
+        return 1.0
+    median = float(pairs.median())
+    if median > 0:
+        return median
+    unequal = pairs[pairs > 0]
+    return float(unequal.median()) if unequal.numel() else 1.0
