@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,13 +114,16 @@ def read_sweep(path: str | os.PathLike[str]) -> SweepFile:
         raise InputTypeError(f"The file of a frontier must be a path, got {path!r}; pass for example 'frontier.csv'.")
     file = Path(path)
     try:
-        # A pipe would be waited for without end.
-        usable = file.parent.is_dir() and (file.is_file() or not file.exists())
+        # One look: another run may make or remove the file between two.
+        state = file.stat() if file.parent.is_dir() else None
+    except FileNotFoundError:
+        return SweepFile([], None, None)
     except (OSError, ValueError):  # a name that no file can have
-        usable = False
-    if not usable:
+        state = None
+    # A pipe would be waited for without end.
+    if state is None or not stat.S_ISREG(state.st_mode):
         raise InputError(f"{file} cannot be the file of a frontier; pass a name in a folder that exists.")
-    if not file.exists() or not file.stat().st_size:
+    if not state.st_size:
         return SweepFile([], None, None)
     with file.open(newline="", errors="replace") as lines:
         reader = csv.reader(lines)
