@@ -18,6 +18,9 @@ from ciplearn._core.tables import as_frame, refuse_lazy
 # As many are judged well enough by a share of them.
 _ROWS_FOR_ONE_SPLIT = 4000
 
+# What is wrong with text, say, and what to do.
+_NO_ROWS = ("X and y cannot be split", "pass tables or arrays with rows")
+
 
 def split_rows(
     X: Any, y: Any, share: float, random_state: Any, labels: Any = None
@@ -26,7 +29,6 @@ def split_rows(
 
     Copies of a row stay together.
     """
-    refuse_other_rows(X, y)
     return _split(_copies(X, y), share, random_state, labels)
 
 
@@ -45,11 +47,12 @@ def _split(copies: np.ndarray, share: float, random_state: Any, labels: Any) -> 
 
 def _copies(X: Any, y: Any) -> np.ndarray:  # (n,)
     """Return for each row the first that it is a copy of, and warn where there are any."""
-    table, target = as_frame(X), as_frame(y)
+    n, table, target = refuse_other_rows(X, y), as_frame(X), as_frame(y)
     if table is None:
-        table = pd.DataFrame(X if np.ndim(X) == 2 else np.zeros((_num_samples(X), 0)))
+        table = pd.DataFrame(X if np.ndim(X) == 2 else np.zeros((n, 0)))
     if target is None:
-        target = pd.DataFrame(np.asarray(y, dtype=None if hasattr(y, "dtype") else object))
+        with in_one_sentence(*_NO_ROWS):
+            target = pd.DataFrame(np.asarray(y, dtype=None if hasattr(y, "dtype") else object))
     both = [
         part.set_axis([f"{side}{place}" for place in range(part.shape[1])], axis=1).reset_index(drop=True)
         for side, part in (("x", table), ("y", target))
@@ -79,7 +82,7 @@ def refuse_other_rows(X: Any, y: Any) -> int:
     """Return how many rows two tables have, or refuse them where one has more."""
     refuse_lazy(X)
     refuse_lazy(y)
-    with in_one_sentence("X and y cannot be split", "pass tables or arrays with rows"):
+    with in_one_sentence(*_NO_ROWS):
         n, n_targets = _num_samples(X), _num_samples(y)
     if n != n_targets:
         raise InputError(f"X has {n} rows and y has {n_targets}; pass the same rows to both.")
@@ -94,16 +97,16 @@ def judging_splits(
     Where the number of folds is left open, many rows are split once; of few, every row judges in its turn. Copies of
     a row stay together.
     """
-    n, copies = refuse_other_rows(X, y), _copies(X, y)
+    copies = _copies(X, y)
     split = _split(copies, share, random_state, labels)
     if folds is None:
-        folds = usual if n < _ROWS_FOR_ONE_SPLIT else 1
+        folds = usual if len(copies) < _ROWS_FOR_ONE_SPLIT else 1
     if whole(folds, "cv", minimum=1) == 1:
         return [split]
     from sklearn.model_selection import KFold, StratifiedKFold
 
     kind = KFold if labels is None else StratifiedKFold
-    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or cv=1"):
+    with in_one_sentence(f"{len(copies)} training rows cannot be split", "pass more rows, or cv=1"):
         alone, labels = _without_copies(copies, labels)
         cut = list(kind(folds, shuffle=True, random_state=random_state).split(np.zeros(len(alone)), labels))
     return [(_with_copies(copies, alone, train), _with_copies(copies, alone, judge)) for train, judge in cut]

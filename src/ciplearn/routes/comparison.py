@@ -234,6 +234,8 @@ def compare_routes(
     labels = problem.y if problem.is_classification else None
     splits = judging_splits(problem.X, problem.y, validation_fraction, seed, labels, cv, _FOLDS)
     made = [ROUTES[name].at(gammas, shares) for name in named]
+    if idle := [route.name for route in made if not route.trainings(1)]:
+        raise InputError(f"The {idle[0]} route has nothing to try; pass at least one of gammas and one of shares.")
     beside = [Baselines()] if baselines else []
     return compared(
         problem, estimator, learners or {"network": None}, [*made, *beside], goal, splits, seed=seed, verbose=verbose
