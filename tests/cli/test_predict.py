@@ -7,7 +7,7 @@ import pytest
 
 from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
-from tests.cli.installed import command
+from tests.warm import command
 from tests.cli.parquet_pages import refuse_changed_bytes
 from tests.cli.people import GRAPH, people
 
