@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
@@ -303,9 +304,10 @@ class _Run:
 def _weights(module: nn.Module) -> dict[str, Tensor]:
     """A copy of what a network has learnt."""
     state = module.state_dict()
-    # In place: the names carry versions of their modules with them, which loading asks for.
+    # In place: the names carry versions of their modules with them, which loading asks for. A layer that has seen no
+    # row yet may have weights without a shape.
     for name, part in state.items():
-        state[name] = part.clone() if isinstance(part, Tensor) else copy.deepcopy(part)
+        state[name] = part.clone() if isinstance(part, Tensor) and not is_lazy(part) else copy.deepcopy(part)
     return state
 
 
