@@ -180,7 +180,7 @@ def _ran(name):
             runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as ending:
         return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 (the end of a process, whatever ended it)
         traceback.print_exc()
         return 1
     return 0

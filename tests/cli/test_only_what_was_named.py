@@ -21,7 +21,7 @@ READING = {
     "predict": ["predict", "model", "people.csv", "--out", "predictions.csv"],
     "audit": ["audit", "model", "people.csv", *EFFORT],
 }
-# All in one process, since the tracer makes loading torch twice as slow; a file that is not there says whose turn it is.
+# All in one process, since the tracer makes loading torch twice as slow; a file that is not there marks each turn.
 PROGRAM = """
 import contextlib, json, os, sys
 from ciplearn import load_model

@@ -7,8 +7,8 @@ import time
 
 import pandas as pd
 
-from tests.cli.conftest import QUICK
 from tests import warm
+from tests.cli.conftest import QUICK
 from tests.cli.installed import ciplearn
 from tests.cli.people import GRAPH, people
 

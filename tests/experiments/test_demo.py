@@ -5,7 +5,6 @@ import pytest
 from ciplearn._core.errors import InputError
 from ciplearn.experiments.demo import OURS, USUAL, run_demo
 
-
 ROWS = 2000
 
 

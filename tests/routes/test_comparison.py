@@ -158,8 +158,11 @@ def test_leaving_the_protected_columns_out_is_a_route_that_can_be_taken(tmp_path
 
 def test_labels_are_compared_by_their_probabilities(table):
     labels = np.where(table["Y"] > table["Y"].median(), "high", "low")
-    model, few = CIPClassifier(**{**QUICK, "epochs": 5}), {"gammas": (1.0,), "shares": (0.2,)}
-    found = compare_routes(model, table[["A", "L", "Z"]], labels, 0.5, "auc", **few, cv=1, baselines=False, random_state=0)
+    model, few = (
+        CIPClassifier(**{**QUICK, "epochs": 5}),
+        {"gammas": (1.0,), "shares": (0.2,), "cv": 1, "random_state": 0},
+    )
+    found = compare_routes(model, table[["A", "L", "Z"]], labels, 0.5, "auc", **few, baselines=False)
     assert {"auc", "loss"} <= set(found.table.columns)
     probabilities = found.model.predict_proba(table[["A", "L", "Z"]])
     assert probabilities.shape == (600, 2)
@@ -171,7 +174,9 @@ def test_a_route_whose_model_data_cannot_tell_is_not_offered():
     rows = scm.sample(1000, random_state=0)
     model = CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], epochs=3)
     X = rows[[name for name in rows.columns if name != "Y"]]
-    found = compare_routes(model, X, rows["Y"], 0.5, gammas=(1.0,), shares=(0.1,), baselines=False, cv=1, random_state=0)
+    found = compare_routes(
+        model, X, rows["Y"], 0.5, gammas=(1.0,), shares=(0.1,), baselines=False, cv=1, random_state=0
+    )
     assert "counterfactual" not in set(found.table["kind"])
     assert any("The counterfactual route is not offered" in note for note in found.notes)
 

@@ -177,7 +177,7 @@ class Audit:
 
     @cached_property
     def bounds(self) -> VCFBounds | None:
-        """Bounds on VCF without any causal model, where S is valid for the predictor's inputs and part of the context."""
+        """Bounds on VCF without a causal model, where S is valid for the predictor's inputs and part of the context."""
         verdict, graph, given = self.verdict, self.verdict.graph, set(self.verdict.independence.given)
         protected = set(verdict.protected)
         read = {node for node in graph.observed if not set(self.inputs).isdisjoint(self.scm.columns([node]))}
