@@ -29,7 +29,7 @@ STORY = (
 )
 OTHERS = ("docs/graphs.md", "docs/adult.md", "docs/scale.md")
 EFFORT = {
-    "fit": ("--epochs", "2", "--hidden", "8"),
+    "fit": ("--preset", "quick", "--epochs", "2", "--hidden", "8"),
     "audit": ("--points=20", "--interventions=4", "--draws=2", "--scm-rows=200", "--doubt=0", "--no-gate"),
     "imagine": ("--points=20", "--interventions=4", "--draws=2", "--scm-rows=200"),
 }
@@ -154,7 +154,7 @@ def parquet(folder):
     for name, seed in (("rows", 0), ("new", 9)):
         (folder / name).mkdir()
         for part in range(2):
-            world.sample(300, random_state=seed + part).to_parquet(folder / name / f"{part}.parquet", index=False)
+            world.sample(150, random_state=seed + part).to_parquet(folder / name / f"{part}.parquet", index=False)
 
 
 def test_page_on_scale_streams_files(folder, capsys):
@@ -164,7 +164,7 @@ def test_page_on_scale_streams_files(folder, capsys):
     assert [words[1] for words in commands] == ["fit", "predict", "audit"]
     for words in commands:
         works(words, capsys)
-    assert len(pd.read_parquet("predictions.parquet")) == 600
+    assert len(pd.read_parquet("predictions.parquet")) == 300
 
 
 def test_recipe_for_a_cluster_names_options_that_exist():

@@ -136,6 +136,18 @@ def test_unseen_levels_are_counted_and_named():
     assert encoding.unseen(gap) == {"job": {"missing": 1}}
 
 
+@pytest.mark.parametrize(
+    ("changed", "odd"), [({}, ()), ({"job": "pilot"}, ("job",)), ({"age": -1e4}, ("age",)), ({"job": None}, ("job",))]
+)
+def test_columns_that_need_a_closer_look_are_known_by_what_they_become(changed, odd):
+    table = pd.DataFrame({"age": [20.0, 60.0, 40.0], "job": ["clerk", "nurse", "clerk"]})
+    encoding = TableEncoding.of(table, table.columns)
+    for name, value in changed.items():
+        table[name] = [*table[name][:2], value]
+    assert encoding.odd(encoding.features(table)).names == odd
+    assert tuple({**encoding.far(table), **encoding.unseen(table)}) == odd
+
+
 def test_what_was_encoded_can_be_decoded():
     table = pd.DataFrame({"job": ["nurse", "baker", None], "age": [30.0, 50.0, 20.0]})
     job, age = TableEncoding.of(table, ("job", "age")).columns

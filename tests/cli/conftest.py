@@ -3,7 +3,7 @@ import pytest
 from ciplearn.cli.app import run
 from tests.cli.people import GRAPH, people
 
-QUICK = ["--route=independence", "--preset=quick", "--epochs=4", "--batch-size=64", "--learning-rate=0.01"]
+QUICK = ["--route=independence", "--preset=quick", "--epochs=2", "--batch-size=64", "--learning-rate=0.02"]
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ import pytest
 
 from ciplearn.cli.app import run
 from ciplearn.sources.table_file import TableFile
-from tests.cli.installed import ciplearn, command
+from tests.warm import ciplearn, command
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
 FIT = ["--graph", GRAPH, "--outcome=Y", "--protected=A", "--gamma=1", "--epochs=1", "--no-compare"]

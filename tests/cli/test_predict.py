@@ -7,9 +7,9 @@ import pytest
 
 from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
-from tests.cli.installed import command
 from tests.cli.parquet_pages import refuse_changed_bytes
 from tests.cli.people import GRAPH, people
+from tests.warm import command
 
 
 def predicted(model, table, tmp_path, *more):

@@ -10,7 +10,7 @@ from ciplearn.cli.model_folder import ModelFolder
 from tests.cli.conftest import QUICK
 from tests.cli.people import GRAPH, people
 
-ROWS = 1200
+ROWS = 600
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def files(tmp_path_factory):
     table = people(ROWS)
     (folder / "rows").mkdir()
     for number in range(3):
-        part = table.iloc[number * 400 : (number + 1) * 400]
+        part = table.iloc[number * 200 : (number + 1) * 200]
         part.to_csv(folder / "rows" / f"{number}.csv", index=False)
     table.to_csv(folder / "all.csv", index=False)
     (folder / "graph.txt").write_text(GRAPH)
@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_said_in_one_line(files, tmp_path, capsys, name):
 @pytest.mark.parametrize("route", ["line", "counterfactual"])
 def test_every_route_is_taken_on_all_rows(files, tmp_path, capsys, route):
     out = tmp_path / "model"
-    arguments = ["fit", str(files / "rows"), *described(files), "--out", str(out), "--route", route, "--epochs", "4"]
+    arguments = ["fit", str(files / "rows"), *described(files), "--out", str(out), "--route", route, "--epochs", "1"]
     assert run([*arguments, "--tolerance", "0.9", "--json"]) == 0
     said = capsys.readouterr()
     folder, chosen = ModelFolder.read(out), json.loads(said.out)["comparison"]["chosen"]

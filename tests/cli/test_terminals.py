@@ -27,6 +27,7 @@ import ciplearn as library
 from ciplearn.cli import app as command_line
 from ciplearn.cli.app import app, run
 from ciplearn.cli.output import complain, note, progress, say, say_command, say_json, say_table, visible
+from tests import warm
 from tests.cli.installed import command
 from tests.cli.people import GRAPH, people
 
@@ -38,7 +39,7 @@ def shell(line, **settings):
     return subprocess.run(["bash", "-c", line], capture_output=True, check=False, **settings)
 
 
-def quoted(*arguments):
+def quoted(*arguments, command=command):
     return " ".join(shlex.quote(part) for part in (command(), *arguments))
 
 
@@ -162,14 +163,14 @@ def test_names_of_files_that_are_no_text(tmp_path):
     table, model = os.path.join(folder, b"caf\xe9 t.csv"), os.path.join(folder, b"mod\xe8le")
     with open(table, "w") as stream:
         people(120).to_csv(stream, index=False)
-    call = [command(), "fit", table, "--graph", GRAPH, *TINY, "--out", model]
+    call = [warm.command(), "fit", table, "--graph", GRAPH, *TINY, "--out", model]
     fitted = subprocess.run(call, capture_output=True, check=False)
     assert fitted.returncode == 0, fitted.stderr
     assert os.path.exists(os.path.join(model, b"training.json"))
     effort = ["--points=10", "--interventions=4", "--draws=2", "--scm-rows=60", "--doubt=0", "--no-gate"]
     page = os.path.join(folder, b"r\xe9port.html")
     audited = subprocess.run(
-        [command(), "audit", model, table, "--out", page, *effort], capture_output=True, check=False
+        [warm.command(), "audit", model, table, "--out", page, *effort], capture_output=True, check=False
     )
     assert audited.returncode == 0, audited.stderr
     assert os.path.exists(page)
@@ -185,7 +186,8 @@ def test_next_command_can_be_pasted(tmp_path, monkeypatch, capsys):
 
 def test_reader_that_leaves_is_no_error(tmp_path, model):
     pd.concat([people()] * 50).to_csv(tmp_path / "t.csv", index=False)
-    line = f"{quoted('predict', str(model), str(tmp_path / 't.csv'))} 2>&1 | head -n 1; exit ${{PIPESTATUS[0]}}"
+    asked = quoted("predict", str(model), str(tmp_path / "t.csv"), command=warm.command)
+    line = f"{asked} 2>&1 | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = shell(line)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
 
@@ -204,7 +206,7 @@ SIGNALS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
 )
 def test_signal_leaves_nothing_behind(name, number, code, tmp_path, request):
     people(2000).to_csv(tmp_path / "people.csv", index=False)
-    call = [command(), *LONG[name]]
+    call = [warm.command(), *LONG[name]]
     if "MODEL" in call:
         call[call.index("MODEL")] = request.getfixturevalue("model")
     # What a shell runs in the background ignores Ctrl-C, and so would all that it starts.

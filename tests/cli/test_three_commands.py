@@ -7,8 +7,9 @@ import time
 
 import pandas as pd
 
+from tests import warm
 from tests.cli.conftest import QUICK
-from tests.cli.installed import ciplearn, command
+from tests.cli.installed import ciplearn
 from tests.cli.people import GRAPH, people
 
 
@@ -67,7 +68,7 @@ def test_interrupt_leaves_nothing_half_written(tmp_path):
     people(2000).to_csv(tmp_path / "people.csv", index=False)
     arguments = ["fit", "people.csv", "--graph", GRAPH, "--epochs=100000", "--gamma=1", "--out=model"]
     running = subprocess.Popen(
-        [command(), *arguments],
+        [warm.command(), *arguments],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -30,6 +30,15 @@ def test_criteria_of_classes_are_those_of_scikit_learn(k):
     assert auc(judged) == pytest.approx(theirs)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_auc_counts_ties_and_weights_as_scikit_learn_does(weighted):
+    draw = np.random.default_rng(0)
+    truth, second = draw.integers(2, size=300), draw.integers(7, size=300) / 10
+    weights = draw.random(300) if weighted else None
+    judged = Judged(truth, np.stack([1 - second, second], axis=1), np.array([0.5, 0.5]), 2, weights=weights)
+    assert auc(judged) == pytest.approx(roc_auc_score(truth, second, sample_weight=weights))
+
+
 def test_criteria_of_numbers_are_those_of_scikit_learn():
     truth, answers = DRAW.normal(size=(200, 2)), DRAW.normal(size=(200, 2))
     judged = Judged(truth, answers, truth.mean(axis=0))

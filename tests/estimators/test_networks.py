@@ -1,5 +1,7 @@
 """Networks that fail, and rows that cannot be predicted, say what they got."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,16 @@ from torch import nn
 from ciplearn import CausalGraph, CIPRegressor
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn.baselines import NaivePredictor
+from ciplearn.estimators.networks import (
+    Constant,
+    FurtherInputs,
+    InvariantPath,
+    LineNetwork,
+    MeanNetwork,
+    Perceptron,
+    Ramps,
+    outputs,
+)
 
 
 class Pictured(nn.Module):
@@ -70,3 +82,15 @@ def test_graph_that_certifies_nothing_names_what_speaks_against_it_alone():
     verdict = graph.criterion(outcome="Y", protected=["A"], adjustment=["L"])
     for finding in verdict.findings:
         assert (finding.sentence in str(error.value)) == (not finding.holds and finding.condition != "paper")
+
+
+def test_network_answers_in_double_precision_and_stays_as_it_is():
+    ramps = Ramps([0], [0.2], [0.5])
+    path = InvariantPath(Perceptron(1, (4,), 2), Perceptron(3, (4,), 2, ramps=ramps), [1])
+    module = MeanNetwork([LineNetwork(Constant(torch.tensor([0.3, 0.7])), path, [1], 0.5, True), path], labels=True)
+    before, rows = copy.deepcopy(module.state_dict()), torch.rand(7, 3)
+    answers = outputs(module, rows, FurtherInputs.of((), 7))
+    assert torch.equal(answers, copy.deepcopy(module).double()(rows.double()))
+    for name, part in module.state_dict().items():
+        assert part.dtype == before[name].dtype
+        assert torch.equal(part, before[name])

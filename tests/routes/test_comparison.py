@@ -26,9 +26,9 @@ QUICK = {
     "graph": GRAPH,
     "outcome": "Y",
     "protected": ["A"],
-    "epochs": 30,
+    "epochs": 15,
     "batch_size": 128,
-    "learning_rate": 1e-2,
+    "learning_rate": 2e-2,
     "early_stopping": True,
 }
 FEW = {"gammas": (1.0, 10.0), "shares": (0.2, 0.05, 0.0)}
@@ -55,7 +55,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def comparison(table):
-    return compare_routes(CIPRegressor(**QUICK), table[["A", "L", "Z"]], table["Y"], 0.6, **FEW, random_state=0)
+    return compare_routes(CIPRegressor(**QUICK), table[["A", "L", "Z"]], table["Y"], 0.6, **FEW, cv=2, random_state=0)
 
 
 def test_every_route_and_baseline_is_judged_on_the_same_rows(comparison):
@@ -107,8 +107,9 @@ def test_vcf_is_judged_given_the_context_as_in_an_audit():
 
 
 def test_what_is_just_beyond_the_tolerance_is_named_with_the_tolerance_that_it_needs(table):
-    X, y, model = table[["A", "L", "Z"]], table["Y"], CIPRegressor(**QUICK, random_state=0)
-    few = {"routes": ["line"], "shares": (0.5, 0.1), "baselines": False, "random_state": 0}
+    X, y = table[["A", "L", "Z"]], table["Y"]
+    model = CIPRegressor(**{**QUICK, "epochs": 30, "learning_rate": 1e-2}, random_state=0)
+    few = {"routes": ["line"], "shares": (0.5, 0.1), "baselines": False, "cv": 2, "random_state": 0}
     strict = compare_routes(model, X, y, tolerance=0.0, **few)
     assert strict.chosen == "unconstrained"
     (said,) = (note for note in strict.notes if "would leave" in note)
@@ -157,8 +158,11 @@ def test_leaving_the_protected_columns_out_is_a_route_that_can_be_taken(tmp_path
 
 def test_labels_are_compared_by_their_probabilities(table):
     labels = np.where(table["Y"] > table["Y"].median(), "high", "low")
-    model, few = CIPClassifier(**{**QUICK, "epochs": 10}), {"gammas": (1.0,), "shares": (0.2,)}
-    found = compare_routes(model, table[["A", "L", "Z"]], labels, 0.5, "auc", **few, baselines=False, random_state=0)
+    model, few = (
+        CIPClassifier(**{**QUICK, "epochs": 5}),
+        {"gammas": (1.0,), "shares": (0.2,), "cv": 1, "random_state": 0},
+    )
+    found = compare_routes(model, table[["A", "L", "Z"]], labels, 0.5, "auc", **few, baselines=False)
     assert {"auc", "loss"} <= set(found.table.columns)
     probabilities = found.model.predict_proba(table[["A", "L", "Z"]])
     assert probabilities.shape == (600, 2)
@@ -167,10 +171,12 @@ def test_labels_are_compared_by_their_probabilities(table):
 
 def test_a_route_whose_model_data_cannot_tell_is_not_offered():
     scm = datasets.scenario_1()
-    rows = scm.sample(1500, random_state=0)
+    rows = scm.sample(1000, random_state=0)
     model = CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], epochs=3)
     X = rows[[name for name in rows.columns if name != "Y"]]
-    found = compare_routes(model, X, rows["Y"], 0.5, gammas=(1.0,), shares=(0.1,), baselines=False, random_state=0)
+    found = compare_routes(
+        model, X, rows["Y"], 0.5, gammas=(1.0,), shares=(0.1,), baselines=False, cv=1, random_state=0
+    )
     assert "counterfactual" not in set(found.table["kind"])
     assert any("The counterfactual route is not offered" in note for note in found.notes)
 

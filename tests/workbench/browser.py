@@ -65,14 +65,16 @@ class Page:
     def until(self, true, seconds=60, what=""):
         from selenium.common.exceptions import StaleElementReferenceException
 
-        end = time.monotonic() + seconds
+        end, pause = time.monotonic() + seconds, 0.03
         while time.monotonic() < end:
             try:
                 if true():
                     return
             except StaleElementReferenceException:
                 pass
-            time.sleep(0.03)
+            # What takes long is asked for less often: asking costs the browser as much as working.
+            time.sleep(pause)
+            pause = min(1.2 * pause, 0.3)
         raise AssertionError(f"waited {seconds} s in vain for {what or true}")
 
     def click(self, selector, seconds=60):

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -17,6 +18,7 @@ from ciplearn.cli.app import run as command
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
+from ciplearn.workbench.runs import Job
 from ciplearn.workbench.stops import load_stop
 from ciplearn.workbench.store import Store
 
@@ -229,3 +231,18 @@ def test_training_that_cannot_start_says_why_and_leaves_nothing(desk):
     other = Document(CausalGraph.from_dagitty("dag { A [exposure] Y [outcome] A -> Y }")).to_dict()
     assert "at least 60" in desk.answer({**ASKED, "document": other})["error"]
     assert list(desk.store.runs.iterdir()) == []
+
+
+def test_worker_is_ended_while_what_it_said_waits_to_be_written_down(tmp_path):
+    lock, heard = threading.Lock(), []
+
+    def told(event):
+        with lock:
+            heard.append(event)
+
+    with lock:
+        job = Job(tmp_path, told)
+        job.kill()
+        assert (job.alive, heard) == (False, [])
+    job.end()
+    assert heard[-1]["ended"]

@@ -222,6 +222,10 @@ class NumberColumn:
         """Put the scaled values, for a network, where there are zeros."""
         inputs[:, 0] = self.encode(column)
 
+    def may_be_odd(self, inputs: Array) -> bool:  # (n, 1)
+        """Whether a row that was written may be far outside the training rows."""
+        return bool((np.abs(inputs) > _FAR / 2).any())
+
 
 @dataclass(frozen=True)
 class CategoryColumn:
@@ -286,6 +290,10 @@ class CategoryColumn:
         codes = self.encode(column)
         rows = np.flatnonzero(codes < len(self.levels))
         inputs[rows, codes[rows]] = 1
+
+    def may_be_odd(self, inputs: Array) -> bool:  # (n, levels)
+        """Whether a row that was written has no level."""
+        return not inputs.any(axis=1).all()
 
     def _codes(self, labels: Iterable[str]) -> list[int]:
         exact = {level: code for code, level in enumerate(self.levels)}
@@ -364,6 +372,11 @@ class TableEncoding:
         """Count, per column, the rows far outside the training rows, with one of their values."""
         numbers = (column for column in self.columns if isinstance(column, NumberColumn))
         return {column.name: rows for column in numbers if (rows := column.far(table[column.name])) is not None}
+
+    def odd(self, features: Array) -> Self:  # (n, width)
+        """Return the encoding of the columns in which something may be unseen or far: most rows need no closer look."""
+        parts = zip(self.columns, self.slices, strict=True)
+        return type(self)(tuple(column for column, place in parts if column.may_be_odd(features[:, place])))
 
     def only(self, names: Sequence[str]) -> Self:
         """Return the encoding of some of the columns, in the order of the names."""

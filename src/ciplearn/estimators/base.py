@@ -364,7 +364,7 @@ class CIPEstimator(BaseEstimator, ABC):
             raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
         refuse_unpredictable(table, self.encoding_.names, self.missing)
         further = FurtherInputs.of(tensors, len(table))
-        features = torch.from_numpy(self.encoding_.features(table))
-        warn_of_unseen(self.encoding_, table, stacklevel=4)
+        features = self.encoding_.features(table)
+        warn_of_unseen(self.encoding_.odd(features), table, stacklevel=4)
         with naming_inputs(self.encoding_, len(tensors)):
-            return outputs(self.module_, features, further)
+            return outputs(self.module_, torch.from_numpy(features), further)

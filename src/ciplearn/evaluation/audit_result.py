@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +15,9 @@ from ciplearn._core.columns import as_numbers
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.causal import Independence, Verdict
-from ciplearn.evaluation.bounds import VCFBounds
+from ciplearn.evaluation.bounds import FEWEST_ROWS, VCFBounds, vcf_bounds
 from ciplearn.evaluation.conclusion import Conclusion, Floor, Limits, conclude
-from ciplearn.evaluation.counterfactual_rows import as_known_beforehand
+from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, known_columns
 from ciplearn.evaluation.independence import IndependenceTest
 from ciplearn.evaluation.paired_effects import PairedEffects, paired_effects
 from ciplearn.evaluation.scores import SCORE_NAMES
@@ -88,8 +89,8 @@ class Audit:
         Other predictors, measured on the same rows and imagined rows; the first is what it is compared with.
     limits : Limits
         What is allowed; `conclusion` says whether it is kept.
-    bounds : VCFBounds or None
-        Bounds on VCF without any causal model, where S is valid for the predictor's inputs and part of the context.
+    draws : Generator
+        What `bounds` draw from when somebody asks for them.
     floor : Floor, optional
         How far two causal models of such rows disagree, where it is known: a limit below it is not called failed.
 
@@ -118,7 +119,7 @@ class Audit:
     rows: pd.DataFrame
     beside: dict[str, Beside]
     limits: Limits
-    bounds: VCFBounds | None = None
+    draws: np.random.Generator = field(repr=False)
     floor: Floor | None = None
 
     @cached_property
@@ -173,6 +174,31 @@ class Audit:
     def typical_before(self) -> float | None:
         """The same of the predictor that it is compared with."""
         return None if self.before is None else self.before.vcf.typical
+
+    @cached_property
+    def bounds(self) -> VCFBounds | None:
+        """Bounds on VCF without a causal model, where S is valid for the predictor's inputs and part of the context."""
+        verdict, graph, given = self.verdict, self.verdict.graph, set(self.verdict.independence.given)
+        protected = set(verdict.protected)
+        read = {node for node in graph.observed if not set(self.inputs).isdisjoint(self.scm.columns([node]))}
+        moved = read - protected - given
+        if (
+            self.n_rows < FEWEST_ROWS
+            or graph.undirected
+            or not given <= set(verdict.context)
+            or given & graph.descendants(verdict.protected)
+            or (moved and not graph.is_valid_adjustment(x=protected, y=moved, z=given))
+        ):
+            return None
+        return vcf_bounds(
+            self.model,
+            known_columns(self.scm, self.rows)[0],
+            self.scm.columns(verdict.protected),
+            self.scm.columns(sorted(given)) if given else (),
+            inputs=self.inputs,
+            method=None if self.method == "call" else self.method,
+            random_state=deepcopy(self.draws),
+        )
 
     @cached_property
     def effects(self) -> PairedEffects | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from numbers import Integral
 from typing import Any
 
@@ -19,7 +20,6 @@ from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.names import Names
 from ciplearn.causal.vector_columns import nodes_of
 from ciplearn.evaluation.audit_result import Audit, Beside
-from ciplearn.evaluation.bounds import FEWEST_ROWS, VCFBounds, vcf_bounds
 from ciplearn.evaluation.conclusion import Floor, Limits
 from ciplearn.evaluation.counterfactual_rows import (
     context_that_can_be_drawn_from,
@@ -177,7 +177,7 @@ def audit(
         beside=compared,
         limits=limits or Limits(),
         floor=floor,
-        bounds=_bounds(predictor, known, table, verdict, generator),
+        draws=deepcopy(generator),
     )
 
 
@@ -235,37 +235,6 @@ def known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) 
     everything = observed - {verdict.outcome} <= set(verdict.context)
     context = [node for node in verdict.context if node in present or not everything]
     return context_that_can_be_drawn_from(scm, table, context)
-
-
-def _bounds(
-    predictor: Predictor,
-    scm: StructuralCausalModel,
-    table: pd.DataFrame,
-    verdict: Verdict,
-    generator: np.random.Generator,
-) -> VCFBounds | None:
-    """The bounds, where the graph says that S is valid for what the predictor reads, and the context holds S."""
-    graph, given = verdict.graph, set(verdict.independence.given)
-    protected = set(verdict.protected)
-    read = {node for node in graph.observed if not set(predictor.inputs).isdisjoint(scm.columns([node]))}
-    moved = read - protected - given
-    if (
-        len(table) < FEWEST_ROWS
-        or graph.undirected
-        or not given <= set(verdict.context)
-        or given & graph.descendants(verdict.protected)
-        or (moved and not graph.is_valid_adjustment(x=protected, y=moved, z=given))
-    ):
-        return None
-    return vcf_bounds(
-        predictor.model,
-        table,
-        scm.columns(verdict.protected),
-        scm.columns(sorted(given)) if given else (),
-        inputs=predictor.inputs,
-        method=None if predictor.method == "call" else predictor.method,
-        random_state=generator,
-    )
 
 
 def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) -> float | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
@@ -209,7 +210,7 @@ class _Run:
     def one_epoch(self) -> dict[str, float]:
         """Go through all rows once; return the means."""
         self.module.train()
-        good = copy.deepcopy(self.module.state_dict())
+        good = _weights(self.module)
         plan = self.rows.plan(self.settings.batch_size, self.generator, self.workers)
         if self.stepper.invariance is not None:
             self.stepper.invariance.begin_epoch(self.generator)
@@ -230,7 +231,7 @@ class _Run:
             # All workers judge all of these rows, and must agree when to stop.
             record["validation"] = self.workers.agreed(self._objective_on(self.validation))
             if self.best is None or record["validation"] < self.best[1]:
-                self.best = self.epoch, record["validation"], copy.deepcopy(self.module.state_dict())
+                self.best = self.epoch, record["validation"], _weights(self.module)
         self.epoch += 1
         self.history.append(record)
         return record
@@ -298,6 +299,16 @@ class _Run:
                 total += self.settings.weight * float(invariance.penalty(*both, everything, rows))
         self.module.train()
         return total
+
+
+def _weights(module: nn.Module) -> dict[str, Tensor]:
+    """A copy of what a network has learnt."""
+    state = module.state_dict()
+    # In place: the names carry versions of their modules with them, which loading asks for. A layer that has seen no
+    # row yet may have weights without a shape.
+    for name, part in state.items():
+        state[name] = part.clone() if isinstance(part, Tensor) and not is_lazy(part) else copy.deepcopy(part)
+    return state
 
 
 def _identity(run: _Run) -> str:

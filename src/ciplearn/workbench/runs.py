@@ -122,8 +122,8 @@ class Runs:
         if "running" in at_work:
             raise InputError("Another training is at work; wait for it, or cancel it first.")
         if self._job is not None:
-            # It has said all it had to say, and is on its way out.
-            self._job.end()
+            # It has said all it had to say, and is on its way out; whoever reads it may wait for the lock held here.
+            self._job.kill()
 
     def _begin(self, name: str, folder: Path, told: Callable[[dict[str, Any]], None]) -> None:
         self._at_work = name
@@ -354,13 +354,17 @@ class Job:
         """Whether the worker still works."""
         return self._process.poll() is None
 
-    def end(self) -> None:
-        """End the worker and all that it has started, and wait until they are gone."""
+    def kill(self) -> None:
+        """End the worker and all that it has started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
         self._process.wait()
+
+    def end(self) -> None:
+        """End the worker, and wait until its last words are read."""
+        self.kill()
         if threading.current_thread() is not self._reader:
             self._reader.join(timeout=5)

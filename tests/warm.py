@@ -1,0 +1,190 @@
+"""Processes that need not load torch, which takes each of them two seconds.
+
+A server loads the libraries once and forks for every call. A small script takes the place of the command: it hands over
+its arguments, folder, environment and streams, passes signals on, and ends as the fork ends. Pipes, signals, exit codes
+and files are those of a process; what a process loads when it starts is tested with `tests.cli.installed`.
+"""
+
+import atexit
+import contextlib
+import functools
+import importlib
+import marshal
+import os
+import runpy
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+_LOADED = "torch pandas pyarrow scipy.stats sklearn.ensemble lightgbm ciplearn.cli.app ciplearn.cli.audited"
+_LOADED += " ciplearn.cli.training ciplearn.workbench.server"
+
+_SCRIPT = """#!{python} -ISs
+import marshal, os, signal, socket, struct, sys
+asked = marshal.dumps(({call!r}, [os.fsencode(each) for each in sys.argv[1:]], os.getcwdb(), dict(os.environb)))
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    server.sendall(struct.pack("Q", len(asked)) + asked)
+    for stream in range(3):
+        # A stream that is closed is handed over as one that is; it was taken by no file, since none was opened before.
+        try:
+            os.fstat(stream)
+            socket.send_fds(server, [b"+"], [stream])
+        except OSError:
+            server.sendall(b"-")
+    pid, = struct.unpack("q", server.recv(8, socket.MSG_WAITALL))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: os.kill(pid, received))
+    # The reader of a pipe may leave, and the writer be done.
+    with open(os.devnull, "r+b") as nothing:
+        for stream in range(3):
+            os.dup2(nothing.fileno(), stream)
+    ended, = struct.unpack("q", server.recv(8, socket.MSG_WAITALL))
+if ended < 0:
+    signal.signal(-ended, signal.SIG_DFL)
+    os.kill(os.getpid(), -ended)
+os._exit(ended)
+"""
+
+
+@functools.cache
+def _made():
+    """A folder with the two scripts, and the server behind them; both go with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="warm-"))
+    address = str(folder / "socket")
+    for name in ("ciplearn", "python"):
+        script = folder / name
+        script.write_text(_SCRIPT.format(python=sys.executable, address=address, call=name))
+        script.chmod(0o700)
+    server = subprocess.Popen(
+        [sys.executable, __file__, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder
+    )
+    assert server.stdout.read(1) == b"+", "the server does not start"
+
+    def end():
+        server.stdin.close()
+        server.wait()
+        shutil.rmtree(folder)
+
+    atexit.register(end)
+    return folder
+
+
+def command():
+    """A path that stands for the command ``ciplearn``."""
+    return str(_made() / "ciplearn")
+
+
+def python():
+    """A path that stands for Python, called with the path of a script."""
+    return str(_made() / "python")
+
+
+def ciplearn(*arguments, **options):
+    """Run the command, and return how it ended and what it said."""
+    settings = {"capture_output": True, "text": True, "check": False, **options}
+    return subprocess.run([command(), *map(str, arguments)], **settings)
+
+
+def _serve(address):
+    for name in _LOADED.split():
+        importlib.import_module(name)
+    bell, rung = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(rung)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running = {}
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        os.write(1, b"+")
+        while True:
+            ready, _, _ = select.select([listener, bell, 0], [], [])
+            if 0 in ready:
+                return
+            if bell in ready:
+                os.read(bell, 1000)
+                for pid in list(running):
+                    ended, status = os.waitpid(pid, os.WNOHANG)
+                    if ended:
+                        with running.pop(pid) as client, contextlib.suppress(OSError):
+                            client.sendall(struct.pack("q", os.waitstatus_to_exitcode(status)))
+            if listener in ready:
+                client, _ = listener.accept()
+                call, streams = _asked(client)
+                pid = os.fork()
+                if pid == 0:
+                    signal.set_wakeup_fd(-1)
+                    for other in (listener, client, *running.values()):
+                        other.close()
+                    _become(*call, streams)
+                client.sendall(struct.pack("q", pid))
+                running[pid] = client
+                for stream in streams:
+                    if stream is not None:
+                        os.close(stream)
+
+
+def _asked(client):
+    (length,) = struct.unpack("Q", client.recv(8, socket.MSG_WAITALL))
+    call = marshal.loads(client.recv(length, socket.MSG_WAITALL))
+    streams = []
+    for _ in range(3):
+        _, given, *_ = socket.recv_fds(client, 1, 1)
+        streams.append(given[0] if given else None)
+    return call, streams
+
+
+def _become(name, arguments, folder, environment, streams):
+    """Be the process that was asked for, with the signals, streams and arguments that Python starts with."""
+    code = 1
+    try:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for place, stream in enumerate(streams):
+            if stream is None:
+                os.close(place)
+            else:
+                os.dup2(stream, place)
+                os.close(stream)
+        os.chdir(folder)
+        os.environb.clear()
+        os.environb.update(environment)
+        for place, (stream, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+            said = None if streams[place] is None else open(place, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, stream, said)
+            setattr(sys, f"__{stream}__", said)
+        sys.argv = [name, *map(os.fsdecode, arguments)]
+        code = _ran(name)
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os._exit(code)
+
+
+def _ran(name):
+    try:
+        if name == "ciplearn":
+            from ciplearn.cli import main
+
+            main()
+        else:
+            sys.argv = sys.argv[1:]
+            runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as ending:
+        return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    except BaseException:  # noqa: BLE001 (the end of a process, whatever ended it)
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])
