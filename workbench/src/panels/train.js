@@ -32,9 +32,10 @@ export class TrainPanel {
   constructor(app) {
     this.app = app;
     this.element = el("div");
+    this.other = el("div");
     this.form = el("div");
     this.walk = el("div");
-    this.element.append(this.form, this.walk);
+    this.element.append(this.other, this.form, this.walk);
     this.choice = { goal: "limits", amount: null, learner: "auto", preset: "quick", anyway: false };
     this.stop = null;
     this.sections = new Sections();
@@ -79,14 +80,28 @@ export class TrainPanel {
 
   show() {
     if (this.app.tabs?.current !== "train") return;
-    fill(this.form, this.run ? sayOther(this.app, this.run) : null, this.#form());
+    fill(this.other, this.run ? sayOther(this.app, this.run) : null);
+    this.#showForm();
     fill(this.walk, this.run ? this.#walk(this.run) : null);
+  }
+
+  get #working() {
+    return this.starting || this.run?.status === "running";
+  }
+
+  /** Draw the form where it would look different: a training that goes on does not take an amount from under the hand. */
+  #showForm() {
+    const { verdict, table } = this.app;
+    const drawn = JSON.stringify([verdict?.state, verdict?.holds, !table, this.#working, !this.run, this.choice.goal]);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    fill(this.form, this.#form());
   }
 
   #form() {
     const { app, choice } = this;
     const { verdict } = app;
-    const working = this.starting || this.run?.status === "running";
+    const working = this.#working;
     const first = (title, words, button) =>
       el("div.card", {}, el("h3", {}, title), el("p", {}, words), el("p.buttons", {}, button));
     if (verdict?.state !== "judged")
@@ -149,10 +164,10 @@ export class TrainPanel {
   }
 
   #input(name, properties, read) {
-    const onchange = ({ target }) => {
+    const oninput = ({ target }) => {
       this.choice[name] = read(target);
     };
-    return el("input", { "data-key": name, onchange, ...properties });
+    return el("input", { "data-key": name, oninput, ...properties });
   }
 
   #select(title, name, entries) {
