@@ -59,6 +59,24 @@ def test_amount_that_is_being_typed_outlives_what_a_training_says(trained):
     web.click("[data-key='section|What to ask']")
 
 
+def test_training_that_was_cancelled_before_its_start_was_answered_stays_away(trained):
+    web = trained
+    web.click("[data-key='section|What to ask']")
+    app = "const app = document.querySelector('.cw').workbench;"
+    web.run(
+        f"{app} app.asked = app.ask; const held = new Promise((go) => {{ window.letGo = go; }});"
+        "app.ask = async (message) => { const answer = await app.asked(message);"
+        " if (message.do === 'train') await held; return answer; }"
+    )
+    web.click("[data-key=train]")
+    web.click("[data-key=cancel]")
+    web.wait("[data-key=forget]")
+    web.run(f"{app} app.ask = app.asked; window.letGo()")
+    web.until(lambda: not web.doc("panels.train.starting"))
+    assert not web.find("progress")
+    assert len(web.doc("runs")) == 1
+
+
 def stale(web):
     return bool(web.find(APART)) and "Trained for another drawing" in web.text("#cw-panel-train")
 

@@ -38,6 +38,7 @@ export class TrainPanel {
     this.element.append(this.other, this.form, this.walk);
     this.choice = { goal: "limits", amount: null, learner: "auto", preset: "quick", anyway: false };
     this.stop = null;
+    this.gone = new Set();
     this.sections = new Sections();
   }
 
@@ -67,8 +68,10 @@ export class TrainPanel {
 
   told(event) {
     const { app } = this;
-    if (event.event === "run-gone") app.runs = app.runs.filter((run) => run.name !== event.name);
-    else {
+    if (event.event === "run-gone") {
+      this.gone.add(event.name);
+      app.runs = app.runs.filter((run) => run.name !== event.name);
+    } else {
       const place = app.runs.findIndex((run) => run.name === event.run.name);
       if (place >= 0) app.runs[place] = event.run;
       else app.runs.push(event.run);
@@ -206,7 +209,10 @@ export class TrainPanel {
     } else {
       app.notices.clear("train");
       this.stop = null;
-      this.told({ event: "run", run: answer.run });
+      // What has happened since may have been told before this answer came.
+      const { name } = answer.run;
+      if (this.gone.has(name) || app.runs.some((run) => run.name === name)) this.show();
+      else this.told({ event: "run", run: answer.run });
     }
   }
 
