@@ -90,6 +90,19 @@ class Page:
 
         self.until(clicked, seconds, selector)
 
+    def send(self, selector, *keys):
+        """Give keys, or the path of a file, to a control, as often as it is drawn anew under the hand."""
+        from selenium.common.exceptions import WebDriverException
+
+        def sent():
+            try:
+                self.find(selector)[0].send_keys(*keys)
+            except (IndexError, WebDriverException):
+                return False
+            return True
+
+        self.until(sent, what=selector)
+
     def text(self, selector):
         return self.find(selector)[0].text
 

@@ -32,20 +32,6 @@ def table(folder):
 GRAPH = "dag { A [exposure] B [exposure] Y [outcome] Z -> {A L Y} A -> L -> Y A -> Y B -> Y }"
 
 
-def choose(web, selector, text):
-    """Pick an entry of a list by keys, as often as the list is drawn anew under the hand."""
-    from selenium.common.exceptions import WebDriverException
-
-    def chosen():
-        try:
-            web.find(selector)[0].send_keys(text)
-        except (IndexError, WebDriverException):
-            return False
-        return True
-
-    web.until(chosen, what=selector)
-
-
 def undo_all(web):
     while web.find("[data-tool=undo]:enabled"):
         web.click("[data-tool=undo]")
@@ -54,7 +40,7 @@ def undo_all(web):
 def opened(web, text):
     web.click("[data-opens=paste]")
     web.wait("dialog [data-key=graph-text]")
-    web.find("dialog [data-key=graph-text]")[0].send_keys(text)
+    web.send("dialog [data-key=graph-text]", text)
     web.click("dialog [data-do=read]")
     web.until(lambda: not web.find("dialog[open]"))
 
@@ -104,8 +90,8 @@ def draws(web, tmp_path):
     web.keys("loan", "\ue007")
     web.until(lambda: web.doc("editor.doc.nodes") == ["income", "loan"])
     # The panel may be drawn anew between the key and the change.
-    web.until(lambda: web.doc("editor.doc.outcomes") == ["loan"] or choose(web, "[data-key=role-outcome]", "l"))
-    choose(web, "[data-key=role-protected]", "i")
+    web.until(lambda: web.doc("editor.doc.outcomes") == ["loan"] or web.send("[data-key=role-outcome]", "l"))
+    web.send("[data-key=role-protected]", "i")
     web.until(lambda: web.doc("editor.doc.exposures") == ["income"])
     web.click("[data-tool=directed]")
     web.drag(web.place("income"), web.place("loan"))
@@ -122,7 +108,7 @@ def draws(web, tmp_path):
     web.wait(".rename input")
     web.keys("credit", "\ue007")
     web.click(".selection [data-key=connect]")
-    choose(web, "dialog [data-key=edge-kind]", "↔")
+    web.send("dialog [data-key=edge-kind]", "↔")
     web.click("dialog [data-do=connect]")
     web.click(".selection [data-key=connect]")
     web.click("dialog [data-do=cancel]")
@@ -141,21 +127,21 @@ def draws(web, tmp_path):
 
 def outlines(web):
     web.click("#cw-tab-outline")
-    web.find("[data-key=new-node]")[0].send_keys("loan")
+    web.send("[data-key=new-node]", "loan")
     web.click("#cw-panel-outline [data-key=add]")
     web.until(lambda: web.doc("editor.doc.nodes") == ["income", "loan"])
-    choose(web, "#cw-panel-outline [data-key=from]", "l")
-    choose(web, "#cw-panel-outline [data-key=to]", "i")
-    choose(web, "#cw-panel-outline [data-key=edge-kind]", "\ue015")
-    choose(web, "#cw-panel-outline [data-key=edge-kind]", "\ue013")
+    web.send("#cw-panel-outline [data-key=from]", "l")
+    web.send("#cw-panel-outline [data-key=to]", "i")
+    web.send("#cw-panel-outline [data-key=edge-kind]", "\ue015")
+    web.send("#cw-panel-outline [data-key=edge-kind]", "\ue013")
     web.click("#cw-panel-outline [data-key=connect]")
     web.until(lambda: web.doc("editor.doc.directed") == [["loan", "income"]])
     web.click("[data-key='reverse|loan → income']")
-    choose(web, "[data-key='kind|income → loan']", "↔")
+    web.send("[data-key='kind|income → loan']", "↔")
     web.click("[data-key='delete|income ↔ loan']")
     for label in ("Outcome", "Protected", "Adjust for", "Latent", "Latent", "In context", "Input"):
         web.click(f"[data-key='{label}|loan']")
-    web.find("[data-key='name|loan']")[0].send_keys("s", "\ue007")
+    web.send("[data-key='name|loan']", "s", "\ue007")
     web.until(lambda: "loans" in web.doc("editor.doc.nodes"))
     web.click("[data-key='Delete|loans']")
     web.until(lambda: web.doc("editor.doc.nodes") == ["income"])
@@ -167,7 +153,7 @@ def hands_on(web, tmp_path):
     (tmp_path / "graph.txt").write_text(GRAPH)
     web.click("[data-opens=paste]")
     web.wait("dialog [data-key=graph-file]")
-    web.find("dialog [data-key=graph-file]")[0].send_keys(str(tmp_path / "graph.txt"))
+    web.send("dialog [data-key=graph-file]", str(tmp_path / "graph.txt"))
     web.until(lambda: web.run("return document.querySelector('dialog textarea').value") == GRAPH)
     web.click("dialog [data-do=read]")
     web.until(lambda: web.doc("editor.doc.nodes.length") == 5)
@@ -200,7 +186,7 @@ def judges(web):
     web.run("document.querySelector('.cw').workbench.canvas.connect('bidirected', 'A', 'L')")
     web.tap(web.place("L"))
     web.click(".selection [data-key=connect]")
-    choose(web, "dialog [data-key=to]", "\ue015")
+    web.send("dialog [data-key=to]", "\ue015")
     web.click("dialog [data-do=cancel]")
     web.click(".selection [data-key=context]")
     web.wait(".headline.bad")
@@ -246,7 +232,7 @@ def checks(web, path):
     """A table by its file, its columns, and what it says of the drawing."""
     web.click("#cw-tab-data")
     web.wait("[data-key=table-file]")
-    web.find("[data-key=table-file]")[0].send_keys(str(path))
+    web.send("[data-key=table-file]", str(path))
     web.click("[data-key='add|U']")
     web.until(lambda: "U" in web.doc("editor.doc.nodes"))
     web.tap(web.place("U"))
@@ -265,7 +251,7 @@ def checks(web, path):
     web.until(lambda: not web.find("[data-key^='latent|']"))
     web.click("[data-key=falsify]")
     web.until(lambda: web.find("#cw-panel-data .card:is(.good, .bad, .warn)"), 90)
-    choose(web, "[data-key='kind|Z']", "c")
+    web.send("[data-key='kind|Z']", "c")
     web.until(lambda: web.doc("editor.doc.kinds.get('Z')") == "category")
     web.click("[data-tool=undo]")
 
@@ -275,15 +261,15 @@ def trains(web, folder):
     web.click("#cw-tab-train")
     for goal in ("strict", "tolerance", "vcf"):
         web.click(f"[data-key='goal|{goal}']")
-    choose(web, "[data-key=learner]", "l")
+    web.send("[data-key=learner]", "l")
     web.until(lambda: web.doc("panels.train.choice.learner") == "linear")
-    choose(web, "[data-key=preset]", "\ue015")  # down, and up again
-    choose(web, "[data-key=preset]", "\ue013")
-    web.find("[data-key=amount]")[0].send_keys("\ue010", "1", "\ue004")  # 0.051
+    web.send("[data-key=preset]", "\ue015")  # down, and up again
+    web.send("[data-key=preset]", "\ue013")
+    web.send("[data-key=amount]", "\ue010", "1", "\ue004")  # 0.051
     web.until(lambda: web.doc("panels.train.choice.amount") == 0.051)
     web.click("[data-key=train]")
     web.wait("[data-key=forget]", 150)
-    web.find("[data-key=walk]")[0].send_keys("\ue012")
+    web.send("[data-key=walk]", "\ue012")
     web.until(lambda: web.find("[data-stop=s04]"))
     web.click("[data-stop=s04]")
     web.until(lambda: "strength 0.778" in web.text("#cw-panel-train .walk"))
@@ -309,10 +295,10 @@ def trains(web, folder):
 def imagines(web):
     web.click("#cw-tab-whatif")
     web.wait(".pair", 90)
-    choose(web, "#cw-panel-whatif [data-key=row]", "\ue015")
-    web.find("#cw-panel-whatif [data-key='set|A']")[0].send_keys("\ue014\ue014")
-    choose(web, "#cw-panel-whatif [data-key='set|B']", "\ue015")
-    choose(web, "#cw-panel-whatif [data-key='set|B']", "\ue013")
+    web.send("#cw-panel-whatif [data-key=row]", "\ue015")
+    web.send("#cw-panel-whatif [data-key='set|A']", "\ue014\ue014")
+    web.send("#cw-panel-whatif [data-key='set|B']", "\ue015")
+    web.send("#cw-panel-whatif [data-key='set|B']", "\ue013")
     web.click("#cw-panel-whatif [data-key=reset]")
     web.tap(web.place("L"))
     web.click(".selection [data-key=inputs]")
@@ -361,7 +347,7 @@ def test_every_control_that_can_be_seen_is_used(tmp_path):
         path = table(tmp_path)
         web.click("#cw-tab-data")
         web.wait("[data-key=table-file]")
-        web.find("[data-key=table-file]")[0].send_keys(str(path))
+        web.send("[data-key=table-file]", str(path))
         web.until(lambda: web.doc("table.name") == "people.csv")
         web.click("#cw-panel-data [data-key=draw-columns]")
         web.until(lambda: "U" in web.doc("editor.doc.nodes"))

@@ -87,6 +87,23 @@ def test_copy_download_and_share(web):
     web.until(lambda: web.doc("editor.doc.exposures") == ["A"])
 
 
+def test_download_waits_for_the_notation_that_was_chosen(web):
+    """Until the answer came, the one before was downloaded."""
+    web.example()
+    web.click("[data-opens=export]")
+    web.until(lambda: "dag" in web.run("return document.querySelector('dialog textarea').value"))
+    web.run(
+        "const app = document.querySelector('.cw').workbench; const ask = app.ask;"
+        "const held = new Promise((go) => { window.letGo = go; });"
+        "app.ask = async (message) => { await held; return ask(message); }"
+    )
+    web.click("dialog [data-format=dot]")
+    web.click("dialog [data-do=download]")
+    web.run("window.letGo()")
+    assert b"digraph" in web.downloaded("graph.dot")
+    assert list(web.downloads.iterdir()) == []
+
+
 def test_address_holds_the_drawing(web, address, tmp_path):
     web.until(lambda: "#g=" in web.driver.current_url)
     before = web.driver.current_url

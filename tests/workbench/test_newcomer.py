@@ -3,7 +3,6 @@
 import io
 import re
 import zipfile
-from contextlib import suppress
 
 import pytest
 
@@ -30,9 +29,9 @@ def test_newcomer_goes_from_an_empty_page_to_a_model_and_a_report(tmp_path):
         assert "Audited on 1600 rows that no training has seen" in web.text("#cw-panel-train")
         # Walk by key, and by click on the drawing.
         for key, stop in (("\ue010", "Stop 17 of 17"), ("\ue012", "Stop 16 of 17")):  # End, Left
-            web.find("[data-key=walk]")[0].send_keys(key)
+            web.send("[data-key=walk]", key)
             web.until(lambda stop=stop: stop in web.text("#cw-panel-train .walk"))
-        web.find("[data-key=walk]")[0].send_keys("\ue011" + "\ue014" * 8)  # Home, Right
+        web.send("[data-key=walk]", "\ue011" + "\ue014" * 8)  # Home, Right
         web.until(lambda: "strength 3" in web.text("#cw-panel-train .walk"))
         assert "without a constraint" in web.text(".figures")
         web.click("[data-key='get|command']")
@@ -50,7 +49,7 @@ def test_newcomer_goes_from_an_empty_page_to_a_model_and_a_report(tmp_path):
         web.wait(".pair", 60)
         before = web.text(".pair")
         now = web.run("return document.querySelector(\"[data-key='set|sex']\").value")
-        web.find("[data-key='set|sex']")[0].send_keys("m" if now == "f" else "f")
+        web.send("[data-key='set|sex']", "m" if now == "f" else "f")
         web.until(lambda: web.text(".pair") != before)
         web.click("[data-key=reset]")
         web.until(lambda: web.text(".pair") == before)
@@ -73,8 +72,6 @@ def test_cancel_leaves_the_page_ready_for_another_training(tmp_path):
 
 
 def test_table_is_dropped_matched_and_its_kinds_are_changed(tmp_path):
-    from selenium.common.exceptions import WebDriverException
-
     table = tmp_path / "people.csv"
     rows = "\n".join(f"{place % 2},{place % 3},{place}" for place in range(80))
     table.write_text(f"sex,<b>job</b>,pay\n{rows}\n")
@@ -82,25 +79,21 @@ def test_table_is_dropped_matched_and_its_kinds_are_changed(tmp_path):
         web.open(address)
         web.click("#cw-tab-data")
         web.wait("[data-key=table-file]")
-        web.find("[data-key=table-file]")[0].send_keys(str(table))
+        web.send("[data-key=table-file]", str(table))
         web.wait("[aria-label='Kind of sex']")
         for name in ("sex", "<b>job</b>", "pay"):
             web.click(f"[aria-label='Add {name} to the drawing']")
             web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
 
-        def typed():
-            # The list is drawn anew after each node: what was found a moment ago may be gone.
-            with suppress(WebDriverException):
-                web.find("[aria-label='Kind of sex']")[0].send_keys("c")
-            return web.doc("editor.doc.kinds.get('sex')") == "category"
-
-        web.until(typed)
+        # The list is drawn anew after each node: the key may go to one that is gone before it changes anything.
+        kind = "editor.doc.kinds.get('sex')"
+        web.until(lambda: web.doc(kind) == "category" or web.send("[aria-label='Kind of sex']", "c"))
         web.click("#cw-tab-data")
         web.add_node("wealth")
         web.click("[data-key='latent|wealth']")
         web.until(lambda: web.doc("editor.doc.latent") == ["wealth"])
         web.until(lambda: web.doc("editor.doc.nodes.length") == 4)
-        web.find("[data-key=table-file]")[0].send_keys(__file__)
+        web.send("[data-key=table-file]", __file__)
         web.until(lambda: "no table" in web.text(".notices"))
         assert web.run("return document.querySelectorAll('.cw table b').length") == 0
         assert web.complaints() == []

@@ -39,11 +39,42 @@ def trained(tmp_path_factory):
             web.tap(web.place(name))
             web.click(f".selection [data-key={role}]")
         dropped(web, "applicants.csv", people())
-        web.find("[data-key=learner]")[0].send_keys("l")
+        web.send("[data-key=learner]", "l")
         web.click("[data-key=train]")
         web.wait("[data-key=forget]", 150)
         yield web
         assert web.complaints() == []
+
+
+def test_amount_that_is_being_typed_outlives_what_a_training_says(trained):
+    web = trained
+    web.click("[data-key='section|What to ask']")
+    web.click("[data-key='goal|vcf']")
+    web.send("[data-key=amount]", "\ue009a\ue000", "0.0")
+    web.run("const { panels, runs } = document.querySelector('.cw').workbench;"
+            "panels.train.told({ event: 'run', run: runs[0] })")  # fmt: skip
+    web.keys("7")
+    web.until(lambda: web.doc("panels.train.choice.amount") == 0.07)
+    web.click("[data-key='goal|limits']")
+    web.click("[data-key='section|What to ask']")
+
+
+def test_training_that_was_cancelled_before_its_start_was_answered_stays_away(trained):
+    web = trained
+    web.click("[data-key='section|What to ask']")
+    app = "const app = document.querySelector('.cw').workbench;"
+    web.run(
+        f"{app} app.asked = app.ask; const held = new Promise((go) => {{ window.letGo = go; }});"
+        "app.ask = async (message) => { const answer = await app.asked(message);"
+        " if (message.do === 'train') await held; return answer; }"
+    )
+    web.click("[data-key=train]")
+    web.click("[data-key=cancel]")
+    web.wait("[data-key=forget]")
+    web.run(f"{app} app.ask = app.asked; window.letGo()")
+    web.until(lambda: not web.doc("panels.train.starting"))
+    assert not web.find("progress")
+    assert len(web.doc("runs")) == 1
 
 
 def stale(web):
@@ -113,7 +144,7 @@ def test_what_if_marks_only_what_would_have_been_otherwise(trained):
 
     web.until(lambda: moved() == set())
     now = web.run("return document.querySelector(\"[data-key='set|sex']\").value")
-    web.find("[data-key='set|sex']")[0].send_keys("m" if now == "f" else "f")
+    web.send("[data-key='set|sex']", "m" if now == "f" else "f")
     web.until(lambda: moved() == {"sex", "hours"})
     region = next(row.text for row in web.find("#cw-panel-whatif tbody tr") if row.text.startswith("region"))
     assert region.split()[1] == region.split()[2]

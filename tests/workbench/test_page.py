@@ -278,7 +278,7 @@ def test_outline_edits_everything_with_ordinary_controls(web):
     web.click("#cw-tab-outline")
     for name in ("A", "Y"):
         web.wait("[data-key=new-node]")
-        web.find("[data-key=new-node]")[0].send_keys(name, "\ue007")
+        web.send("[data-key=new-node]", name, "\ue007")
         web.until(lambda name=name: name in web.doc("editor.doc.nodes"))
     web.click("[data-key='Protected|A']")
     web.click("[data-key='Outcome|Y']")
@@ -290,7 +290,7 @@ def test_outline_edits_everything_with_ordinary_controls(web):
     web.until(lambda: web.edges() == set())
     web.click("[aria-label='Delete A']")
     web.until(lambda: web.doc("editor.doc.nodes") == ["Y"])
-    web.find("#cw-tab-outline")[0].send_keys("\ue012")
+    web.send("#cw-tab-outline", "\ue012")
     web.wait("#cw-panel-verdict")
     assert web.doc("editor.doc.outcomes") == ["Y"]
     assert web.doc("editor.doc.exposures") == []

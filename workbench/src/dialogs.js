@@ -135,6 +135,8 @@ function exporting(app) {
   const shown = el("textarea", { rows: 12, readonly: true, "aria-label": "The graph as text" });
   let name = "graph.txt";
   let wanted = "";
+  // The answer that is on its way: what is copied or downloaded is the notation that was chosen, not the one before.
+  let written;
   const show = async (format) => {
     wanted = format;
     const answer = await app.ask({ do: "write", format, document: toJson(app.editor.doc) });
@@ -145,24 +147,25 @@ function exporting(app) {
     for (const button of choices) button.setAttribute("aria-pressed", String(button.dataset.format === format));
   };
   const choices = FORMATS.map(([format, label]) =>
-    el("button", { "data-format": format, onclick: () => show(format) }, label),
+    el("button", { "data-format": format, onclick: () => (written = show(format)) }, label),
   );
-  show("dagitty");
+  written = show("dagitty");
   return el(
     "div",
     {},
     el("div.segments", { role: "group", "aria-label": "Notation" }, choices),
     shown,
-    el("p.buttons", {}, copying(shown, [
-      el("button", { "data-do": "download", onclick: () => save(name, shown.value) }, "Download"),
+    el("p.buttons", {}, copying(shown, () => written, [
+      el("button", { "data-do": "download", onclick: () => written.then(() => save(name, shown.value)) }, "Download"),
       el("button", { "data-do": "picture", onclick: () => save("graph.png", app.canvas.picture()) }, "Picture as drawn (PNG)"),
     ], said)),
   );
 }
 
-/** A button that copies a text, others beside it, and a word on what was done. */
-function copying(area, others = [], said = el("span.said", { role: "status" })) {
+/** A button that copies a text once it is there, others beside it, and a word on what was done. */
+function copying(area, ready, others = [], said = el("span.said", { role: "status" })) {
   const copy = async () => {
+    await ready();
     said.textContent = (await copied(area)) ? "Copied." : "Press Ctrl C to copy.";
   };
   return [el("button.primary", { "data-do": "copy", onclick: copy }, "Copy"), ...others, said];
@@ -181,7 +184,7 @@ async function copied(area) {
 
 function share(app) {
   const address = el("textarea", { rows: 5, readonly: true, "aria-label": "Address of the drawing" });
-  toFragment(app.editor.doc).then((fragment) => {
+  const written = toFragment(app.editor.doc).then((fragment) => {
     address.value = `${app.page ? `${location.origin}${location.pathname}` : "http://127.0.0.1/"}#${fragment}`;
   });
   return el(
@@ -193,7 +196,7 @@ function share(app) {
       "This address holds the whole drawing, and neither data nor the secret of this workbench. It opens in every browser that has this workbench open; a colleague pastes it under Open in a workbench of their own.",
     ),
     address,
-    el("p.buttons", {}, copying(address)),
+    el("p.buttons", {}, copying(address, () => written)),
   );
 }
 

@@ -32,11 +32,13 @@ export class TrainPanel {
   constructor(app) {
     this.app = app;
     this.element = el("div");
+    this.other = el("div");
     this.form = el("div");
     this.walk = el("div");
-    this.element.append(this.form, this.walk);
+    this.element.append(this.other, this.form, this.walk);
     this.choice = { goal: "limits", amount: null, learner: "auto", preset: "quick", anyway: false };
     this.stop = null;
+    this.gone = new Set();
     this.sections = new Sections();
   }
 
@@ -66,8 +68,10 @@ export class TrainPanel {
 
   told(event) {
     const { app } = this;
-    if (event.event === "run-gone") app.runs = app.runs.filter((run) => run.name !== event.name);
-    else {
+    if (event.event === "run-gone") {
+      this.gone.add(event.name);
+      app.runs = app.runs.filter((run) => run.name !== event.name);
+    } else {
       const place = app.runs.findIndex((run) => run.name === event.run.name);
       if (place >= 0) app.runs[place] = event.run;
       else app.runs.push(event.run);
@@ -79,14 +83,28 @@ export class TrainPanel {
 
   show() {
     if (this.app.tabs?.current !== "train") return;
-    fill(this.form, this.run ? sayOther(this.app, this.run) : null, this.#form());
+    fill(this.other, this.run ? sayOther(this.app, this.run) : null);
+    this.#showForm();
     fill(this.walk, this.run ? this.#walk(this.run) : null);
+  }
+
+  get #working() {
+    return this.starting || this.run?.status === "running";
+  }
+
+  /** Draw the form where it would look different: a training that goes on does not take an amount from under the hand. */
+  #showForm() {
+    const { verdict, table } = this.app;
+    const drawn = JSON.stringify([verdict?.state, verdict?.holds, !table, this.#working, !this.run, this.choice.goal]);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    fill(this.form, this.#form());
   }
 
   #form() {
     const { app, choice } = this;
     const { verdict } = app;
-    const working = this.starting || this.run?.status === "running";
+    const working = this.#working;
     const first = (title, words, button) =>
       el("div.card", {}, el("h3", {}, title), el("p", {}, words), el("p.buttons", {}, button));
     if (verdict?.state !== "judged")
@@ -149,10 +167,10 @@ export class TrainPanel {
   }
 
   #input(name, properties, read) {
-    const onchange = ({ target }) => {
+    const oninput = ({ target }) => {
       this.choice[name] = read(target);
     };
-    return el("input", { "data-key": name, onchange, ...properties });
+    return el("input", { "data-key": name, oninput, ...properties });
   }
 
   #select(title, name, entries) {
@@ -191,7 +209,10 @@ export class TrainPanel {
     } else {
       app.notices.clear("train");
       this.stop = null;
-      this.told({ event: "run", run: answer.run });
+      // What has happened since may have been told before this answer came.
+      const { name } = answer.run;
+      if (this.gone.has(name) || app.runs.some((run) => run.name === name)) this.show();
+      else this.told({ event: "run", run: answer.run });
     }
   }
 
