@@ -7,7 +7,7 @@ order in which they were written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Self
@@ -168,11 +168,6 @@ class DrawnGraph:
     def _from_parts(cls, parts: GraphParts) -> Self:
         return cls(**vars(parts))
 
-    def _parts(self) -> GraphParts:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        lists = {name: list(value) for name, value in values.items() if name not in ("latent", "positions")}
-        return GraphParts(**lists, latent=list(in_order(self.latent)), positions=dict(self.positions))
-
     @classmethod
     def from_edges(
         cls,
@@ -234,34 +229,34 @@ class DrawnGraph:
 
     def to_edges(self) -> str:
         """Write an edge list on one line, which `from_edges` reads back."""
-        return write_edge_text(self._parts())
+        return write_edge_text(self)
 
     def to_tiers(self) -> str:
         """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones.
 
         Raises `GraphError` if the arrows are not exactly those of tiers.
         """
-        return write_tiers(self._parts())
+        return write_tiers(self)
 
     def to_dagitty(self) -> str:
         """Write a DAGitty model."""
-        return write_dagitty(self._parts())
+        return write_dagitty(self)
 
     def to_json(self) -> str:
         """Write JSON text."""
-        return write_json(self._parts())
+        return write_json(self)
 
     def to_dot(self) -> str:
         """Write DOT text, latent nodes and bidirected edges dashed."""
-        return write_dot(self._parts())
+        return write_dot(self)
 
     def to_gml(self) -> str:
         """Write GML text."""
-        return write_gml(self._parts())
+        return write_gml(self)
 
     def to_networkx(self) -> networkx.DiGraph:
         """Return a networkx ``DiGraph``, or a ``MultiDiGraph`` where there are bidirected or undirected edges."""
-        return write_networkx(self._parts())
+        return write_networkx(self)
 
     def __repr__(self) -> str:
         text = self.to_edges()
