@@ -14,14 +14,15 @@ error with its place; the only things read and not kept are drawing hints withou
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ciplearn._core.choices import entries
 from ciplearn._core.errors import GraphError
 from ciplearn.causal.formats.parts import EDGES, ROLES, Cursor, GraphParts, Token, marks_of, quoted
-from ciplearn.causal.names import checked_point, nearest, tiers_of
+from ciplearn.causal.names import Edge, checked_point, nearest, tiers_of
 
 if TYPE_CHECKING:
     from ciplearn.causal.drawn_graph import DrawnGraph
@@ -48,6 +49,41 @@ def read_edge_text(text: str) -> GraphParts:
         # Else a path becomes a graph with one node, without a word.
         raise GraphError(f"{text.strip()!r} is the name of a file; read it with CausalGraph.from_file.")
     return _TextReader(text).statements(framed=False)
+
+
+def edge_parts(
+    directed: str | Iterable[Edge | str],
+    bidirected: str | Iterable[Edge | str],
+    undirected: str | Iterable[Edge | str],
+) -> GraphParts:
+    """Collect edges; text among the directed ones may draw any edge, elsewhere edges of that kind only."""
+    parts = GraphParts()
+    for kind, edges in (("directed", directed), ("bidirected", bidirected), ("undirected", undirected)):
+        if isinstance(edges, str):
+            parts.extend(_edge_text(edges, kind))
+            continue
+        listed = None if isinstance(edges, Mapping) else entries(edges)
+        if listed is None:
+            raise GraphError(f"{kind} must be text or pairs of names, but {type(edges).__name__} was received.")
+        for edge in listed:
+            if not isinstance(edge, str):
+                getattr(parts, kind).append(edge)
+                continue
+            read = _edge_text(edge, kind)
+            if not any(vars(read)[name] for name in EDGES.values()):
+                # ("A", "B") where [("A", "B")] was meant must not become two lonely nodes.
+                raise GraphError(f"{edge!r} in {kind} draws no edge; write pairs [('A', 'B')] or text 'A -> B'.")
+            parts.extend(read)
+    return parts
+
+
+def _edge_text(text: str, kind: str) -> GraphParts:
+    read = read_edge_text(text)
+    kinds = {name for name in EDGES.values() if vars(read)[name]}
+    if kind != "directed" and kinds - {kind}:
+        sample = "A <-> B" if kind == "bidirected" else "A -- B"
+        raise GraphError(f"{text!r} is not a {kind} edge; write {sample!r}.")
+    return read
 
 
 class _TextReader(Cursor):
