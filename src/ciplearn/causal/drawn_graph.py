@@ -6,10 +6,12 @@ order in which they were written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ciplearn._core.errors import GraphError
@@ -18,12 +20,34 @@ from ciplearn.causal.formats.dot import read_dot, write_dot
 from ciplearn.causal.formats.json_format import read_json, write_json
 from ciplearn.causal.formats.networkx_format import read_gml, read_networkx, write_gml, write_networkx
 from ciplearn.causal.formats.parts import GraphParts
-from ciplearn.causal.formats.reading import as_text, edge_parts, file_text, read_text
-from ciplearn.causal.formats.text import read_dagitty, write_dagitty, write_edge_text, write_tiers
+from ciplearn.causal.formats.text import (
+    edge_parts,
+    read_dagitty,
+    read_edge_text,
+    write_dagitty,
+    write_edge_text,
+    write_tiers,
+)
 from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_point, in_order, nearest
 
 if TYPE_CHECKING:
     import networkx
+
+# A graph of thousands of nodes has a few hundred thousand signs.
+_LONGEST = 20_000_000
+
+# Comments may stand before the first word of any notation but JSON.
+_LEADING = re.compile(r"(?:\s|//[^\n]*\n|\#[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_OPENINGS = (
+    (re.compile(r"(?:strict\s+)?(?:di)?graph\b\s*(?:[\w.-]+\s*|\"[^\"]*\"\s*)?\{", re.IGNORECASE), read_dot),
+    # A mark in brackets, as in "graph [latent]", is one of a node of that name.
+    (
+        re.compile(r"(?:(?:creator|version|comment)\b[^\n]*\s+)*graph\s*\[\s*(?:\w+\s+[-+.\d\"\[]|[]#])", re.I),
+        read_gml,
+    ),
+    (re.compile(r"(?:dag|pdag|mag|pag)\b\s*(?:\w+\s*|\"[^\"]*\"\s*)?\{"), read_dagitty),
+    (re.compile(r"\{\s*(?:\"[^\"]*\"\s*:|\}\s*\Z)"), read_json),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,13 +189,11 @@ class DrawnGraph:
     # ---------------------------------------------------------------- notations
 
     @classmethod
-    def _from_parts(cls, parts: GraphParts) -> Self:
-        return cls(**vars(parts))
-
-    def _parts(self) -> GraphParts:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        lists = {name: list(value) for name, value in values.items() if name not in ("latent", "positions")}
-        return GraphParts(**lists, latent=list(in_order(self.latent)), positions=dict(self.positions))
+    def _read(cls, text: str, reader: Callable[[str], GraphParts]) -> Self:
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise GraphError(f"Graph text must be a string, but {kind} was received; read the file first.")
+        return cls(**vars(reader(text)))
 
     @classmethod
     def from_edges(
@@ -195,74 +217,94 @@ class DrawnGraph:
         parts = edge_parts(directed, bidirected, undirected)
         parts.nodes += as_names(nodes, "nodes")
         parts.latent += as_names(latent, "latent")
-        return cls._from_parts(parts)
+        return cls(**vars(parts))
 
     @classmethod
     def from_dagitty(cls, text: str) -> Self:
         """Read a DAGitty model, ``dag { ... }`` or ``pdag { ... }``; its roles become defaults of `criterion`."""
-        return cls._from_parts(read_dagitty(as_text(text)))
+        return cls._read(text, read_dagitty)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a graph from JSON text (`ciplearn.causal.formats.json_format`)."""
-        return cls._from_parts(read_json(as_text(text)))
+        return cls._read(text, read_json)
 
     @classmethod
     def from_dot(cls, text: str) -> Self:
         """Read a graph from DOT text."""
-        return cls._from_parts(read_dot(as_text(text)))
+        return cls._read(text, read_dot)
 
     @classmethod
     def from_gml(cls, text: str) -> Self:
         """Read a graph from GML text."""
-        return cls._from_parts(read_gml(as_text(text)))
+        return cls._read(text, read_gml)
 
     @classmethod
     def from_networkx(cls, graph: networkx.DiGraph) -> Self:
         """Read a networkx graph (`ciplearn.causal.formats.networkx_format`)."""
-        return cls._from_parts(read_networkx(graph))
+        return cls(**vars(read_networkx(graph)))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read a graph in any notation, recognised by how the text begins."""
-        return cls._from_parts(read_text(as_text(text)))
+        """Read a graph in any notation, recognised by how the text begins; an edge list where nothing else fits."""
+        return cls._read(text, _read_any)
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Self:
         """Read a graph from a file in any notation, recognised by its content."""
-        return cls.from_text(file_text(path))
+        try:
+            with Path(path).open(encoding="utf-8-sig") as stream:
+                # A device may go on for ever.
+                text = stream.read(_LONGEST + 1)
+        except FileNotFoundError:
+            raise GraphError(f"There is no file {str(path)!r}; check the path.") from None
+        except UnicodeDecodeError:
+            raise GraphError(f"The file {str(path)!r} is not UTF-8 text; save the graph as text.") from None
+        except OSError as problem:
+            raise GraphError(f"The file {str(path)!r} cannot be read ({problem.strerror}); check the path.") from None
+        if len(text) > _LONGEST:
+            raise GraphError(f"The file {str(path)!r} has more signs than any graph, {_LONGEST}; check the path.")
+        return cls.from_text(text)
 
     def to_edges(self) -> str:
         """Write an edge list on one line, which `from_edges` reads back."""
-        return write_edge_text(self._parts())
+        return write_edge_text(self)
 
     def to_tiers(self) -> str:
         """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones.
 
         Raises `GraphError` if the arrows are not exactly those of tiers.
         """
-        return write_tiers(self._parts())
+        return write_tiers(self)
 
     def to_dagitty(self) -> str:
         """Write a DAGitty model."""
-        return write_dagitty(self._parts())
+        return write_dagitty(self)
 
     def to_json(self) -> str:
         """Write JSON text."""
-        return write_json(self._parts())
+        return write_json(self)
 
     def to_dot(self) -> str:
         """Write DOT text, latent nodes and bidirected edges dashed."""
-        return write_dot(self._parts())
+        return write_dot(self)
 
     def to_gml(self) -> str:
         """Write GML text."""
-        return write_gml(self._parts())
+        return write_gml(self)
 
     def to_networkx(self) -> networkx.DiGraph:
         """Return a networkx ``DiGraph``, or a ``MultiDiGraph`` where there are bidirected or undirected edges."""
-        return write_networkx(self._parts())
+        return write_networkx(self)
 
     def __repr__(self) -> str:
         text = self.to_edges()
         return f"CausalGraph({text!r})" if len(text) < 200 else f"CausalGraph({len(self.nodes)} nodes: {text[:160]}...)"
+
+
+def _read_any(text: str) -> GraphParts:
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise GraphError("The graph text is empty; write edges such as 'A -> B'.")
+    begins = _LEADING.sub("", text, count=1)
+    return next((reader for opening, reader in _OPENINGS if opening.match(begins)), read_edge_text)(text)

@@ -7,12 +7,16 @@ are not read.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ciplearn._core.errors import GraphSyntaxError
 from ciplearn.causal.formats.networkx_format import read_marks
-from ciplearn.causal.formats.parts import Cursor, GraphParts, Token, in_quotes
+from ciplearn.causal.formats.parts import Cursor, GraphParts, Token, in_quotes, marks_of
+
+if TYPE_CHECKING:
+    from ciplearn.causal.drawn_graph import DrawnGraph
 
 _ARROWS = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
 _MEANT = ("dir", "latent", "observed", "roles")
@@ -24,21 +28,21 @@ def read_dot(text: str) -> GraphParts:
     return _DotReader(text).graph()
 
 
-def write_dot(parts: GraphParts) -> str:
+def write_dot(graph: DrawnGraph) -> str:
     """Write DOT text that Graphviz draws: latent nodes and bidirected edges dashed."""
     lines = ["digraph {"]
-    for name in parts.nodes:
-        marks = ["latent=true", "style=dashed"] if name in parts.latent else []
-        if roles := ",".join(parts.roles_of(name)):
-            marks.append(f'roles="{roles}"')
-        if name in parts.positions:
-            x, y = parts.positions[name]
-            marks.append(f'pos="{x!r},{y!r}"')
+    for name in graph.nodes:
+        roles, position = marks_of(graph, name)
+        marks = ["latent=true", "style=dashed"] if roles[:1] == ["latent"] else []
+        if roles := [role for role in roles if role != "latent"]:
+            marks.append(f'roles="{",".join(roles)}"')
+        if position:
+            marks.append(f'pos="{position}"')
         attributes = f" [{', '.join(marks)}]" if marks else ""
         lines.append(f"  {in_quotes(name)}{attributes};")
     looks = {"directed": "", "bidirected": " [dir=both, style=dashed]", "undirected": " [dir=none]"}
     for kind, look in looks.items():
-        lines += [f"  {in_quotes(a)} -> {in_quotes(b)}{look};" for a, b in getattr(parts, kind)]
+        lines += [f"  {in_quotes(a)} -> {in_quotes(b)}{look};" for a, b in getattr(graph, kind)]
     return "\n".join([*lines, "}", ""])
 
 
@@ -58,98 +62,83 @@ class _DotReader(Cursor):
         re.VERBOSE | re.DOTALL,
     )
 
+    refusal = "This is not DOT: "
+    directed = False
+    depth = -1
+
     def graph(self) -> GraphParts:
         self.word("strict")
         self.directed = self.word("digraph")
         if not self.directed and not self.word("graph"):
-            raise self.unexpected("digraph")
+            raise self.error(self.peek(), "This is not DOT: it begins with neither digraph nor graph")
         if self.peek().kind == "name":
-            self.identifier()
-        self.block(depth=0)
-        if self.peek().kind != "end":
-            raise self.error(self.peek(), f"One graph is expected, but {self.peek().text!r} stands after it; remove it")
-        return self.parts
+            self.name("A name")
+        if not self.passes("{"):
+            raise self.error(self.peek(), f"This is not DOT: '{{' is missing before {self.peek().text!r}")
+        self.block()
+        return self.finished()
 
-    def block(self, depth: int) -> tuple[Token, ...]:
-        """Read ``{ ... }`` and return its nodes, each once."""
-        if depth > _DEEPEST:
+    def block(self) -> Collection[Token]:
+        """Read on up to the closing brace and return the nodes, each once."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
             wrong = f"Subgraphs stand more than {_DEEPEST} deep within each other; write them flat"
             raise self.error(self.peek(), wrong)
-        if not self.passes("{"):
-            raise self.unexpected("'{'")
         inside: dict[str, Token] = {}
         while not self.passes("}"):
             if not self.passes(";,"):
-                inside.update((node.text, node) for node in self.statement(depth))
-        return tuple(inside.values())
+                inside.update((node.text, node) for node in self.statement())
+        self.depth -= 1
+        return inside.values()
 
-    def statement(self, depth: int) -> tuple[Token, ...]:
+    def statement(self) -> list[Token]:
         first = self.peek()
         if any(self.word(default) for default in ("node", "edge", "graph")):
-            for attribute in set(_MEANT) & set(self.attributes()):
+            for attribute in set(_MEANT) & {key.text for key, _ in self.attributes()}:
                 wrong = f"{attribute} in the defaults of {first.text!r} is not read; write it at each node or edge"
                 raise self.error(first, wrong)
-            return ()
-        sides = [self.end(depth)]
-        if first.kind == "name" and self.passes("="):
+            return []
+        ends, arrows = self.chain()
+        if first.kind == "name" and not arrows and self.passes("="):
             # An attribute of the graph: no node after all.
             self.parts.nodes.pop()
             self.value()
-            return ()
+            return []
         is_node = self.tokens[self.next - 1].text != "}"
-        while self.peek().kind == "arrow":
-            if self.take().text != ("->" if self.directed else "--"):
-                raise self.unexpected("an edge of this kind of graph")
-            sides.append(self.end(depth))
-        attributes = self.attributes()
-        if len(sides) > 1:
-            direction = attributes.get("dir", "forward" if self.directed else "none").lower()
+        for arrow in arrows:
+            if arrow.text != ("->" if self.directed else "--"):
+                raise self.error(arrow, f"This is not DOT: {arrow.text!r} is no edge of this kind of graph")
+        marks: dict[str, Any] = {key.text: "true" if value is None else value.text for key, value in self.attributes()}
+        if arrows:
+            direction = marks.get("dir", "forward" if self.directed else "none").lower()
             if direction not in _ARROWS:
                 raise self.error(first, f"dir={direction} is not known; use forward, back, both or none")
-            for left, right in pairwise(sides):
+            for left, right in pairwise(ends):
                 self.join(left, _ARROWS[direction], right)
         elif is_node:
-            marks: dict[str, Any] = {key: attributes[key] for key in _MEANT[1:] if key in attributes}
-            if "pos" in attributes:
-                marks["pos"] = attributes["pos"].rstrip("!").split(",")
-            read_marks(self.parts, sides[0][0].text, marks)
-        return tuple(node for side in sides for node in side)
+            if "pos" in marks:
+                marks["pos"] = marks["pos"].rstrip("!").split(",")
+            read_marks(self.parts, next(iter(ends[0])).text, marks)
+        return [node for side in ends for node in side]
 
-    def end(self, depth: int) -> tuple[Token, ...]:
+    def end(self) -> Collection[Token]:
         """Read one end of an edge: a node, or all nodes of a subgraph."""
         if self.word("subgraph") and self.peek().kind == "name":
-            self.identifier()
-        if self.comes("{"):
-            return self.block(depth + 1)
-        node = self.declare(self.identifier())
+            self.name("A name")
+        if self.passes("{"):
+            return self.block()
+        node = self.declare(self.name("A name"))
         # What follows the colon is a port: the side of the node at which the edge is drawn.
         while self.passes(":"):
-            self.identifier()
-        return (node,)
+            self.name("A port")
+        return [node]
 
-    def attributes(self) -> dict[str, str]:
-        """Read ``[key=value, ...]``, as often as it stands there."""
-        read: dict[str, str] = {}
-        while self.passes("["):
-            while not self.passes("]"):
-                key = self.identifier().text
-                read[key] = self.value() if self.passes("=") else "true"
-                while self.passes(",;"):
-                    pass
-        return read
-
-    def value(self) -> str:
-        return self.take().text if self.peek().kind == "html" else self.identifier().text
-
-    def identifier(self) -> Token:
+    def name(self, what: str) -> Token:
         """Read a word, or quoted pieces that a plus joins."""
-        first = self.peek()
-        if first.kind != "name":
-            raise self.unexpected("a name")
-        pieces = [self.take().text]
-        while first.quoted and self.passes("+"):
-            pieces.append(self.take().text)
-        return Token("name", "".join(pieces), first.offset, first.quoted)
+        token = super().name(what)
+        while token.quoted and self.passes("+"):
+            token = replace(token, text=token.text + super().name(what).text)
+        return token
 
     def word(self, keyword: str) -> bool:
         """Pass a keyword, in letters of any size, if it comes next."""
@@ -157,6 +146,3 @@ class _DotReader(Cursor):
         comes = token.kind == "name" and not token.quoted and token.text.lower() == keyword
         self.next += comes
         return comes
-
-    def unexpected(self, expected: str) -> GraphSyntaxError:
-        return self.error(self.peek(), f"This is not DOT: {expected} is expected, but {self.peek().text!r} was found")

@@ -9,98 +9,74 @@ Every key may be left out; a key that is not known is an error.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
-from functools import partial
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import GraphSyntaxError
-from ciplearn.causal.formats.parts import GraphParts, syntax_error
-from ciplearn.causal.names import nearest
+from ciplearn.causal.formats.parts import EDGES, GraphParts, syntax_error
+from ciplearn.causal.names import in_order, nearest
+
+if TYPE_CHECKING:
+    from ciplearn.causal.drawn_graph import DrawnGraph
 
 _KEYS = tuple(field.name for field in fields(GraphParts))
 _LONGEST_INTEGER = 300
-_EDGE_KEYS = ("directed", "bidirected", "undirected")
 
 
 def read_json(text: str) -> GraphParts:
     """Read a graph from JSON text."""
-    reader = _JsonReader(text)
+
+    def error(wrong: Any, message: str) -> GraphSyntaxError:
+        """Point at the first place where the wrong value is written; at the start where it cannot be found."""
+        written = (json.dumps(wrong, ensure_ascii=ascii, default=str) for ascii in (False, True))
+        offsets = (text.find(words) for words in written)
+        return syntax_error(text, next((offset for offset in offsets if offset >= 0), 0), message)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        read = dict[str, Any]()
+        for key, value in pairs:
+            if key in read:
+                raise error(key, f"The key {key!r} stands twice in one object; keep one")
+            read[key] = value
+        return read
+
+    def integer(written: str) -> int | float:
+        # The only numbers of a graph are positions, and none needs more digits than a float has.
+        return int(written) if len(written) < _LONGEST_INTEGER else float(written)
+
+    def constant(name: str) -> Any:
+        raise syntax_error(text, max(0, text.find(name)), f"{name} is not a position; use finite numbers")
+
     try:
-        content = json.loads(
-            text, object_pairs_hook=reader.pairs, parse_int=reader.integer, parse_constant=reader.constant
-        )
+        content = json.loads(text, object_pairs_hook=unique, parse_int=integer, parse_constant=constant)
     except json.JSONDecodeError as problem:
         raise GraphSyntaxError(f"This is not JSON: {problem.msg}", problem.lineno, problem.colno) from None
     except RecursionError:
         raise syntax_error(text, 0, "This JSON is nested too deeply to be a graph") from None
-    return reader.graph(content)
-
-
-def write_json(parts: GraphParts) -> str:
-    """Write a graph as JSON text; empty fields other than nodes and directed are left out."""
-    content = {key: value for key, value in asdict(parts).items() if value or key in ("nodes", "directed")}
-    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-
-
-class _JsonReader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def error(self, wrong: Any, message: str) -> GraphSyntaxError:
-        """Point at the first place where the wrong value is written; at the start where it cannot be found."""
-        written = (json.dumps(wrong, ensure_ascii=ascii, default=str) for ascii in (False, True))
-        offsets = (self.text.find(text) for text in written)
-        return syntax_error(self.text, next((offset for offset in offsets if offset >= 0), 0), message)
-
-    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        read = {}
-        for key, value in pairs:
-            if key in read:
-                raise self.error(key, f"The key {key!r} stands twice in one object; keep one")
-            read[key] = value
-        return read
-
-    def integer(self, written: str) -> int | float:
-        # The only numbers of a graph are positions, and none needs more digits than a float has.
-        return int(written) if len(written) < _LONGEST_INTEGER else float(written)
-
-    def constant(self, name: str) -> Any:
-        raise syntax_error(self.text, max(0, self.text.find(name)), f"{name} is not a position; use finite numbers")
-
-    def graph(self, content: Any) -> GraphParts:
-        if not isinstance(content, dict):
-            kind = type(content).__name__
-            raise self.error(
-                content, f"A graph is an object with keys such as nodes and directed, but {kind} was found"
-            )
-        for key in content:
-            if key not in _KEYS:
-                raise self.error(key, f"The key {key!r} is not known; {nearest(key, _KEYS, 'keys').rstrip('.')}")
-        parts = GraphParts()
-        for key, value in content.items():
+    if not isinstance(content, dict):
+        kind = type(content).__name__
+        raise error(content, f"A graph is an object with keys such as nodes and directed, but {kind} was found")
+    for key, value in content.items():
+        if key not in _KEYS:
+            raise error(key, f"The key {key!r} is not known; {nearest(key, _KEYS, 'keys').rstrip('.')}")
+        kind, words = (dict, "object") if key == "positions" else (list, "array")
+        if not isinstance(value, kind):
+            raise error(key, f"{key!r} must be an {words}, but {value!r} was found")
+        for entry in value:
             if key == "positions":
-                parts.positions = self.positions(value)
-            elif not isinstance(value, list):
-                raise self.error(key, f"{key!r} must be an array, but {value!r} was found")
-            else:
-                read = partial(self.edge, key) if key in _EDGE_KEYS else self.name
-                getattr(parts, key).extend(map(read, value))
-        return parts
+                spot = value[entry]
+                if not isinstance(spot, list) or [type(c) in (int, float) for c in spot] != [True, True]:
+                    raise error(entry, f"A position must be a pair of numbers, but {entry!r} has {spot!r}")
+            elif key in EDGES.values() and (not isinstance(entry, list) or len(entry) != 2):
+                raise error(entry, f"An edge in {key!r} must be a pair of names, but {entry!r} was found")
+            for name in entry if key in EDGES.values() else [entry]:
+                if not isinstance(name, str):
+                    raise error(name, f"A node name must be a string, but {name!r} was found")
+    return GraphParts(**content)
 
-    def name(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise self.error(value, f"A node name must be a string, but {value!r} was found")
-        return value
 
-    def edge(self, key: str, pair: Any) -> tuple[str, str]:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise self.error(pair, f"An edge in {key!r} must be a pair of names, but {pair!r} was found")
-        return self.name(pair[0]), self.name(pair[1])
-
-    def positions(self, value: Any) -> dict[str, tuple[float, float]]:
-        if not isinstance(value, dict):
-            raise self.error("positions", f"'positions' must be an object, but {value!r} was found")
-        for node, spot in value.items():
-            if not isinstance(spot, list) or [type(c) in (int, float) for c in spot] != [True, True]:
-                raise self.error(node, f"A position must be a pair of numbers, but {node!r} has {spot!r}")
-        return {node: (float(x), float(y)) for node, (x, y) in value.items()}
+def write_json(graph: DrawnGraph) -> str:
+    """Write a graph as JSON text; empty fields other than nodes and directed are left out."""
+    content = {key: getattr(graph, key) for key in _KEYS} | {"latent": in_order(graph.latent)}
+    kept = {key: value for key, value in content.items() if value or key in ("nodes", "directed")}
+    return json.dumps(kept, ensure_ascii=False, indent=2) + "\n"

@@ -11,13 +11,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import GraphError, GraphSyntaxError
-from ciplearn.causal.formats.parts import ROLES, GraphParts
+from ciplearn.causal.formats.parts import EDGES, ROLES, GraphParts, marks_of
 from ciplearn.causal.names import checked_name
 
 if TYPE_CHECKING:
     import networkx
 
-_ARROWS = {"directed": "->", "bidirected": "<->", "undirected": "--"}
+    from ciplearn.causal.drawn_graph import DrawnGraph
+
 _YES = {True, "1", "yes", "true", "True"}
 _NO = {False, "0", "no", "false", "False"}
 _GML_PLACE = re.compile(r"\((\d+), (\d+)\)")
@@ -39,9 +40,9 @@ def read_networkx(graph: networkx.Graph) -> GraphParts:
         read_marks(parts, name, marks)
     for a, b, marks in graph.edges(data=True):
         kind = marks.get("kind", "directed")
-        if kind not in _ARROWS:
+        if kind not in EDGES.values():
             raise GraphError(f"The edge {a!r} to {b!r} has kind {kind!r}; use directed, bidirected or undirected.")
-        parts.add_edge(a, _ARROWS[kind], b)
+        getattr(parts, kind).append((a, b))
     return parts
 
 
@@ -54,7 +55,7 @@ def read_marks(parts: GraphParts, name: str, marks: dict[str, Any]) -> None:
         parts.latent.append(name)
     for role in str(marks.get("roles", "")).split(","):
         if role.strip() in ROLES:
-            parts.list_for(role.strip()).append(name)
+            getattr(parts, ROLES[role.strip()]).append(name)
         elif role.strip():
             raise GraphError(f"The node {name!r} has the role {role.strip()!r}; use exposure, outcome or adjusted.")
     if "pos" in marks:
@@ -65,28 +66,19 @@ def read_marks(parts: GraphParts, name: str, marks: dict[str, Any]) -> None:
         parts.positions[name] = (x, y)
 
 
-def write_networkx(parts: GraphParts) -> networkx.DiGraph:
+def write_networkx(graph: DrawnGraph) -> networkx.DiGraph:
     """Write a ``DiGraph``; a ``MultiDiGraph`` where two nodes may need two edges, that is with other kinds of edges."""
     import networkx
 
-    plain = not parts.bidirected and not parts.undirected
-    graph = networkx.DiGraph() if plain else networkx.MultiDiGraph()
-    for name in parts.nodes:
-        graph.add_node(name, **_marks(parts, name))
-    for kind in _ARROWS:
-        graph.add_edges_from(getattr(parts, kind), **({} if plain else {"kind": kind}))
-    return graph
-
-
-def _marks(parts: GraphParts, name: str) -> dict[str, Any]:
-    marks: dict[str, Any] = {}
-    if name in parts.latent:
-        marks["latent"] = True
-    if roles := ",".join(parts.roles_of(name)):
-        marks["roles"] = roles
-    if name in parts.positions:
-        marks["pos"] = parts.positions[name]
-    return marks
+    plain = not graph.bidirected and not graph.undirected
+    written = networkx.DiGraph() if plain else networkx.MultiDiGraph()
+    for name in graph.nodes:
+        roles = ",".join(role for role in marks_of(graph, name)[0] if role != "latent")
+        marks = {"latent": name in graph.latent, "roles": roles, "pos": graph.positions.get(name)}
+        written.add_node(name, **{mark: value for mark, value in marks.items() if value})
+    for kind in EDGES.values():
+        written.add_edges_from(getattr(graph, kind), **({} if plain else {"kind": kind}))
+    return written
 
 
 def _flag(name: str, mark: str, value: object) -> bool:
@@ -114,19 +106,19 @@ def read_gml(text: str) -> GraphParts:
     return read_networkx(graph)
 
 
-def write_gml(parts: GraphParts) -> str:
+def write_gml(graph: DrawnGraph) -> str:
     """Write GML text."""
     import networkx
 
-    graph = write_networkx(parts)
-    for _, marks in graph.nodes(data=True):
+    written = write_networkx(graph)
+    for _, marks in written.nodes(data=True):
         if "latent" in marks:
             marks["latent"] = 1
         if "pos" in marks:
             # GML keeps positions in a block of its own.
             x, y = marks.pop("pos")
             marks["graphics"] = {"x": float(x), "y": float(y)}
-    return "\n".join(networkx.generate_gml(graph)) + "\n"
+    return "\n".join(networkx.generate_gml(written)) + "\n"
 
 
 def _parsed(text: str, label: str) -> networkx.Graph:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError, GraphSyntaxError
 from ciplearn.causal.names import checked_name
 
-ROLES = ("exposure", "outcome", "adjusted")
+if TYPE_CHECKING:
+    from ciplearn.causal.drawn_graph import DrawnGraph
+
+# Marks of a node, and kinds of edges as they are written -> the fields of a graph that hold them.
+ROLES = {"exposure": "exposures", "outcome": "outcomes", "adjusted": "adjusted"}
+EDGES = {"->": "directed", "<->": "bidirected", "--": "undirected"}
 
 _PLAIN = {"↔": "<->", "→": "->", "←": "<-"}
 # A keyword at the beginning of a text would make it one of another notation.
@@ -34,27 +41,18 @@ class GraphParts:
     adjusted: list[str] = field(default_factory=list)
     positions: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def add_edge(self, a: str, arrow: str, b: str) -> None:
-        """File the edge that ``a arrow b`` draws."""
-        edges = {"<->": self.bidirected, "--": self.undirected}.get(arrow, self.directed)
-        edges.append((b, a) if arrow == "<-" else (a, b))
-
-    def list_for(self, role: str) -> list[str]:
-        """Return the list that a role such as ``"exposure"`` fills."""
-        filled: list[str] = getattr(self, {"exposure": "exposures", "outcome": "outcomes"}.get(role, role))
-        return filled
-
-    def roles_of(self, name: str) -> list[str]:
-        """Return the roles of a node, other than latent."""
-        return [role for role in ROLES if name in self.list_for(role)]
-
     def extend(self, other: GraphParts) -> None:
         """Add all pieces of another graph."""
         for name, pieces in vars(other).items():
-            if name == "positions":
-                self.positions.update(pieces)
-            else:
-                getattr(self, name).extend(pieces)
+            add = self.positions.update if name == "positions" else getattr(self, name).extend
+            add(pieces)
+
+
+def marks_of(graph: DrawnGraph, name: str) -> tuple[list[str], str]:
+    """Return the roles of a node, latent first, and its position as text."""
+    held = {"latent": "latent", **ROLES}
+    roles = [role for role, names in held.items() if name in getattr(graph, names)]
+    return roles, ",".join(map(repr, graph.positions.get(name, ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,31 +87,28 @@ class Cursor:
 
     # What a token looks like: named groups space, comment, arrow, sign, quoted, word and html.
     pattern: re.Pattern[str]
+    refusal = ""  # how a message begins
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = self._tokens()
-        self.next = 0
+        self.tokens = [*self._tokens(), Token("end", "the end of the text", len(text))]
+        self.next = self.edges = 0
         self.parts = GraphParts()
-        self.edges = 0
 
-    def _tokens(self) -> list[Token]:
-        found, offset = [], 0
+    def _tokens(self) -> Iterator[Token]:
+        offset = 0
         while offset < len(self.text):
             match = self.pattern.match(self.text, offset)
             if match is None:
-                raise syntax_error(self.text, offset, self.unreadable(offset))
+                raise syntax_error(self.text, offset, self._unreadable(offset))
             kind, piece = match.lastgroup or "", match.group()
             if kind == "quoted":
-                found.append(Token("name", re.sub(r'\\(["\\])', r"\1", piece[1:-1]), offset, quoted=True))
-            elif kind == "word":
-                found.append(Token("name", piece, offset))
-            elif kind in ("arrow", "sign", "html"):
-                found.append(Token(kind, _PLAIN.get(piece, piece), offset))
+                yield Token("name", re.sub(r'\\(["\\])', r"\1", piece[1:-1]), offset, quoted=True)
+            elif kind not in ("space", "comment"):
+                yield Token("name" if kind == "word" else kind, _PLAIN.get(piece, piece), offset)
             offset = match.end()
-        return [*found, Token("end", "the end of the text", len(self.text))]
 
-    def unreadable(self, offset: int) -> str:
+    def _unreadable(self, offset: int) -> str:
         """Say why no token starts here."""
         here = self.text[offset]
         if here == '"':
@@ -133,19 +128,46 @@ class Cursor:
         """Pass the next token, which must not be the end."""
         token = self.peek()
         if token.kind == "end":
-            raise self.error(token, "The text ends in the middle of a statement")
+            raise self.error(token, f"{self.refusal}The text ends in the middle of a statement")
         self.next += 1
         return token
 
-    def comes(self, signs: str) -> bool:
-        """Tell whether one of these signs comes next."""
-        return self.peek().kind == "sign" and self.peek().text in signs
+    def name(self, what: str) -> Token:
+        """Pass the next token, which must be a name."""
+        token = self.take()
+        if token.kind != "name":
+            raise self.error(token, f"{self.refusal}{what} is missing before {token.text!r}")
+        return token
 
     def passes(self, signs: str) -> bool:
         """Pass one of these signs if it comes next."""
-        comes = self.comes(signs)
+        comes = self.peek().kind == "sign" and self.peek().text in signs
         self.next += comes
         return comes
+
+    def value(self) -> Token:
+        """Read what stands behind an equals sign."""
+        return self.take() if self.peek().kind == "html" else self.name("A value")
+
+    def attributes(self) -> Iterator[tuple[Token, Token | None]]:
+        """Read ``[key=value, key, ...]``, as often as it stands there."""
+        while self.passes("["):
+            while not self.passes("]"):
+                if not self.passes(";,"):
+                    key = self.name("An attribute")
+                    yield key, self.value() if self.passes("=") else None
+
+    def chain(self) -> tuple[list[Collection[Token]], list[Token]]:
+        """Read nodes, or groups of nodes, and the arrows between them."""
+        ends, arrows = [self.end()], list[Token]()
+        while self.peek().kind == "arrow":
+            arrows.append(self.take())
+            ends.append(self.end())
+        return ends, arrows
+
+    def end(self) -> Collection[Token]:
+        """Read one end of an edge."""
+        raise NotImplementedError
 
     def declare(self, token: Token) -> Token:
         """Note a node."""
@@ -160,12 +182,19 @@ class Cursor:
         self.edges += len(left) * len(right)
         if self.edges > _MOST_EDGES:
             raise self.error(self.peek(), f"The text draws more than {_MOST_EDGES} edges; draw fewer")
-        for a in left:
-            for b in right:
-                if a.text == b.text:
-                    edge = f"{a.text!r} {arrow} {b.text!r}"
-                    raise self.error(b, f"No node causes itself, but {edge} was found; remove it")
-                self.parts.add_edge(a.text, arrow, b.text)
+        edges = getattr(self.parts, EDGES.get(arrow, "directed"))
+        for a, b in product(left, right):
+            if a.text == b.text:
+                edge = f"{a.text!r} {arrow} {b.text!r}"
+                raise self.error(b, f"No node causes itself, but {edge} was found; remove it")
+            edges.append((b.text, a.text) if arrow == "<-" else (a.text, b.text))
+
+    def finished(self) -> GraphParts:
+        """Return what was read, if nothing stands behind it."""
+        if self.peek().kind != "end":
+            wrong = f"One graph is expected, but {self.peek().text!r} stands after its closing brace; remove it"
+            raise self.error(self.peek(), wrong)
+        return self.parts
 
     def error(self, token: Token, message: str) -> GraphSyntaxError:
         """Make the error for the place of a token."""

@@ -14,19 +14,26 @@ error with its place; the only things read and not kept are drawing hints withou
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
+from ciplearn._core.choices import entries
 from ciplearn._core.errors import GraphError
-from ciplearn.causal.formats.parts import Cursor, GraphParts, Token, quoted
-from ciplearn.causal.names import nearest, tiers_of
+from ciplearn.causal.formats.parts import EDGES, ROLES, Cursor, GraphParts, Token, marks_of, quoted
+from ciplearn.causal.names import Edge, checked_point, nearest, tiers_of
+
+if TYPE_CHECKING:
+    from ciplearn.causal.drawn_graph import DrawnGraph
 
 _FILE = re.compile(r"\S+\.(?:txt|dot|gv|gml|json|dagitty|dag)", re.IGNORECASE)
 _KINDS = ("dag", "pdag", "mag", "pag", "graph", "digraph")
-_ROLES = {
+# What may stand in brackets -> the field of a graph that holds it.
+_MARKS = {
     **dict.fromkeys(("latent", "l", "unobserved", "u"), "latent"),
-    **dict.fromkeys(("exposure", "e", "source"), "exposure"),
-    **dict.fromkeys(("outcome", "o", "target"), "outcome"),
+    **dict.fromkeys(("exposure", "e", "source"), "exposures"),
+    **dict.fromkeys(("outcome", "o", "target"), "outcomes"),
     **dict.fromkeys(("adjusted", "a"), "adjusted"),
 }
 
@@ -41,7 +48,42 @@ def read_edge_text(text: str) -> GraphParts:
     if _FILE.fullmatch(text.strip()):
         # Else a path becomes a graph with one node, without a word.
         raise GraphError(f"{text.strip()!r} is the name of a file; read it with CausalGraph.from_file.")
-    return _TextReader(text).statements(closing=None)
+    return _TextReader(text).statements(framed=False)
+
+
+def edge_parts(
+    directed: str | Iterable[Edge | str],
+    bidirected: str | Iterable[Edge | str],
+    undirected: str | Iterable[Edge | str],
+) -> GraphParts:
+    """Collect edges; text among the directed ones may draw any edge, elsewhere edges of that kind only."""
+    parts = GraphParts()
+    for kind, edges in (("directed", directed), ("bidirected", bidirected), ("undirected", undirected)):
+        if isinstance(edges, str):
+            parts.extend(_edge_text(edges, kind))
+            continue
+        listed = None if isinstance(edges, Mapping) else entries(edges)
+        if listed is None:
+            raise GraphError(f"{kind} must be text or pairs of names, but {type(edges).__name__} was received.")
+        for edge in listed:
+            if not isinstance(edge, str):
+                getattr(parts, kind).append(edge)
+                continue
+            read = _edge_text(edge, kind)
+            if not any(vars(read)[name] for name in EDGES.values()):
+                # ("A", "B") where [("A", "B")] was meant must not become two lonely nodes.
+                raise GraphError(f"{edge!r} in {kind} draws no edge; write pairs [('A', 'B')] or text 'A -> B'.")
+            parts.extend(read)
+    return parts
+
+
+def _edge_text(text: str, kind: str) -> GraphParts:
+    read = read_edge_text(text)
+    kinds = {name for name in EDGES.values() if vars(read)[name]}
+    if kind != "directed" and kinds - {kind}:
+        sample = "A <-> B" if kind == "bidirected" else "A -- B"
+        raise GraphError(f"{text!r} is not a {kind} edge; write {sample!r}.")
+    return read
 
 
 class _TextReader(Cursor):
@@ -61,64 +103,64 @@ class _TextReader(Cursor):
     framed = directions_known = False
     no_bar_before = 0
 
-    # ------------------------------------------------------------ the two notations
-
     def model(self) -> GraphParts:
-        kind = self.frame()
-        if kind is None:
-            return self.statements(closing=None)
-        if kind.text not in ("dag", "pdag"):
-            raise self.error(kind, f"A {kind.text!r} is not read here; write dag, or pdag for undirected edges")
-        self.framed = True
-        self.directions_known = kind.text == "dag"
-        while self.take().text != "{":
-            pass
-        self.statements(closing="}")
-        if self.peek().kind != "end":
-            raise self.error(self.peek(), f"{self.peek().text!r} stands after the closing brace; remove it")
-        return self.parts
-
-    def frame(self) -> Token | None:
-        """Return the opening keyword if the text is framed: ``dag {`` or ``dag name {``."""
+        """Read ``dag { ... }`` or ``dag name { ... }``, or what would stand inside."""
         first = self.tokens[0]
         kinds = [token.text if token.kind == "sign" else token.kind for token in self.tokens[1:3]]
         framed = kinds[:1] == ["{"] or kinds == ["name", "{"]
-        return first if framed and not first.quoted and first.text in _KINDS else None
+        if not framed or first.quoted or first.text not in _KINDS:
+            return self.statements(framed=False)
+        if first.text not in ("dag", "pdag"):
+            raise self.error(first, f"A {first.text!r} is not read here; write dag, or pdag for undirected edges")
+        self.directions_known = first.text == "dag"
+        self.next = kinds.index("{") + 2
+        self.statements(framed=True)
+        return self.finished()
 
-    # ------------------------------------------------------------ grammar
-
-    def statements(self, closing: str | None) -> GraphParts:
+    def statements(self, framed: bool) -> GraphParts:
+        self.framed = framed
         while self.peek().kind != "end":
-            if closing and self.passes(closing):
+            if framed and self.passes("}"):
                 return self.parts
-            if not self.passes(";,"):
+            if not self.passes(";,") and not self.tier_line():
                 self.statement()
-        if closing:
-            raise self.error(self.peek(), f"The model is not closed; end it with {closing!r}")
+        if framed:
+            raise self.error(self.peek(), "The model is not closed; end it with '}'")
         return self.parts
 
     def statement(self) -> None:
-        first, after = self.peek(), self.tokens[min(self.next + 1, len(self.tokens) - 1)]
-        if first.kind == "name" and after.kind == "sign" and after.text == "=":
-            self.next += 2
+        first = self.peek()
+        ends, arrows = self.chain()
+        if first.kind == "name" and not arrows and self.passes("="):
+            # An attribute of the graph: no node after all.
+            self.parts.nodes.pop()
             self.value()
             if first.text != "bb":
                 raise self.error(first, f"The attribute {first.text!r} of the graph is not known; only bb is")
-            return
-        if self.tier_line():
-            return
-        nodes = left = self.endpoint()
-        while self.peek().kind == "arrow":
-            nodes, arrow = (), self.take()
+        for arrow, (left, right) in zip(arrows, pairwise(ends), strict=True):
             if arrow.text == "--" and self.directions_known:
-                raise self.error(
-                    arrow, "A dag has no undirected edge; write pdag { ... } if the direction is not known"
-                )
-            right = self.endpoint()
+                wrong = "A dag has no undirected edge; write pdag { ... } if the direction is not known"
+                raise self.error(arrow, wrong)
             self.join(left, arrow.text, right)
-            left = right
-        if self.passes("["):
-            self.attributes(nodes)
+        for key, value in self.attributes():
+            self.mark(() if arrows else ends[0], key, value)
+
+    def mark(self, nodes: Collection[Token], key: Token, value: Token | None) -> None:
+        """Note an attribute of some nodes, or of an edge where there are none."""
+        if key.text == "pos" and value is not None:
+            try:
+                spot = checked_point("", value.text.split(","))
+            except GraphError:
+                wrong = f'A position is two numbers, pos="0.5,1", but {value.text!r} was found'
+                raise self.error(value, wrong) from None
+            self.parts.positions.update({node.text: spot for node in nodes})
+        elif nodes and value is None and key.text in _MARKS:
+            getattr(self.parts, _MARKS[key.text]).extend(node.text for node in nodes)
+        elif nodes:
+            meant = nearest(key.text, ("latent", *ROLES, "pos"), "attributes")
+            raise self.error(key, f"The node attribute {key.text!r} is not known; {meant.rstrip('.')}")
+        else:
+            raise self.error(key, f"The edge attribute {key.text!r} is not known; only pos is")
 
     def tier_line(self) -> bool:
         """Read names with bars between them, up to a semicolon or the end of the line, if they come next."""
@@ -140,9 +182,8 @@ class _TextReader(Cursor):
             self.no_bar_before = place
             return False
         if token.kind == "arrow" or (token.kind == "sign" and token.text in "[{="):
-            raise self.error(
-                token, f"{token.text!r} stands in a line of tiers; begin a new line, or write ';' before it"
-            )
+            wrong = f"{token.text!r} stands in a line of tiers; begin a new line, or write ';' before it"
+            raise self.error(token, wrong)
         if not all(tiers):
             raise self.error(self.peek(), "A tier is empty; name at least one node on each side of a bar")
         for number in range(self.next, place):
@@ -154,33 +195,25 @@ class _TextReader(Cursor):
             self.join([name for earlier in tiers[:number] for name in earlier], "->", tier)
         return True
 
-    def endpoint(self) -> tuple[Token, ...]:
-        token = self.take()
-        if token.kind == "sign" and token.text == "{":
-            return self.group(token)
-        if token.kind != "name":
-            raise self.error(token, f"A node name is missing before {token.text!r}")
-        self.declare(token)
-        self.refuse_loose_words(self.next - 1)
-        return (token,)
-
-    def group(self, opening: Token) -> tuple[Token, ...]:
-        start, inside, separated = self.next, [], False
+    def end(self) -> Collection[Token]:
+        start, group = self.next, self.passes("{")
+        if not group:
+            inside = [self.declare(self.name("A node name"))]
+            self.refuse_loose_words(start)
+            return inside
+        inside, separated = [], False
         while not self.passes("}"):
-            token = self.take()
-            if token.kind == "sign" and token.text in ";,":
+            if self.passes(";,"):
                 separated = True
-                continue
-            if token.kind != "name":
-                raise self.error(token, f"A group {{A B}} holds names only, but {token.text!r} was found; remove it")
-            inside.append(self.declare(token))
+            else:
+                inside.append(self.declare(self.name("A name (a group {A B} holds names only)")))
         if not inside:
-            raise self.error(opening, "A group is empty; name at least one node")
+            raise self.error(self.tokens[start], "A group is empty; name at least one node")
         if separated:
             # {A B} are two nodes, but next to a comma, {years at school, B}, words without one are likely one name.
             for place in range(start, self.next):
                 self.refuse_loose_words(place)
-        return tuple(inside)
+        return inside
 
     def refuse_loose_words(self, place: int) -> None:
         """Refuse words that stand beside the name at `place`, where an edge list would make several nodes of them."""
@@ -198,84 +231,37 @@ class _TextReader(Cursor):
         """Tell whether two names stand side by side on one line."""
         return left.kind == right.kind == "name" and "\n" not in self.text[left.offset : right.offset]
 
-    # ------------------------------------------------------------ attributes
 
-    def attributes(self, nodes: tuple[Token, ...]) -> None:
-        """Read ``[role, pos="x,y"]``; `nodes` is empty for the attributes of an edge."""
-        while not self.passes("]"):
-            if self.passes(";,"):
-                continue
-            token = self.take()
-            if token.kind != "name":
-                raise self.error(token, f"An attribute is expected, but {token.text!r} was found; close it with ']'")
-            value = self.value() if self.passes("=") else None
-            if token.text == "pos" and value is not None:
-                spot = self.position(value)
-                self.parts.positions.update({node.text: spot for node in nodes})
-            elif nodes and value is None and token.text in _ROLES:
-                self.parts.list_for(_ROLES[token.text]).extend(node.text for node in nodes)
-            elif nodes:
-                meant = nearest(token.text, ("latent", "exposure", "outcome", "adjusted", "pos"), "attributes")
-                raise self.error(token, f"The node attribute {token.text!r} is not known; {meant.rstrip('.')}")
-            else:
-                raise self.error(token, f"The edge attribute {token.text!r} is not known; only pos is")
-
-    def value(self) -> Token:
-        token = self.take()
-        if token.kind != "name":
-            raise self.error(token, f"A value is missing before {token.text!r}")
-        return token
-
-    def position(self, value: Token) -> tuple[float, float]:
-        try:
-            x, y = (float(number) for number in value.text.split(","))
-        except ValueError:
-            x = y = float("nan")
-        if not (abs(x) < float("inf") and abs(y) < float("inf")):
-            raise self.error(value, f'A position is two numbers, pos="0.5,1", but {value.text!r} was found')
-        return x, y
-
-
-# -------------------------------------------------------------------------------- writing
-
-
-def write_dagitty(parts: GraphParts) -> str:
+def write_dagitty(graph: DrawnGraph) -> str:
     """Write a DAGitty model: ``dag``, or ``pdag`` where an edge has no direction."""
-    kind = "pdag" if parts.undirected else "dag"
-    lines = [f"  {line}" for line in _statements(parts)]
-    return "\n".join([f"{kind} {{", *lines, "}", ""])
+    lines = [f"  {line}" for line in _statements(graph)]
+    return "\n".join(["pdag {" if graph.undirected else "dag {", *lines, "}", ""])
 
 
-def write_edge_text(parts: GraphParts) -> str:
+def write_edge_text(graph: DrawnGraph) -> str:
     """Write an edge list on one line."""
-    return ", ".join(_statements(parts))
+    return ", ".join(_statements(graph))
 
 
-def write_tiers(parts: GraphParts) -> str:
+def write_tiers(graph: DrawnGraph) -> str:
     """Write the arrows as one line of tiers, and after it what else the graph has."""
-    tiers = tiers_of(parts.directed)
+    tiers = tiers_of(graph.directed)
     if not tiers:
         raise GraphError(
             "The arrows of this graph are not those of tiers, each acting on all later ones; use to_edges."
         )
-    line = " | ".join(", ".join(quoted(name) for name in tier) for tier in tiers)
-    drawn = {name for tier in tiers for name in tier}
-    return "; ".join([line, *_statements(replace(parts, directed=[]), drawn)])
+    line = " | ".join(", ".join(map(quoted, tier)) for tier in tiers)
+    return "; ".join([line, *_statements(replace(graph, directed=()), {name for tier in tiers for name in tier})])
 
 
-def _statements(parts: GraphParts, written: Collection[str] = ()) -> list[str]:
-    edges = [
-        *((a, "->", b) for a, b in parts.directed),
-        *((a, "<->", b) for a, b in parts.bidirected),
-        *((a, "--", b) for a, b in parts.undirected),
-    ]
+def _statements(graph: DrawnGraph, written: Collection[str] = ()) -> list[str]:
+    edges = [(a, arrow, b) for arrow, kind in EDGES.items() for a, b in getattr(graph, kind)]
     drawn = {name for a, _, b in edges for name in (a, b)}.union(written)
     lines = []
-    for name in parts.nodes:
-        marks = [*(["latent"] if name in parts.latent else []), *parts.roles_of(name)]
-        if name in parts.positions:
-            x, y = parts.positions[name]
-            marks.append(f'pos="{x!r},{y!r}"')
+    for name in graph.nodes:
+        marks, position = marks_of(graph, name)
+        if position:
+            marks.append(f'pos="{position}"')
         if marks:
             lines.append(f"{quoted(name)} [{', '.join(marks)}]")
         elif name not in drawn:
