@@ -59,8 +59,8 @@ def read_json(text: str) -> GraphParts:
     for key, value in content.items():
         if key not in _KEYS:
             raise error(key, f"The key {key!r} is not known; {nearest(key, _KEYS, 'keys').rstrip('.')}")
-        kind, words = (dict, "object") if key == "positions" else (list, "array")
-        if not isinstance(value, kind):
+        if not isinstance(value, dict if key == "positions" else list):
+            words = "object" if key == "positions" else "array"
             raise error(key, f"{key!r} must be an {words}, but {value!r} was found")
         for entry in value:
             if key == "positions":
