@@ -21,7 +21,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import typer
-from tqdm import tqdm
 
 import ciplearn as library
 from ciplearn.cli import app as command_line
@@ -67,57 +66,83 @@ def test_an_error_of_the_system_without_a_text_has_its_name(monkeypatch, capsys)
 
 
 class Going:
-    whole = False
+    """An object that is interrupted when it goes: Python swallows what is raised there."""
 
     def __del__(self):
         signal.raise_signal(Going.number)
-        Going.whole = True
 
 
-class HalfMade(tqdm):
-    """A bar that is interrupted before it knows whether it is shown."""
+class HalfMade:
+    """A bar that is interrupted before it knows whether it is shown; it complains when it goes, as those of tqdm did."""
 
-    whole = False
+    def __new__(cls):
+        bar = super().__new__(cls)
+        with contextlib.suppress(BaseException):
+            signal.raise_signal(cls.number)
+        del bar
 
-    def __new__(cls, *arguments, **settings):
-        bar = super().__new__(cls, *arguments, **settings)
-        signal.raise_signal(cls.number)
-        cls.whole = True
-        return bar
-
-
-# Where Python looks for the name of the file in which a bar is made.
-HalfMade.__new__.__code__ = HalfMade.__new__.__code__.replace(co_filename="tqdm/std.py")
+    def __del__(self):
+        assert self.shown
 
 
 class Imported:
-    """A module that comes without a part if it is interrupted, as large libraries do."""
+    """A library that comes without a part if it is interrupted."""
 
-    whole = False
+    handling = "pass"
 
     def __init__(self):
         importlib.import_module("a_large_library")
-        Imported.whole = True
+
+
+class Broken(Imported):
+    """A library that makes an error of its own out of it."""
+
+    handling = "raise ImportError('a part is missing')"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("make", [Going, HalfMade, Imported], ids=["an object that goes", "a bar", "an import"])
-def test_a_signal_is_not_swallowed_but_comes_later(make, number, tmp_path, monkeypatch):
-    (tmp_path / "a_large_library.py").write_text(f"import signal\nsignal.raise_signal({int(number)})\n")
+@pytest.mark.parametrize("make", [Going, HalfMade, Imported, Broken])
+def test_a_signal_is_not_lost_wherever_it_comes(make, number, tmp_path, monkeypatch, capfd):
+    handling = getattr(make, "handling", "pass")
+    code = f"import signal\ntry:\n    signal.raise_signal({int(number)})\nexcept BaseException:\n    {handling}\n"
+    (tmp_path / "a_large_library.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "a_large_library", raising=False)
-    monkeypatch.setattr(make, "whole", False)
     monkeypatch.setattr(make, "number", number, raising=False)
-    before = signal.signal(number, command_line._end)
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    ending, went_on = command_line._Ending(), []
+    before = signal.signal(number, ending)
     try:
-        with pytest.raises((KeyboardInterrupt, SystemExit)):  # noqa: PT012
+        with pytest.raises((KeyboardInterrupt, SystemExit)) as ended, ending.heard():
             make()
             deadline = time.monotonic() + 10
             while time.monotonic() < deadline:
                 time.sleep(0.01)
+            went_on.append("it was lost")
+        assert went_on == []
+        assert ended.value.args == (() if number == signal.SIGINT else (128 + number,))
+        time.sleep(0.2)  # once it is heard it does not come again
     finally:
         signal.signal(number, before)
-    assert make.whole
+    assert capfd.readouterr().err == ""
+
+
+def test_a_signal_does_not_come_again_while_files_are_closed():
+    ending, closed = command_line._Ending(), []
+    before = signal.signal(signal.SIGTERM, ending)
+    try:
+        with pytest.raises(SystemExit), ending.heard():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                with contextlib.suppress(ValueError):
+                    time.sleep(0.2)
+                    closed.append("file")
+                    raise ValueError
+        assert closed == ["file"]
+        time.sleep(0.2)  # the last one that was on its way
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("code_page", ["ascii", "cp1252", "cp437"])
