@@ -73,7 +73,7 @@ class Going:
 
 
 class HalfMade:
-    """A bar that is interrupted before it knows whether it is shown; it complains when it goes, as those of tqdm did."""
+    """A bar that is interrupted before it knows whether it is shown; it complains when it goes, as tqdm's did."""
 
     def __new__(cls):
         bar = super().__new__(cls)
@@ -113,7 +113,7 @@ def test_a_signal_is_not_lost_wherever_it_comes(make, number, tmp_path, monkeypa
     ending, went_on = command_line._Ending(), []
     before = signal.signal(number, ending)
     try:
-        with pytest.raises((KeyboardInterrupt, SystemExit)) as ended, ending.heard():
+        with pytest.raises((KeyboardInterrupt, SystemExit)) as ended, ending.heard():  # noqa: PT012
             make()
             deadline = time.monotonic() + 10
             while time.monotonic() < deadline:
@@ -131,7 +131,7 @@ def test_a_signal_does_not_come_again_while_files_are_closed():
     ending, closed = command_line._Ending(), []
     before = signal.signal(signal.SIGTERM, ending)
     try:
-        with pytest.raises(SystemExit), ending.heard():
+        with pytest.raises(SystemExit), ending.heard():  # noqa: PT012
             try:
                 signal.raise_signal(signal.SIGTERM)
             finally:

@@ -104,8 +104,8 @@ _ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 class _Ending:
     """The end that a signal asks for: raised where the signal finds the run, and again until the run has heard it.
 
-    Raised once, it may be lost: it is swallowed with an object that goes, and a library that is just being imported does
-    without a part, or makes an error of its own out of it.
+    Raised once, it may be lost: it is swallowed with an object that goes, and a library that is just being imported
+    does without a part, or makes an error of its own out of it.
     """
 
     error: BaseException | None = None
