@@ -8,6 +8,7 @@ one on each row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,12 +35,14 @@ _PROBE_ROWS = 512
 
 @dataclass(frozen=True)
 class Additive:
-    """The equation V = m(pa) + U, whose inverse is known: U = V − m(pa).
+    """The equation V = m(pa) + s U, whose inverse is known: U = (V − m(pa)) / s.
 
     Parameters
     ----------
     mean : callable, optional
-        m, a function of the parents by name; without it V = U.
+        m, a function of the parents by name; without it V = s U.
+    scale : float
+        s, not zero.
 
     Examples
     --------
@@ -51,14 +54,16 @@ class Additive:
     """
 
     mean: Callable[[Parents], Any] | None = None
+    scale: float = 1.0
 
     def __call__(self, parents: Parents, noise: Array) -> Array:
-        """m(pa) + u."""
-        return noise if self.mean is None else np.asarray(self.mean(parents) + noise)
+        """m(pa) + s u."""
+        moved = self.scale * noise
+        return moved if self.mean is None else np.asarray(self.mean(parents) + moved)
 
     def inverse(self, parents: Parents, value: Array) -> Array:
-        """V − m(pa)."""
-        return value if self.mean is None else np.asarray(value - self.mean(parents))
+        """(V − m(pa)) / s."""
+        return np.asarray((value if self.mean is None else value - self.mean(parents)) / self.scale)
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,7 @@ class EquationMechanism(Mechanism):
     def _log_jacobian(self, parents: Parents, value: Array) -> Array | float | None:
         """Return log |du/dv| of the inverse, by central differences."""
         if isinstance(self.function, Additive):
-            return 0.0
+            return -self.kind.width * math.log(abs(self.function.scale))
         if isinstance(self.kind, Vector | Categories) or self.inverse is None:
             return None
         step = 1e-6 * np.maximum(1.0, np.abs(value))
