@@ -3,25 +3,21 @@
 import ast
 import contextlib
 import fcntl
-import importlib
 import os
 import pty
 import re
 import resource
 import shlex
-import signal
 import struct
 import subprocess
 import sys
 import termios
 import threading
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import typer
-from tqdm import tqdm
 
 import ciplearn as library
 from ciplearn.cli import app as command_line
@@ -65,60 +61,6 @@ def test_an_error_of_the_system_without_a_text_has_its_name(monkeypatch, capsys)
     monkeypatch.setattr(command_line, "_forget_output", lambda: None)
     assert run(CHECK) == 2
     assert capsys.readouterr().err == "ciplearn: standard output: ConnectionError; check the place.\n"
-
-
-class Going:
-    whole = False
-
-    def __del__(self):
-        signal.raise_signal(Going.number)
-        Going.whole = True
-
-
-class HalfMade(tqdm):
-    """A bar that is interrupted before it knows whether it is shown."""
-
-    whole = False
-
-    def __new__(cls, *arguments, **settings):
-        bar = super().__new__(cls, *arguments, **settings)
-        signal.raise_signal(cls.number)
-        cls.whole = True
-        return bar
-
-
-# Where Python looks for the name of the file in which a bar is made.
-HalfMade.__new__.__code__ = HalfMade.__new__.__code__.replace(co_filename="tqdm/std.py")
-
-
-class Imported:
-    """A module that comes without a part if it is interrupted, as large libraries do."""
-
-    whole = False
-
-    def __init__(self):
-        importlib.import_module("a_large_library")
-        Imported.whole = True
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("make", [Going, HalfMade, Imported], ids=["an object that goes", "a bar", "an import"])
-def test_a_signal_is_not_swallowed_but_comes_later(make, number, tmp_path, monkeypatch):
-    (tmp_path / "a_large_library.py").write_text(f"import signal\nsignal.raise_signal({int(number)})\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "a_large_library", raising=False)
-    monkeypatch.setattr(make, "whole", False)
-    monkeypatch.setattr(make, "number", number, raising=False)
-    before = signal.signal(number, command_line._end)
-    try:
-        with pytest.raises((KeyboardInterrupt, SystemExit)):  # noqa: PT012
-            make()
-            deadline = time.monotonic() + 10
-            while time.monotonic() < deadline:
-                time.sleep(0.01)
-    finally:
-        signal.signal(number, before)
-    assert make.whole
 
 
 @pytest.mark.parametrize("code_page", ["ascii", "cp1252", "cp437"])
@@ -190,37 +132,6 @@ def test_reader_that_leaves_is_no_error(tmp_path, model):
     line = f"{asked} 2>&1 | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = shell(line)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
-
-
-LONG = {
-    "fit": ["fit", "people.csv", "--graph", GRAPH, "--epochs=100000", "--gamma=1", "--out=model"],
-    "predict": ["predict", "MODEL", "people.csv", "--chunk-rows=1", "--out=p.csv"],
-    "audit": ["audit", "MODEL", "people.csv", "--interventions=100000", "--draws=100", "--out=r.html"],
-}
-SIGNALS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
-
-
-@pytest.mark.parametrize(
-    ("name", "number", "code"),
-    [*(("fit", *each) for each in SIGNALS), *((name, *SIGNALS[1]) for name in ("predict", "audit"))],
-)
-def test_signal_leaves_nothing_behind(name, number, code, tmp_path, request):
-    people(2000).to_csv(tmp_path / "people.csv", index=False)
-    call = [warm.command(), *LONG[name]]
-    if "MODEL" in call:
-        call[call.index("MODEL")] = request.getfixturevalue("model")
-    # What a shell runs in the background ignores Ctrl-C, and so would all that it starts.
-    asked = {"preexec_fn": lambda: [signal.signal(each, signal.SIG_DFL) for each in (signal.SIGINT, signal.SIGHUP)]}
-    with subprocess.Popen(call, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **asked) as running:
-        # What is unfinished appears, under a hidden name, when the work starts.
-        deadline = time.monotonic() + 120
-        while not list(tmp_path.glob(".ciplearn-*")) and running.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-        running.send_signal(number)
-        complaint = running.communicate(timeout=120)[1]
-    assert running.returncode == code, complaint
-    assert b"Traceback" not in complaint
-    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 
 @pytest.mark.parametrize("name", ["fit", "predict", "audit"])

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from ciplearn._core.errors import InputError, MissingDataError
-from ciplearn.datasets import adult_download, load_adult
-from ciplearn.datasets.adult_download import Mirror, download, from_arff, from_zip
+from ciplearn.datasets import adult as adult_download
+from ciplearn.datasets import load_adult
+from ciplearn.datasets.adult import Mirror, download, from_arff, from_zip
 from tests.datasets.adult_sample import FULL, raw_files, raw_rows
 
 N_TRAIN, N_TEST = 60, 30

@@ -196,7 +196,7 @@ def one(**changes):
         ({"graph": CausalGraph.from_edges("A -> Y", bidirected=[("A", "Y")])}, "A ↔ Y is a shared cause"),
         ({"graph": "A -> Y"}, "graph must be a CausalGraph"),
         ({"noise": pd.Series([1.0, 2.0])}, "noise must map names to values"),
-        ({"equations": np.zeros(0)}, "equations must map node names"),
+        ({"equations": np.zeros(0)}, "equations must map names to values"),
     ],
 )
 def test_a_model_that_cannot_be_built_says_why(changes, message):

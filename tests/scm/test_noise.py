@@ -1,4 +1,5 @@
 import itertools
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -88,3 +89,22 @@ def test_rare_rows_are_explained_too():
     rows = pd.DataFrame({"A": [0.0], "K": [5.0], "B": [1.0]})
     units = models.rounded().abduct(rows, nodes=["K"], random_state=0)
     assert 4.5 <= units.noise["K"][0] <= 5.5
+
+
+def _twice_the_cause(parents, noise):
+    return 2 * parents["A"] + noise
+
+
+def _by_function(n, generator):
+    return generator.standard_normal(n)
+
+
+@pytest.mark.parametrize("noise", [norm(0, 1), _by_function, 0])
+def test_a_model_of_functions_that_can_be_pickled_can_be_pickled(noise):
+    scm = StructuralCausalModel(
+        CausalGraph.from_edges("A -> Y"),
+        equations={"A": Additive(), "Y": _twice_the_cause},
+        noise={"A": norm(0, 1), "Y": noise},
+    )
+    again = pickle.loads(pickle.dumps(scm))
+    pd.testing.assert_frame_equal(again.sample(5, random_state=0), scm.sample(5, random_state=0))

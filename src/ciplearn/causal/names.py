@@ -119,7 +119,7 @@ def tiers_of(directed: Iterable[Edge]) -> list[tuple[str, ...]]:
     return tiers
 
 
-def checked_point(name: str, place: Iterable[float]) -> tuple[float, float]:
+def checked_point(name: str, place: Iterable[float | str]) -> tuple[float, float]:
     """Return the position of a node as two finite numbers."""
     try:
         x, y = (float(coordinate) for coordinate in place)

@@ -13,8 +13,8 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -101,6 +101,49 @@ def overview(
 _ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
+class _Ending:
+    """The end that a signal asks for: raised where the signal finds the run, and again until the run has heard it.
+
+    Raised once, it may be lost: it is swallowed with an object that goes, and a library that is just being imported
+    does without a part, or makes an error of its own out of it.
+    """
+
+    error: BaseException | None = None
+    over = False
+
+    def __call__(self, received: int, frame: FrameType | None = None) -> None:
+        if self.over:
+            return
+        self.error = self.error or (KeyboardInterrupt() if received == signal.SIGINT else SystemExit(128 + received))
+        # A bar that is half made complains when it goes.
+        sys.unraisablehook = lambda _: None
+        again = threading.Timer(0.05, signal.raise_signal, [received])
+        again.daemon = True
+        again.start()
+        handled = sys.exception()
+        while handled is not None and handled is not self.error:
+            handled = handled.__context__
+        # Where it is handled already, files are just being closed and removed.
+        if handled is None:
+            raise self.error
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Raise the end, whatever has become of it."""
+        try:
+            yield
+        except Exception:
+            if self.error is None:
+                raise
+        finally:
+            self.over = True
+        if self.error is not None:
+            raise self.error
+
+
+_ending = _Ending()
+
+
 def main() -> None:
     """Run the command line; mistakes end in one line on standard error and exit code 2."""
     prepare_streams()
@@ -108,46 +151,20 @@ def main() -> None:
         # A polite kill and a closed terminal clean up like Ctrl-C; nohup has its way.
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(number, _end)
+            signal.signal(number, _ending)
     warnings.showwarning = lambda message, *_, **__: note(str(message))
     for name in _THREADS:
         os.environ.setdefault(name, "1")
     sys.exit(run(sys.argv[1:]))
 
 
-def _end(received: int, frame: FrameType | None) -> None:
-    if _would_be_lost(frame):
-        later = threading.Timer(0.05, signal.raise_signal, [received])
-        later.daemon = True
-        later.start()
-        return
-    if received == signal.SIGINT:
-        raise KeyboardInterrupt
-    sys.exit(128 + received)
-
-
-def _would_be_lost(frame: FrameType | None) -> bool:
-    """Whether what is raised now does not get through.
-
-    It is swallowed with an object that goes; a library that is just being imported makes an error of its own out of
-    it, or does without a part; a bar that is half made complains.
-    """
-    while frame is not None:
-        code = frame.f_code
-        if code.co_name == "__del__" or code.co_filename.startswith("<frozen importlib"):
-            return True
-        if code.co_name in ("__new__", "__init__") and "tqdm" in code.co_filename:
-            return True
-        frame = frame.f_back
-    return False
-
-
 def run(arguments: list[str]) -> int:
     """Run one call, without the name of the program, and return its exit code; mistakes are said, not raised."""
     NOTED.clear()
     try:
-        result = app(arguments, standalone_mode=False)
-        sys.stdout.flush()
+        with _ending.heard():
+            result = app(arguments, standalone_mode=False)
+            sys.stdout.flush()
     except CiplearnError as problem:
         complain(f"ciplearn: {problem}")
         return _MISTAKE

@@ -9,7 +9,7 @@ from ciplearn.datasets import graphs
 _FILE_OF = {
     "Adult": "adult",
     "MinMaxScaling": "scaling",
-    "applicants": "story",
+    "applicants": "synthetic",
     "first_synthetic": "synthetic",
     "load_adult": "adult",
     "multidimensional": "synthetic",

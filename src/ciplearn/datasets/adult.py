@@ -6,55 +6,47 @@ comment, and its labels end in a full stop.
 
 from __future__ import annotations
 
+import io
 import os
+import urllib.request
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 import pandas as pd
+from tqdm import tqdm
 
 from ciplearn._core.choices import flag, one_of
 from ciplearn._core.errors import InputError, InputTypeError, MissingDataError
-from ciplearn.datasets.adult_download import CHECKSUMS, SOURCES, download, from_zip
+from ciplearn._core.files import checksum, write_file
 
 # A folder with data that a user has; looked at before anything is downloaded.
 DATA_VARIABLE = "CIPLEARN_DATA"
 
-# The columns of `datasets.graphs.adult_columns`.
-GRAPH_COLUMNS = (
-    "age",
-    "sex",
-    "race",
-    "native-country",
-    "marital-status",
-    "education",
-    "workclass",
-    "occupation",
-    "hours-per-week",
-    "income",
+_HEADER = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
+    "capital-loss hours-per-week native-country income"
 )
-
+_OF_GRAPH = "age sex race native-country marital-status education workclass occupation hours-per-week income"
+COLUMNS = tuple(_HEADER.split())
+GRAPH_COLUMNS = tuple(_OF_GRAPH.split())  # those of `datasets.graphs.adult_columns`
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
-
-COLUMNS = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
-)
-
 INCOMES = ("<=50K", ">50K")
+
+# What the two files are, whichever source they come from.
+CHECKSUMS = {
+    "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+}
+
+_SECONDS = 30
+_BLOCK = 1 << 16
+
+# OpenML's table is both files in one, the test rows first, without the comment and the full stops.
+_TEST_ROWS = 16_281
+_COMMENT = "|1x3 Cross validator"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,26 +121,19 @@ def load_adult(
         both = both.dropna()
     labels = [column for column in COLUMNS if column not in NUMBERS]
     both = both.astype({column: pd.CategoricalDtype(sorted(both[column].dropna().unique())) for column in labels})
-    train, test = (_of_file(both, name) for name in CHECKSUMS)
+    files = {str(name): rows.reset_index(drop=True) for name, rows in both.groupby(level="file")}
+    for name in CHECKSUMS:
+        if name not in files:
+            raise InputError(f'{name} has no complete rows; pass missing="keep", or the files as UCI publishes them.')
+    train, test = (files[name] for name in CHECKSUMS)
     columns = list(COLUMNS if all_columns else GRAPH_COLUMNS)
     return Adult(train[columns], test[columns], train["fnlwgt"], total - len(both), source)
-
-
-def cache_folder() -> Path:
-    """Return where downloaded data is kept: ``ciplearn`` under XDG_CACHE_HOME, or under .cache of the home folder."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ciplearn"
-
-
-def _of_file(both: pd.DataFrame, name: str) -> pd.DataFrame:
-    if name not in both.index.get_level_values("file"):
-        raise InputError(f'{name} has no complete rows; pass missing="keep", or the files as UCI publishes them.')
-    return both.xs(name, level="file").reset_index(drop=True)
 
 
 def _texts(path: str | os.PathLike[str] | None, allow_download: bool) -> tuple[dict[str, str], str]:
     if path is not None:
         return _read(Path(path)), str(path)
-    cached = cache_folder() / "adult"
+    cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ciplearn" / "adult"
     named = os.environ.get(DATA_VARIABLE)
     folders = [*([Path(named) / "adult", Path(named)] if named else []), cached]
     for folder in folders:
@@ -196,28 +181,111 @@ def read_raw(text: str, name: str) -> pd.DataFrame:
             continue
         fields = [field.strip() for field in line.split(",")]
         if len(fields) != len(COLUMNS):
-            raise InputError(
-                f"{name} has {len(fields)} fields instead of {len(COLUMNS)} in line {number}; pass the files as UCI "
-                "publishes them."
-            )
+            raise _refused(name, f"{len(fields)} fields instead of {len(COLUMNS)} in line {number}")
         fields[-1] = fields[-1].rstrip(".")
         if fields[-1] not in INCOMES:
-            raise InputError(
-                f"{name} has the income {fields[-1]!r} in line {number}, which is neither {' nor '.join(INCOMES)}; "
-                "pass the files as UCI publishes them."
-            )
+            which = f"the income {fields[-1]!r} in line {number}, which is neither {' nor '.join(INCOMES)}"
+            raise _refused(name, which)
         rows.append([None if field == "?" else field for field in fields])
     if not rows:
-        raise InputError(f"{name} has no rows; pass the files as UCI publishes them.")
+        raise _refused(name, "no rows")
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame.assign(**{column: _whole(frame[column], column, name) for column in NUMBERS})
+    for column in NUMBERS:
+        try:
+            frame[column] = frame[column].astype("int64")
+        except (TypeError, ValueError) as error:
+            bad = next(value for value in frame[column] if value is None or not value.lstrip("-").isdigit())
+            raise _refused(name, f"the {column} {bad!r}, which is no whole number") from error
+    return frame
 
 
-def _whole(column: pd.Series, title: str, name: str) -> pd.Series:
+def _refused(name: str, what: str) -> InputError:
+    return InputError(f"{name} has {what}; pass the files as UCI publishes them.")
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A place on the internet, and how to make the two files out of what it sends."""
+
+    name: str
+    url: str
+    files: Callable[[bytes], dict[str, bytes]]  # from the bytes received to the bytes of each file by name
+
+
+def from_zip(received: bytes) -> dict[str, bytes]:
+    """Take the two files out of UCI's archive."""
+    with zipfile.ZipFile(io.BytesIO(received)) as archive:
+        return {name: archive.read(name) for name in CHECKSUMS}
+
+
+def from_arff(received: bytes) -> dict[str, bytes]:
+    """Cut OpenML's table into the two files, to the byte."""
+    _, _, body = received.decode("utf-8").partition("@data")
+    rows = [line for line in body.splitlines() if line.strip()]
+    test = [_COMMENT, *(f"{line}." for line in rows[:_TEST_ROWS])]
+    data = rows[_TEST_ROWS:]
+    return {name: "\n".join([*lines, "", ""]).encode() for name, lines in zip(CHECKSUMS, (data, test), strict=True)}
+
+
+SOURCES = (
+    Mirror("UCI", "https://archive.ics.uci.edu/static/public/2/adult.zip", from_zip),
+    Mirror("OpenML", "https://api.openml.org/data/v1/download/1595261/adult.arff", from_arff),
+)
+
+
+def download(folder: Path, sources: tuple[Mirror, ...] = SOURCES) -> None:
+    """Put both files into ``folder``, from the first source that has them unchanged.
+
+    Raises `MissingDataError` if none has; the folder then holds nothing new.
+    """
+    failures = []
+    for source in sources:
+        try:
+            files = source.files(_received(source))
+            _check(files)
+        # KeyError: an archive without the files; UnicodeDecodeError and the like are ValueErrors.
+        except (OSError, HTTPException, zipfile.BadZipFile, KeyError, ValueError) as error:
+            reason = "the archive lacks the files" if isinstance(error, KeyError) else getattr(error, "reason", None)
+            failures.append(f"{source.name}: {reason or error}")
+            continue
+        _write(folder, files)
+        return
+    raise MissingDataError(
+        f"The Adult data could not be downloaded ({'; '.join(failures)}); save adult.data and adult.test from "
+        f"{SOURCES[0].url} in a folder and pass it as path, or name the folder in CIPLEARN_DATA."
+    )
+
+
+def _received(source: Mirror) -> bytes:
+    request = urllib.request.Request(source.url, headers={"User-Agent": "ciplearn"})
+    with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+        size = int(answer.headers.get("Content-Length") or 0)
+        blocks = []
+        with tqdm(
+            total=size or None, desc=f"Adult from {source.name}", unit="B", unit_scale=True, disable=None, leave=False
+        ) as bar:
+            while block := answer.read(_BLOCK):
+                blocks.append(block)
+                bar.update(len(block))
+    received = b"".join(blocks)
+    if len(received) < size:
+        raise OSError(f"the connection broke off after {len(received)} of {size} bytes")
+    return received
+
+
+def _check(files: dict[str, bytes]) -> None:
+    for name, expected in CHECKSUMS.items():
+        actual = checksum(files[name])
+        if actual != expected:
+            raise InputError(f"{name} has the checksum {actual[:12]}… instead of {expected[:12]}…")
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
     try:
-        return column.astype("int64")
-    except (TypeError, ValueError) as error:
-        bad = next(value for value in column if value is None or not value.lstrip("-").isdigit())
+        for name, content in files.items():
+            write_file(folder / name, content)
+    except InputError as error:
         raise InputError(
-            f"{name} has the {title} {bad!r}, which is no whole number; pass the files as UCI publishes them."
+            f"The Adult data cannot be kept: {str(error).split(';')[0]}; free or permit that folder, or set "
+            "XDG_CACHE_HOME to another."
         ) from error

@@ -71,11 +71,17 @@ class MinMaxScaling:
 
     def model(self, scm: StructuralCausalModel) -> StructuralCausalModel:
         """Return the same model on the scaled columns: scaled frames in, scaled frames out."""
-        scales = {node: self._of_node(scm, node) for node in scm.graph.observed}
+        lines: dict[str, tuple[Any, Any]] = {}
+        for node in scm.graph.observed:
+            kind = scm.kinds[node]
+            columns = kind.columns(node)
+            if not isinstance(kind, Categories) and all(column in self.low for column in columns):
+                low, width = (np.array([of(column) for column in columns]) for of in (self.low.__getitem__, self.width))
+                lines[node] = (low, width) if isinstance(kind, Vector) else (low[0], width[0])
         equations: dict[str, Mechanism] = {
-            node: _ScaledLatent(mechanism, _Scale(), scales)
-            if isinstance(mechanism, LatentMechanism)
-            else _ScaledMechanism(mechanism, scales.get(node, _Scale()), scales)
+            node: (_ScaledLatent if isinstance(mechanism, LatentMechanism) else _ScaledMechanism)(
+                mechanism, node, lines
+            )
             for node, mechanism in scm.mechanisms.items()
         }
         scaled = StructuralCausalModel(scm.graph, equations, kinds=scm.kinds)
@@ -93,15 +99,6 @@ class MinMaxScaling:
 
     def _in(self, table: pd.DataFrame) -> list[str]:
         return [column for column in table.columns if column in self.low]
-
-    def _of_node(self, scm: StructuralCausalModel, node: str) -> _Scale:
-        kind = scm.kinds[node]
-        columns = kind.columns(node)
-        if isinstance(kind, Categories) or any(column not in self.low for column in columns):
-            return _Scale()
-        low = np.array([self.low[column] for column in columns])
-        width = np.array([self.width(column) for column in columns])
-        return _Scale(low, width) if isinstance(kind, Vector) else _Scale(low[0], width[0])
 
 
 @dataclass(frozen=True)
@@ -121,61 +118,50 @@ class ScaledPredictor:
 
 
 @dataclass(frozen=True)
-class _Scale:
-    """Of a node; without numbers it leaves values as they are."""
-
-    low: Any = None
-    width: Any = None
-
-    def up(self, values: Array) -> Array:
-        return values if self.low is None else np.asarray((values - self.low) / self.width)
-
-    def down(self, values: Array) -> Array:
-        return values if self.low is None else np.asarray(values * self.width + self.low)
-
-    @property
-    def log_width(self) -> float:
-        return 0.0 if self.low is None else float(np.sum(np.log(self.width)))
-
-
-@dataclass(frozen=True)
 class _ScaledMechanism(Mechanism):
     """A mechanism that speaks scaled values and thinks in unscaled ones."""
 
-    base: Mechanism
-    scale: _Scale
-    scales: Mapping[str, _Scale]
+    base: Any
+    node: str
+    lines: Mapping[str, tuple[Any, Any]]  # low and width of the nodes that are scaled
 
     def draw(self, n: int, generator: Generator) -> Array:
         return self.base.draw(n, generator)
 
     def evaluate(self, parents: Parents, noise: Array) -> Array:
-        return self.scale.up(self.base.evaluate(_unscaled(parents, self.scales), noise))
+        value = self.base.evaluate(self._raw(parents), noise)
+        low, width = self.lines.get(self.node, (None, None))
+        return value if low is None else np.asarray((value - low) / width)
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
-        return self.base.recover(_unscaled(parents, self.scales), self.scale.down(value))
+        return self.base.recover(self._raw(parents), self._raw_value(value))
 
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        return self.base.posterior(_unscaled(parents, self.scales), self.scale.down(value), generator)
+        return self.base.posterior(self._raw(parents), self._raw_value(value), generator)
 
     def log_density(self, parents: Parents, value: Array) -> Array | None:
-        density = self.base.log_density(_unscaled(parents, self.scales), self.scale.down(value))
-        return None if density is None else density + self.scale.log_width
+        density = self.base.log_density(self._raw(parents), self._raw_value(value))
+        _, width = self.lines.get(self.node, (0.0, 1.0))
+        return None if density is None else density + np.sum(np.log(width))
+
+    def _raw(self, values: Parents) -> dict[str, Array]:
+        raw = dict(values)
+        for node in self.lines.keys() & values.keys():
+            low, width = self.lines[node]
+            raw[node] = values[node] * width + low
+        return raw
+
+    def _raw_value(self, value: Array) -> Array:
+        return self._raw({self.node: value})[self.node]
 
 
 @dataclass(frozen=True)
 class _ScaledLatent(_ScaledMechanism, LatentMechanism):
     """A latent mechanism whose encoder is shown unscaled values; the latent node itself is never scaled."""
 
-    base: LatentMechanism
-
     @property
     def evidence(self) -> tuple[str, ...]:
         return self.base.evidence
 
     def infer(self, observed: Parents, generator: Generator) -> Array:
-        return self.base.infer(_unscaled(observed, self.scales), generator)
-
-
-def _unscaled(values: Parents, scales: Mapping[str, _Scale]) -> dict[str, Array]:
-    return {name: scales[name].down(array) if name in scales else array for name, array in values.items()}
+        return self.base.infer(self._raw(observed), generator)

@@ -11,8 +11,7 @@ from typing import ClassVar, Self
 from torch import Tensor
 
 from ciplearn._core.errors import InputTypeError
-from ciplearn.kernels.base import Kernel
-from ciplearn.kernels.elementary import Categorical, Gaussian, Laplace
+from ciplearn.kernels.elementary import Categorical, Gaussian, Kernel, Laplace
 
 # With several columns of labels hardly two rows agree in all; rows that differ in one are still half alike.
 _SEVERAL_CATEGORIES_MISMATCH = 0.5

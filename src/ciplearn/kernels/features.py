@@ -11,10 +11,17 @@ from torch import Tensor
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
-from ciplearn.kernels.base import Kernel
 from ciplearn.kernels.combined import Product, Sum
 from ciplearn.kernels.eigen import inverse_root, pivoted_cholesky
-from ciplearn.kernels.elementary import Categorical, Gaussian, Laplace, StationaryKernel, real_dtype, sample_rows
+from ciplearn.kernels.elementary import (
+    Categorical,
+    Gaussian,
+    Kernel,
+    Laplace,
+    StationaryKernel,
+    real_dtype,
+    sample_rows,
+)
 
 # Landmarks are sought among this many rows.
 _CANDIDATE_ROWS = 4096
@@ -54,29 +61,20 @@ class FeatureMap(ABC):
         """Return features of ``kernel``, resolved on the rows of ``x`` if it is open."""
 
 
-class ProductFeatures(Features):
-    """φ(x) = φ_1(x) ⊗ φ_2(x) ⊗ ..., the row-wise Kronecker product: features of a product of kernels."""
+class _JoinedFeatures(Features):
+    """Features of a product of kernels, φ_1(x) ⊗ φ_2(x) ⊗ ... row by row, or of a sum, (φ_1(x), φ_2(x), ...)."""
 
-    def __init__(self, parts: list[Features]) -> None:
-        self.parts, self.size = parts, math.prod(part.size for part in parts)
+    def __init__(self, parts: list[Features], *, product: bool) -> None:
+        self.parts, self.product = parts, product
+        self.size = (math.prod if product else sum)(part.size for part in parts)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map rows to features."""
-        total = self.parts[0](x)
-        for part in self.parts[1:]:
-            total = (total[:, :, None] * part(x)[:, None, :]).flatten(1)
+        total, *others = (part(x) for part in self.parts)
+        if not self.product:
+            return torch.cat([total, *others], dim=1)
+        for other in others:
+            total = (total[:, :, None] * other[:, None, :]).flatten(1)
         return total
-
-
-class SumFeatures(Features):
-    """φ(x) = (φ_1(x), φ_2(x), ...): features of a sum of kernels."""
-
-    def __init__(self, parts: list[Features]) -> None:
-        self.parts, self.size = parts, sum(part.size for part in parts)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Map rows to features."""
-        return torch.cat([part(x) for part in self.parts], dim=1)
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class OneHot(FeatureMap):
             raise InputError(f"OneHot gives features of Categorical kernels, got {kernel!r}; use Nystroem for it.")
         chosen = range(x.shape[1]) if kernel.columns is None else kernel.columns
         parts: list[Features] = [_Levels(c, torch.unique(x[:, c]), kernel.mismatch) for c in chosen]
-        return parts[0] if len(parts) == 1 else ProductFeatures(parts)
+        return parts[0] if len(parts) == 1 else _JoinedFeatures(parts, product=True)
 
 
 class _Levels(Features):
@@ -160,10 +158,9 @@ class RandomFourier(FeatureMap):
         return self._fit(kernel.resolve(x), x, torch.Generator().manual_seed(self.seed))
 
     def _fit(self, kernel: Kernel, x: Tensor, generator: torch.Generator) -> Features:
-        if isinstance(kernel, Product):
-            return ProductFeatures([self._fit(part, x, generator) for part in kernel.parts])
-        if isinstance(kernel, Sum):
-            return SumFeatures([self._fit(part, x, generator) for part in kernel.parts])
+        if isinstance(kernel, Product | Sum):
+            parts = [self._fit(part, x, generator) for part in kernel.parts]
+            return _JoinedFeatures(parts, product=isinstance(kernel, Product))
         if isinstance(kernel, Categorical):
             return OneHot().fit(kernel, x)
         if isinstance(kernel, Gaussian | Laplace):

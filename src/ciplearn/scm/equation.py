@@ -8,7 +8,8 @@ one on each row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.multinomial import GumbelMax
-from ciplearn.scm.noise import Law, as_law, by_atoms, by_rejection, refuse_impossible, same
+from ciplearn.scm.noise import Law, as_law, by_rejection, refuse_impossible, same
 
 # An inverse must give the value back to this relative accuracy.
 _ROUND_TRIP = 1e-6
@@ -34,12 +35,14 @@ _PROBE_ROWS = 512
 
 @dataclass(frozen=True)
 class Additive:
-    """The equation V = m(pa) + U, whose inverse is known: U = V − m(pa).
+    """The equation V = m(pa) + s U, whose inverse is known: U = (V − m(pa)) / s.
 
     Parameters
     ----------
     mean : callable, optional
-        m, a function of the parents by name; without it V = U.
+        m, a function of the parents by name; without it V = s U.
+    scale : float
+        s, not zero.
 
     Examples
     --------
@@ -51,14 +54,16 @@ class Additive:
     """
 
     mean: Callable[[Parents], Any] | None = None
+    scale: float = 1.0
 
     def __call__(self, parents: Parents, noise: Array) -> Array:
-        """m(pa) + u."""
-        return noise if self.mean is None else np.asarray(self.mean(parents) + noise)
+        """m(pa) + s u."""
+        moved = self.scale * noise
+        return moved if self.mean is None else np.asarray(self.mean(parents) + moved)
 
     def inverse(self, parents: Parents, value: Array) -> Array:
-        """V − m(pa)."""
-        return value if self.mean is None else np.asarray(value - self.mean(parents))
+        """(V − m(pa)) / s."""
+        return np.asarray((value if self.mean is None else value - self.mean(parents)) / self.scale)
 
 
 @dataclass(frozen=True)
@@ -97,60 +102,73 @@ class EquationMechanism(Mechanism):
                 f"The equation of {self.node} asks for {error.args[0]!r}, which is not among its parents "
                 f"({', '.join(parents) or 'none'}); draw the edge in the graph, or correct the name."
             ) from error
-        return self._checked(value, noise.shape[0])
+        n = noise.shape[0]
+        if isinstance(self.kind, Categories):
+            return self.kind.rows_of(value, n, self.node)
+        array, shape = np.asarray(value), (n, *self.kind.shape)
+        if not np.issubdtype(array.dtype, np.number) and array.dtype != bool:
+            raise InputError(
+                f"The equation of {self.node} returned {array.dtype} values; return numbers, or declare the node's "
+                f"levels with kinds={{{self.node!r}: Categories([...])}}."
+            )
+        if array.ndim and array.shape != shape:
+            raise InputError(
+                f"The equation of {self.node} must return shape {shape} for {n} rows, but returned {array.shape}; "
+                "write it for whole columns, or declare the node's size with Vector(size)."
+            )
+        return np.asarray(array if array.ndim else np.full(shape, array), dtype=np.float64)
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
         """The inverse, or the solution of a linear equation; None for anything else."""
         if self.inverse is not None:
-            noise = np.asarray(self.inverse(parents, value))
-            if noise.ndim == 0 or noise.shape[0] != value.shape[0]:
-                raise InputError(
-                    f"The inverse of {self.node} must give {value.shape[0]} rows, but an array of shape {noise.shape} "
-                    "was received; return one noise per row."
-                )
-            if lost := _not_finite(noise):
-                raise InputError(
-                    f"The inverse of {self.node} is not finite in {lost} of {len(noise)} rows; drop those rows, or "
-                    "sample with sample_units, which keeps the noise."
-                )
-            again = self.evaluate(parents, noise)
-            if isinstance(self.kind, Categories):
-                gives_back = (again == value).all()
-            else:
-                gives_back = np.allclose(again, value, rtol=_ROUND_TRIP, atol=_ROUND_TRIP)
-            if not gives_back:
-                raise InputError(
-                    f"The inverse of {self.node} does not fit its equation: the noise it returns does not give the "
-                    "observed values back; check both, and that these rows come from this model."
-                )
-            return noise
-        atoms = self.law.atoms()
-        if atoms is not None and len(atoms[0]) == 1:
-            noise = np.full(value.shape[0], atoms[0][0])
+            return self._inverted(parents, value)
+        if self.law.atoms is not None and len(self.law.atoms[0]) == 1:
+            noise = np.repeat(self.law.atoms[0], value.shape[0])
             refuse_impossible(self.node, same(self.evaluate(parents, noise), value))
             return noise
         solved = linear_noise(self._shaped, self.law.draw, parents, value)
         return None if solved is None else solved[0]
 
+    def _inverted(self, parents: Parents, value: Array) -> Array:
+        assert self.inverse is not None
+        noise = np.asarray(self.inverse(parents, value))
+        if noise.ndim == 0 or noise.shape[0] != value.shape[0]:
+            raise InputError(
+                f"The inverse of {self.node} must give {value.shape[0]} rows, but an array of shape {noise.shape} "
+                "was received; return one noise per row."
+            )
+        if lost := _not_finite(noise):
+            raise InputError(
+                f"The inverse of {self.node} is not finite in {lost} of {len(noise)} rows; drop those rows, or "
+                "sample with sample_units, which keeps the noise."
+            )
+        again = self.evaluate(parents, noise)
+        labels = isinstance(self.kind, Categories)
+        if not ((again == value).all() if labels else np.allclose(again, value, rtol=_ROUND_TRIP, atol=_ROUND_TRIP)):
+            raise InputError(
+                f"The inverse of {self.node} does not fit its equation: the noise it returns does not give the "
+                "observed values back; check both, and that these rows come from this model."
+            )
+        return noise
+
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
-        """Exact where the noise is determined, else enumeration or rejection."""
+        """Exact where the noise is determined, else a draw from all atoms that fit, or rejection."""
         noise = self.recover(parents, value)
         if noise is not None:
             return noise
-        atoms = self.law.atoms()
-        if atoms is not None:
-            return by_atoms(self, self.node, atoms, parents, value, generator)
-        return by_rejection(self, self.node, parents, value, generator)
+        if self.law.atoms is None:
+            return by_rejection(self, self.node, parents, value, generator)
+        # P(u | f(pa, u) = v) ∝ P(u) 1[f(pa, u) = v]: one uniform number per row walks down the weights that fit.
+        mass = np.cumsum(self._fitting(parents, value) * self.law.atoms[1][:, None], axis=0)
+        refuse_impossible(self.node, mass[-1] > 0)
+        chosen = (mass <= generator.uniform(size=value.shape[0]) * mass[-1]).sum(axis=0)
+        return np.asarray(self.law.atoms[0][chosen])
 
     def log_density(self, parents: Parents, value: Array) -> Array | None:
-        """Change of variables, log p_U(u) + log |du/dv|; the sum over matching atoms for a discrete noise."""
-        atoms = self.law.atoms()
-        if atoms is not None:
-            total = np.zeros(value.shape[0])
-            for atom, weight in zip(*atoms, strict=True):
-                total += weight * same(self.evaluate(parents, np.full(value.shape[0], atom)), value)
+        """Change of variables, log p_U(u) + log |du/dv|; the sum over the atoms that fit for a discrete noise."""
+        if self.law.atoms is not None:
             with np.errstate(divide="ignore"):
-                return np.log(total)
+                return np.asarray(np.log(self.law.atoms[1] @ self._fitting(parents, value)))
         if self.inverse is not None:
             noise, log_jacobian = np.asarray(self.inverse(parents, value)), self._log_jacobian(parents, value)
         elif (solved := linear_noise(self._shaped, self.law.draw, parents, value)) is not None:
@@ -158,40 +176,26 @@ class EquationMechanism(Mechanism):
             log_jacobian = log_jacobian.sum(axis=1) if log_jacobian.ndim == 2 else log_jacobian
         else:
             return None
-        density = self.law.log_density(noise)
-        return None if density is None or log_jacobian is None else density + log_jacobian
+        if log_jacobian is None or self.law.log_density is None:
+            return None
+        return self.law.log_density(noise) + log_jacobian
+
+    def _fitting(self, parents: Parents, value: Array) -> Array:  # (atoms, n), boolean
+        """Which atoms of the noise give the value."""
+        assert self.law.atoms is not None
+        n = value.shape[0]
+        return np.stack([same(self.evaluate(parents, np.full(n, atom)), value) for atom in self.law.atoms[0]])
 
     def _log_jacobian(self, parents: Parents, value: Array) -> Array | float | None:
         """Return log |du/dv| of the inverse, by central differences."""
         if isinstance(self.function, Additive):
-            return 0.0
+            return -self.kind.width * math.log(abs(self.function.scale))
         if isinstance(self.kind, Vector | Categories) or self.inverse is None:
             return None
         step = 1e-6 * np.maximum(1.0, np.abs(value))
         rise = np.asarray(self.inverse(parents, value + step)) - np.asarray(self.inverse(parents, value - step))
-        if rise.shape != value.shape:
-            return None
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.abs(rise) / (2 * step)))
-
-    def _checked(self, value: Any, n: int) -> Array:
-        if isinstance(self.kind, Categories):
-            return self.kind.rows_of(value, n, self.node)
-        array = np.asarray(value)
-        if not np.issubdtype(array.dtype, np.number) and array.dtype != bool:
-            raise InputError(
-                f"The equation of {self.node} returned {array.dtype} values; return numbers, or declare the node's "
-                f"levels with kinds={{{self.node!r}: Categories([...])}}."
-            )
-        shape = (n, self.kind.size) if isinstance(self.kind, Vector) else (n,)
-        if array.ndim == 0:
-            array = np.full(shape, array)
-        if array.shape != shape:
-            raise InputError(
-                f"The equation of {self.node} must return shape {shape} for {n} rows, but returned {array.shape}; "
-                "write it for whole columns, or declare the node's size with Vector(size)."
-            )
-        return np.asarray(array, dtype=np.float64)
+            return np.asarray(np.log(np.abs(rise) / (2 * step))) if rise.shape == value.shape else None
 
 
 def _not_finite(rows: Array) -> int:
@@ -242,11 +246,7 @@ def _close(one: Array, other: Array) -> bool:
 
 
 def assemble(
-    graph: Any,
-    equations: Mapping[str, Any],
-    noise: Mapping[str, Any],
-    inverses: Mapping[str, Any],
-    kinds: Mapping[str, Any],
+    graph: Any, equations: dict[str, Any], noise: dict[str, Any], inverses: dict[str, Any], kinds: dict[str, Any]
 ) -> tuple[dict[str, Mechanism], dict[str, Kind]]:
     """Return mechanisms and kinds by node, or say what is missing."""
     of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)").dag()
@@ -256,8 +256,6 @@ def assemble(
             f"{a} ↔ {b} is a shared cause without an equation; draw it as a latent node, for example "
             f"from_edges('U -> {a}, U -> {b}', latent=['U']), and give U an equation and noise."
         )
-    if not isinstance(equations, Mapping):
-        raise InputTypeError(f"equations must map node names to values, got {type(equations).__name__}; pass a dict.")
     for role, mapping in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
         graph.known(mapping, role)
     missing = [node for node in graph.nodes if node not in equations]
@@ -267,8 +265,11 @@ def assemble(
             f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."
         )
     settled = {node: _kind(node, equations[node], kinds.get(node)) for node in graph.nodes}
-    given = {node: (equations[node], noise.get(node), inverses.get(node)) for node in graph.nodes}
-    return {node: _mechanism(node, *given[node], settled[node]) for node in graph.nodes}, settled
+    mechanisms = {
+        node: _mechanism(node, equations[node], noise.get(node), inverses.get(node), kind)
+        for node, kind in settled.items()
+    }
+    return mechanisms, settled
 
 
 def _kind(node: str, equation: Any, declared: Any) -> Kind:

@@ -6,7 +6,6 @@ shape (n, d) in equations. A category is one column; equations see its labels as
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,26 +25,36 @@ from ciplearn.scm.saving import kept
 _LONGEST_VECTOR = 10**6
 
 
-class Kind(ABC):
-    """The shape and the domain of a node's values."""
+class Kind:
+    """The shape and the domain of a node's values; without more, of numbers."""
 
-    width: int  # how many columns of numbers stand for the node in a regression
+    width: int = 1  # how many columns of numbers stand for the node in a regression
+    shape: tuple[int, ...] = ()  # of one row's value
 
     def columns(self, node: str) -> tuple[str, ...]:
         """Names of the node's columns in a frame."""
         return (node,)
 
-    @abstractmethod
     def read(self, frame: pd.DataFrame, node: str) -> Array:  # (n,) or (n, d)
         """Return the node's values from a frame that has its columns, or raise."""
+        columns = [_finite_column(frame[column], column) for column in self.columns(node)]
+        return np.stack(columns, axis=1).reshape(len(frame), *self.shape)
 
-    @abstractmethod
     def write(self, values: Array, node: str) -> dict[str, Any]:
         """Return the node's columns, the reverse of `read`."""
+        return dict(zip(self.columns(node), values.reshape(len(values), self.width).T, strict=True))
 
-    @abstractmethod
     def rows_of(self, value: Any, n: int, node: str) -> Array:  # (n,) or (n, d)
         """Return a constant or one value per row as an array of n rows, or raise; ``value`` comes from a user."""
+        array, shape = _numbers(value, node), (n, *self.shape)
+        if array.shape == (n, 1) and not self.shape:
+            array = array[:, 0]
+        if array.shape not in ((), self.shape, shape):
+            raise InputError(
+                f"{node} takes one value or values of shape {shape}, but shape {array.shape} was received; pass one of "
+                f"these, or declare kinds={{{node!r}: Vector(size)}}."
+            )
+        return array if array.shape == shape else np.broadcast_to(array, shape).copy()
 
 
 @kept
@@ -59,30 +68,6 @@ class Scalar(Kind):
     >>> Scalar().columns("age")
     ('age',)
     """
-
-    width = 1
-
-    def read(self, frame: pd.DataFrame, node: str) -> Array:
-        """Return the column as floats."""
-        return _finite_column(frame[node], node)
-
-    def write(self, values: Array, node: str) -> dict[str, Any]:
-        """One column."""
-        return {node: values}
-
-    def rows_of(self, value: Any, n: int, node: str) -> Array:
-        """Repeat a number, or take n of them."""
-        array = _numbers(value, node)
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        if array.ndim == 0:
-            return np.full(n, float(array))
-        if array.shape != (n,):
-            raise InputError(
-                f"{node} is one number per row, but values of shape {array.shape} were received for {n} rows; pass one "
-                f"number or {n} of them, or declare kinds={{{node!r}: Vector(size)}}."
-            )
-        return array
 
 
 @kept
@@ -106,30 +91,11 @@ class Vector(Kind):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", whole(self.size, "size", minimum=1, maximum=_LONGEST_VECTOR))
+        object.__setattr__(self, "shape", (self.width,))
 
     def columns(self, node: str) -> tuple[str, ...]:
         """The node's name with a number in brackets."""
         return tuple(f"{node}[{i}]" for i in range(self.size))
-
-    def read(self, frame: pd.DataFrame, node: str) -> Array:
-        """Return the columns side by side."""
-        return np.stack([_finite_column(frame[column], column) for column in self.columns(node)], axis=1)
-
-    def write(self, values: Array, node: str) -> dict[str, Any]:
-        """One column for each number."""
-        return {column: values[:, i] for i, column in enumerate(self.columns(node))}
-
-    def rows_of(self, value: Any, n: int, node: str) -> Array:
-        """Repeat one number or one vector, or take n vectors."""
-        array = _numbers(value, node)
-        if array.ndim == 0 or array.shape == (self.size,):
-            return np.broadcast_to(array, (n, self.size)).copy()
-        if array.shape != (n, self.size):
-            raise InputError(
-                f"{node} is a vector of {self.size} numbers, but values of shape {array.shape} were received for {n} "
-                f"rows; pass shape ({self.size},) or ({n}, {self.size})."
-            )
-        return array
 
 
 @kept

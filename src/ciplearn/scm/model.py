@@ -12,16 +12,16 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
-from ciplearn._core.choices import mapping_of
+from ciplearn._core.choices import mapping_of, of_kind
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.equation import assemble
 from ciplearn.scm.hidden_parents import draw_hidden
-from ciplearn.scm.kinds import Array, Kind, Vector, plain, present_nodes, read_nodes, refuse_strangers, write_nodes
+from ciplearn.scm.kinds import Array, Kind, plain, present_nodes, read_nodes, refuse_strangers, write_nodes
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.noise import ScipyLaw, is_distribution
+from ciplearn.scm.noise import as_law, is_distribution
 from ciplearn.scm.report import Finding
 from ciplearn.scm.units import Units
 
@@ -88,9 +88,8 @@ class StructuralCausalModel:
         kinds: Mapping[str, Kind] | None = None,
     ) -> None:
         self.graph = graph
-        self.mechanisms, self.kinds = assemble(
-            graph, equations, mapping_of(noise, "noise"), mapping_of(inverses, "inverses"), mapping_of(kinds, "kinds")
-        )
+        given = {"equations": equations, "noise": noise, "inverses": inverses, "kinds": kinds}
+        self.mechanisms, self.kinds = assemble(graph, **{name: mapping_of(part, name) for name, part in given.items()})
         self.actions: dict[str, Action] = {}
         self._order = graph.topological_order()
         self._parents = {node: graph.parents(node) for node in graph.nodes}
@@ -112,14 +111,7 @@ class StructuralCausalModel:
         noise = {node: self.mechanisms[node].draw(n, generator) for node in self._order}
         for joint in self.joint_noise:
             noise |= joint.draw(n, generator)
-        values: dict[str, Array] = {}
-        for node in self._order:
-            action, parents = self.actions.get(node), self._parent_values(node, values)
-            if action is None or action.needs_nature:
-                values[node] = self.mechanisms[node].evaluate(parents, noise[node])
-            if action is not None:
-                values[node] = action.values(n, 1, parents, values.get(node), generator)
-        return Units(values, noise, pd.RangeIndex(n))
+        return self.predict_units(Units({}, noise, pd.RangeIndex(n)), generator)
 
     def counterfactual(
         self,
@@ -240,11 +232,7 @@ class StructuralCausalModel:
 
     def predict_units(self, units: Units, random_state: RandomState = 0) -> Units:
         """Do as `predict` does, with latent nodes and noise still there."""
-        if not isinstance(units, Units):
-            raise InputTypeError(
-                f"predict takes the units of abduct or sample_units, got {type(units).__name__}; for rows use "
-                "counterfactual(rows, interventions)."
-            )
+        of_kind(units, Units, "units", "for rows use counterfactual(rows, interventions)")
         generator = as_generator(random_state)
         values: dict[str, Array] = {}
         changed: set[str] = set()
@@ -252,15 +240,18 @@ class StructuralCausalModel:
             action, parents = self.actions.get(node), self._parent_values(node, values)
             touched = not changed.isdisjoint(self._parents[node])
             natural = units.values.get(node)
-            if touched and natural is not None and (action is None or action.needs_nature):
-                if node not in units.noise:
+            if (touched or natural is None) and (action is None or action.needs_nature):
+                if node in units.noise:
+                    natural = self.mechanisms[node].evaluate(parents, units.noise[node])
+                elif natural is not None:
                     raise InputError(
                         f"These units lack the noise of {node}, which this action changes; abduct with nodes=None, or "
                         f"name {node} among them."
                     )
-                natural = self.mechanisms[node].evaluate(parents, units.noise[node])
             if action is not None:
-                values[node] = action.values(units.n, units.draws, parents, natural, generator, units.index)
+                # Units that were sampled have no labels of their own, by which values could be matched.
+                index = units.index if units.values else None
+                values[node] = action.values(units.n, units.draws, parents, natural, generator, index)
             elif natural is not None:
                 values[node] = natural
             if action is not None or touched:
@@ -316,12 +307,11 @@ class Action:
         return callable(self.value) and not is_distribution(self.value)
 
     def values(
-        self, n: int, draws: int, parents: Parents, natural: Array | None, generator: Generator, index: Any = None
+        self, n: int, draws: int, parents: Parents, natural: Array | None, generator: Generator, index: pd.Index | None
     ) -> Array:
         """Return the values of n units, ``draws`` per row; a Series is matched with the ``index`` of the rows."""
         if is_distribution(self.value):
-            size = self.kind.size if isinstance(self.kind, Vector) else None
-            return self.kind.rows_of(ScipyLaw(self.value, size).draw(n, generator), n, self.node)
+            return self.kind.rows_of(as_law(self.value, self.node, self.kind).draw(n, generator), n, self.node)
         if not self.needs_nature:
             rows = self.kind.rows_of(plain(self._matched(index), self.kind), n // draws, self.node)
             return np.repeat(rows, draws, axis=0) if draws > 1 else rows

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.random import Generator
 
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.scm.kinds import Array, Kind, Vector
+from ciplearn.scm.kinds import Array, Kind
 from ciplearn.scm.mechanism import Mechanism, Parents
 
 # A discrete law with more atoms than this is sampled, not enumerated.
-MAX_ATOMS = 4096
+_MOST_ATOMS = 4096
 
 # Draws in all before rows that are still unexplained are given up: a few rare rows get millions each.
 _BUDGET = 100_000_000
@@ -28,89 +28,13 @@ _ROUND = 1_000_000
 _ATOM_PROBES = 256
 
 
-class Law(ABC):
-    """A distribution of one node's noise."""
-
-    @abstractmethod
-    def draw(self, n: int, generator: Generator) -> Array:  # (n,) or (n, d)
-        """Draw n independent rows of noise."""
-
-    def log_density(self, noise: Array) -> Array | None:  # (n,) or (n, d) -> (n,)
-        """Return the log density of each row, or None where the law has none to offer."""
-        return None
-
-    def atoms(self) -> tuple[Array, Array] | None:
-        """Return every value and its probability if there are finitely many, else None."""
-        return None
-
-
 @dataclass(frozen=True)
-class ScipyLaw(Law):
-    """A frozen scipy distribution; one of a single number gives the d entries of a vector independently."""
+class Law:
+    """A distribution of one node's noise; its functions can be pickled where the user's can."""
 
-    distribution: Any  # scipy.stats.norm(0, 1), scipy.stats.multivariate_normal(...), scipy.stats.Normal(), ...
-    size: int | None = None  # d for the noise of a vector
-
-    def draw(self, n: int, generator: Generator) -> Array:
-        """Draw with the generator given."""
-        independent = self.size is not None and not hasattr(self.distribution, "dim")
-        shape = (n, self.size) if independent else (n,)
-        if hasattr(self.distribution, "rvs"):
-            drawn = np.asarray(self.distribution.rvs(size=shape if independent else n, random_state=generator))
-        else:
-            drawn = np.asarray(self.distribution.sample(shape, rng=generator))
-        # Multivariate laws drop the rows' axis for n = 1.
-        return drawn.reshape((n, self.size)) if self.size is not None else drawn.reshape((n, *drawn.shape[1:]))
-
-    def log_density(self, noise: Array) -> Array | None:
-        """Sum over the entries of a vector."""
-        of_rows = getattr(self.distribution, "logpdf", None) or getattr(self.distribution, "logpmf", None)
-        if of_rows is None:
-            return None
-        density = np.asarray(of_rows(noise))
-        return density.sum(axis=1) if density.ndim == 2 else density
-
-    def atoms(self) -> tuple[Array, Array] | None:
-        """The support of a discrete law of a single number."""
-        if self.size is not None or not hasattr(self.distribution, "pmf") or not hasattr(self.distribution, "support"):
-            return None
-        low, high = self.distribution.support()
-        if not (np.isfinite(low) and np.isfinite(high)) or high - low >= MAX_ATOMS:
-            return None
-        values = np.arange(low, high + 1)
-        weights = np.asarray(self.distribution.pmf(values))
-        kept = weights > 0
-        return values[kept], weights[kept]
-
-
-@dataclass(frozen=True)
-class _FunctionLaw(Law):
-    """A function (n, generator) -> array."""
-
-    function: Callable[[int, Generator], Any]
-    node: str
-
-    def draw(self, n: int, generator: Generator) -> Array:
-        drawn = np.asarray(self.function(n, generator))
-        if drawn.ndim == 0 or drawn.shape[0] != n:
-            raise InputError(
-                f"The noise of {self.node} must give {n} rows when asked for {n}, but an array of shape {drawn.shape} "
-                "was received; use the first argument as the number of rows."
-            )
-        return drawn
-
-
-@dataclass(frozen=True)
-class _Constant(Law):
-    """No randomness: a node that is a function of its parents alone."""
-
-    value: float
-
-    def draw(self, n: int, generator: Generator) -> Array:
-        return np.full(n, self.value)
-
-    def atoms(self) -> tuple[Array, Array]:
-        return np.array([self.value]), np.ones(1)
+    draw: Callable[[int, Generator], Array]  # n independent rows
+    log_density: Callable[[Array], Array] | None = None  # of each row
+    atoms: tuple[Array, Array] | None = None  # every value and its probability, where they are few
 
 
 def is_distribution(value: Any) -> bool:
@@ -121,31 +45,64 @@ def is_distribution(value: Any) -> bool:
 def as_law(noise: Any, node: str, kind: Kind) -> Law:
     """Read what a user gave as a node's noise."""
     if is_distribution(noise):
-        return ScipyLaw(noise, kind.size if isinstance(kind, Vector) else None)
+        return _scipy_law(noise, kind.shape)
     if callable(noise):
-        return _FunctionLaw(noise, node)
+        return Law(partial(_called, noise, node))
     if isinstance(noise, Real) and not isinstance(noise, bool):
-        return _Constant(float(noise))
+        value = np.array([float(noise)])
+        return Law(partial(_repeated, value), atoms=(value, np.ones(1)))
     raise InputTypeError(
         f"The noise of {node} must be a frozen scipy distribution, a function (n, generator) -> array, or a number for "
         f"none, got {noise!r}; pass for example scipy.stats.norm(0, 1)."
     )
 
 
-def by_atoms(
-    mechanism: Mechanism, node: str, atoms: tuple[Array, Array], parents: Parents, value: Array, generator: Generator
-) -> Array:  # (n,)
-    """Draw from P(u | f(pa, u) = v) ∝ P(u) 1[f(pa, u) = v] by listing every u: exact."""
-    n = value.shape[0]
-    levels, weights = atoms
-    # One uniform number per row walks down the weights of the matching atoms, so memory stays at a few columns.
-    matches = np.zeros((len(levels), n), dtype=bool)
-    for i, level in enumerate(levels):
-        matches[i] = same(mechanism.evaluate(parents, np.full(n, level)), value)
-    mass = np.cumsum(matches * weights[:, None], axis=0)
-    refuse_impossible(node, mass[-1] > 0)
-    chosen = (mass <= generator.uniform(size=n) * mass[-1]).sum(axis=0)
-    return np.asarray(levels[chosen])
+def _repeated(value: Array, n: int, generator: Generator) -> Array:
+    return np.repeat(value, n)
+
+
+def _called(function: Callable[[int, Generator], Any], node: str, n: int, generator: Generator) -> Array:
+    rows = np.asarray(function(n, generator))
+    if rows.ndim == 0 or rows.shape[0] != n:
+        raise InputError(
+            f"The noise of {node} must give {n} rows when asked for {n}, but an array of shape {rows.shape} was "
+            "received; use the first argument as the number of rows."
+        )
+    return rows
+
+
+def _scipy_law(distribution: Any, shape: tuple[int, ...]) -> Law:
+    """A frozen scipy distribution; one of a single number gives the entries of a vector independently."""
+    of_rows = getattr(distribution, "logpdf", None) or getattr(distribution, "logpmf", None)
+    density = None if of_rows is None else partial(_density, of_rows)
+    return Law(partial(_drawn, distribution, shape), density, None if shape else _atoms(distribution))
+
+
+def _drawn(distribution: Any, shape: tuple[int, ...], n: int, generator: Generator) -> Array:
+    wanted = (n,) if hasattr(distribution, "dim") else (n, *shape)
+    if hasattr(distribution, "rvs"):
+        drawn = distribution.rvs(size=wanted if len(wanted) > 1 else n, random_state=generator)
+    else:
+        drawn = distribution.sample(wanted, rng=generator)
+    # Multivariate laws drop the rows' axis for n = 1.
+    return np.asarray(drawn).reshape((n, *(shape or np.shape(drawn)[1:])))
+
+
+def _density(of_rows: Callable[[Array], Any], noise: Array) -> Array:
+    density = np.asarray(of_rows(noise))
+    return density.sum(axis=1) if density.ndim == 2 else density
+
+
+def _atoms(distribution: Any) -> tuple[Array, Array] | None:
+    """The support of a discrete law."""
+    if not hasattr(distribution, "pmf") or not hasattr(distribution, "support"):
+        return None
+    low, high = distribution.support()
+    if not (np.isfinite(low) and np.isfinite(high)) or high - low >= _MOST_ATOMS:
+        return None
+    values = np.arange(low, high + 1)
+    weights = np.asarray(distribution.pmf(values))
+    return values[weights > 0], weights[weights > 0]
 
 
 def by_rejection(
