@@ -16,8 +16,8 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.wording import written
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
-from ciplearn.evaluation.intervals import bootstrap_interval
 from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.scores import bootstrap_interval
 from ciplearn.evaluation.vcf_result import whose
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array

@@ -19,12 +19,10 @@ from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_list, told_apart
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
-from ciplearn.evaluation.decisions import Thresholds, thresholds_of
 from ciplearn.evaluation.effects import said
-from ciplearn.evaluation.intervals import bootstrap_interval, share_interval
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.scores import UNKNOWN_INTERVAL, Interval
-from ciplearn.evaluation.vcf_result import whose
+from ciplearn.evaluation.scores import UNKNOWN_INTERVAL, Interval, bootstrap_interval, share_interval
+from ciplearn.evaluation.vcf_result import Thresholds, thresholds_of, whose
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 
