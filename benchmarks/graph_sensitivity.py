@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from ciplearn import CausalGraph, sensitivity
-from ciplearn.doubt.graph_changes import single_changes
+from ciplearn.doubt.graph_sensitivity import single_changes
 
 GRAPH = CausalGraph.from_edges(
     "S -> A, S -> C, A -> B, A -> C, B -> D, C -> D, C -> E, D -> F, E -> F, F -> G, H -> G, H -> E, G -> Y, D -> Y"

@@ -6,9 +6,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from ciplearn.doubt.discrete_law import DiscreteLaw
-from ciplearn.doubt.linear_programs import _solve
-from ciplearn.doubt.response_functions import Component, ObservedGraph, conditional
+from ciplearn.doubt.bounds import _solve
+from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph, conditional
 
 
 @dataclass

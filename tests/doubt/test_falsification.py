@@ -10,7 +10,7 @@ from ciplearn import CausalGraph
 from ciplearn._core.errors import InputError
 from ciplearn.causal.independence import local_independencies
 from ciplearn.doubt import falsify
-from ciplearn.doubt.refutation import RankCorrelations, holm, share_that_fits_as_well
+from ciplearn.doubt.falsification import RankCorrelations, holm, share_that_fits_as_well
 
 TRUE = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> Y, S -> Y, Y -> Z")
 WITHOUT_AN_EDGE = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> Y, Y -> Z")

@@ -11,9 +11,8 @@ from sklearn.linear_model import LinearRegression
 from ciplearn import CausalGraph, sensitivity
 from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
-from ciplearn.doubt.graph_changes import single_changes, variants_of
-from ciplearn.doubt.graph_sensitivity import _GraphQuestion
-from ciplearn.doubt.refutation import RankCorrelations, Refutation
+from ciplearn.doubt.falsification import RankCorrelations, Refutation
+from ciplearn.doubt.graph_sensitivity import _GraphQuestion, single_changes, variants_of
 from tests.doubt.people import people, through
 
 GRAPH = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, L -> Y")
@@ -201,7 +200,7 @@ def test_what_was_not_asked_about_has_a_verdict_and_no_vcf():
 
 def test_of_a_large_class_one_member_per_set_of_parents_is_compared(monkeypatch):
     graph = CausalGraph(directed=[("S", "Y"), ("L", "Y")], undirected=[("S", "A"), ("A", "L"), ("S", "L")])
-    monkeypatch.setattr("ciplearn.doubt.graph_changes._MOST_MEMBERS", 2)
+    monkeypatch.setattr("ciplearn.doubt.graph_sensitivity._MOST_MEMBERS", 2)
     found = variants_of(graph, None, ["A"])
     parents = [variant.graph.parents("A") for variant in found]
     assert sorted(parents) == [(), ("L",), ("L", "S"), ("S",)]

@@ -5,7 +5,7 @@ from ciplearn.evaluation.conclusion import Floor, _untold
 
 def test_rows_that_were_too_few_are_not_said_to_do_when_doubled():
     unit = SimpleNamespace(amount=lambda value: f"{100 * value:.1f} points")
-    audit = SimpleNamespace(floor=Floor(effect=0.046, moved=0.735, rows=800), limit=0.05, unit=unit)
-    said = _untold(audit, "sex", "")
+    floor = Floor(effect=0.046, moved=0.735, rows=800)
+    said = _untold(SimpleNamespace(limit=0.05, unit=unit), floor, "sex", "")
     assert "Two causal models, of half of 800 rows each, disagree by 4.6 points" in said
     assert said.endswith("more than 1,600 rows are needed.")

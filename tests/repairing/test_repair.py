@@ -207,7 +207,7 @@ def test_where_rows_leave_noise_open_the_better_of_two_serves_and_it_is_said(ope
     assert repaired.rests_on == "correction"
     assert any("leave open" in note and "correction serves better" in note for note in repaired.notes)
     assert 0 < repaired.floor.left < 0.5
-    assert repaired.floor.n_rows == 750
+    assert repaired.floor.rows == 1500
     assert str(repaired.floor) in repaired.notes
 
 

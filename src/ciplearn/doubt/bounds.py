@@ -1,4 +1,11 @@
-"""Sharp bounds on counterfactual probabilities of discrete variables [balke1997, wu2019]."""
+"""Sharp bounds on counterfactual probabilities of discrete variables [balke1997, wu2019].
+
+The probability is a sum of products with one factor per component. With one component whose law is open the sum is
+linear in that law, and HiGHS solves it exactly. With several it is linear in each law but not in all of them together.
+Then their joint law is the unknown, and that the components are independent is kept in part: given what the others do,
+the law of each still satisfies its own constraints [sherali1990]. These bounds are valid; where a model is found that
+attains them, they are sharp.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +16,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.optimize import linprog
 
 from ciplearn._core.choices import of_kind
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import InputError, InputTypeError, NumericalError
 from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal import CausalGraph
-from ciplearn.doubt.discrete_law import DiscreteLaw
-from ciplearn.doubt.linear_programs import extreme
-from ciplearn.doubt.response_functions import Component, ObservedGraph
+from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph
 from ciplearn.doubt.two_worlds import possible_worlds, reduced
+
+_TOLERANCE = 1e-7
+_ROUNDS = 20
+# Programs over several components have a row for nearly every variable: these still take seconds.
+_MOST_JOINT_VARIABLES = 5_000
 
 
 @dataclass(frozen=True)
@@ -56,9 +68,9 @@ class CounterfactualBounds:
     laws: Mapping[tuple[str, ...], pd.DataFrame] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
-        if self.upper - self.lower < 1e-6:
-            return f"{self.question} = {self.lower:.4g}. {self.how}"
-        return f"{self.question} lies in [{self.lower:.4g}, {self.upper:.4g}]. {self.how}"
+        is_point = self.upper - self.lower < 1e-6
+        said = f"= {self.lower:.4g}" if is_point else f"lies in [{self.lower:.4g}, {self.upper:.4g}]"
+        return f"{self.question} {said}. {self.how}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the laws as JSON-ready data."""
@@ -175,3 +187,101 @@ def _law(component: Component, weights: Sequence[np.ndarray]) -> pd.DataFrame:
             picks = component.responses[node][:, place]
             columns[f"{node} where {there}" if there else node] = np.where(picks < 0, None, levels[picks])
     return pd.DataFrame({**columns, "lower": weights[0], "upper": weights[1]})
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """An end of the interval, the laws that come closest to it, and whether they attain it."""
+
+    value: float
+    laws: tuple[np.ndarray, ...]
+    attained: bool
+
+
+def extreme(objective: np.ndarray, components: Sequence[Component], sign: int) -> Extreme:
+    """Return the smallest (sign 1) or largest (sign -1) value; `objective` has one axis per component."""
+    for component in components:
+        _refuse_contradiction(component)
+    if not components:
+        return Extreme(float(objective), (), True)
+    if len(components) == 1:
+        law = _solve(sign * objective, *components[0].constraints)
+        return Extreme(float(objective @ law), (law,), True)
+    joint = _solve(sign * objective.ravel(), *_independent_in_part(components)).reshape(objective.shape)
+    value = float((objective * joint).sum())
+    ones = [component.constraints[0][0] for component in components]
+    laws = _climb(objective, components, sign, [_contracted(joint, ones, axis) for axis in range(joint.ndim)])
+    return Extreme(value, tuple(laws), abs(float(_contracted(objective, laws)) - value) < 10 * _TOLERANCE)
+
+
+def _independent_in_part(components: Sequence[Component]) -> tuple[sparse.csr_array, np.ndarray]:
+    """For each component k and each combination of the others: (A_k - b_k a_kᵀ) p(·, others) = 0, where a_k p_k = 1.
+
+    The vector a_k, the first row of A_k, adds up a block; so (a_1 ⊗ a_2 ⊗ ...) p = 1.
+    """
+    sizes = [component.size for component in components]
+    if prod(sizes) > _MOST_JOINT_VARIABLES:
+        names = as_list(as_set(component.nodes) for component in components)
+        raise InputError(
+            f"The program for {names} together has {prod(sizes):.3g} variables, more than {_MOST_JOINT_VARIABLES}; "
+            "merge levels, or ask with less evidence."
+        )
+    total = np.ones(1)
+    for component in components:
+        total = np.kron(total, component.constraints[0][0])
+    blocks = [sparse.csr_array(total[None, :])]
+    for place, component in enumerate(components):
+        matrix, right = component.constraints
+        before, after = prod(sizes[:place]), prod(sizes[place + 1 :])
+        homogeneous = sparse.csr_array(matrix - np.outer(right, matrix[0]))
+        blocks.append(sparse.kron(sparse.kron(sparse.eye_array(before), homogeneous), sparse.eye_array(after)).tocsr())
+    stacked = sparse.vstack(blocks).tocsr()
+    return stacked, np.array([1.0] + [0.0] * (stacked.shape[0] - 1))
+
+
+def _climb(
+    objective: np.ndarray, components: Sequence[Component], sign: int, laws: list[np.ndarray]
+) -> list[np.ndarray]:
+    """Improve one law after the other, the others fixed, until nothing changes."""
+    best = float(_contracted(objective, laws))
+    for _ in range(_ROUNDS):
+        for axis, component in enumerate(components):
+            laws[axis] = _solve(sign * _contracted(objective, laws, axis), *component.constraints)
+        value = float(_contracted(objective, laws))
+        if sign * (best - value) < _TOLERANCE:
+            break
+        best = value
+    return laws
+
+
+def _contracted(tensor: np.ndarray, vectors: Sequence[np.ndarray], kept: int | None = None) -> np.ndarray:
+    """Multiply each axis, but one that is kept, by its vector."""
+    for axis in reversed(range(len(vectors))):
+        if axis != kept:
+            tensor = np.tensordot(tensor, vectors[axis], axes=(axis, 0))
+    return tensor
+
+
+def _solve(costs: np.ndarray, matrix: np.ndarray | sparse.csr_array, right: np.ndarray) -> np.ndarray:
+    found = linprog(costs, A_eq=matrix, b_eq=right, bounds=(0, 1), method="highs")
+    if found.status != 0:
+        raise NumericalError(
+            f"The linear program of {len(costs)} variables was not solved ({found.message.strip()}); pass "
+            "probabilities with more digits, or merge rare levels."
+        )
+    return np.clip(found.x, 0.0, 1.0)
+
+
+def _refuse_contradiction(component: Component) -> None:
+    """Raise where no law fits: find the law that misses the known probabilities least."""
+    matrix, right = component.constraints
+    slack = sparse.eye_array(len(right))
+    costs = np.repeat([0.0, 1.0], [matrix.shape[1], 2 * len(right)])
+    both = sparse.hstack([sparse.csr_array(matrix), slack, -slack]).tocsr()
+    found = linprog(costs, A_eq=both, b_eq=right, method="highs")
+    if found.status == 0 and found.fun > 1e-6:
+        raise InputError(
+            f"No causal model with this graph has these probabilities: those of {as_set(component.nodes)} given "
+            f"their causes are off by {found.fun:.3g} in sum; add the edge or the common cause that is missing, or "
+            "pass more rows."
+        )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from joblib import Parallel, delayed
 
 from ciplearn._core.choices import of_kind
 from ciplearn._core.digest import digest_of
-from ciplearn._core.engine import Engine, OneProcess
-from ciplearn._core.errors import CiplearnError
+from ciplearn._core.engine import Engine
+from ciplearn._core.errors import CiplearnError, GraphError, InputError, InputTypeError
 from ciplearn._core.files import KeptAnswers
 from ciplearn._core.numbers import first, processes
 from ciplearn._core.plain_data import fields_as_data
@@ -24,9 +25,7 @@ from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names
-from ciplearn.doubt.falsification import table_columns
-from ciplearn.doubt.graph_changes import Variant, variants_of
-from ciplearn.doubt.refutation import Refutation
+from ciplearn.doubt.falsification import Refutation, table_columns
 from ciplearn.evaluation.auditing import verdict_on
 from ciplearn.evaluation.counterfactual_rows import context_that_can_be_drawn_from
 from ciplearn.evaluation.predictors import Predictor
@@ -43,6 +42,10 @@ _ROWS_WITH_HIDDEN_CAUSES = 1000
 # Graphs per task of a process: more of them share what is fitted, fewer are lost when a job is stopped.
 _AT_ONCE = 4
 
+# Of a larger class, one member per set of parents that the protected nodes may have is compared.
+_MOST_MEMBERS = 200
+
+_DRAWN = "as drawn"
 _LEFT_OUT = "not among the graphs that were asked about"
 _BARS = 15
 _RED, _BLUE, _GREY = "#b3362b", "#2f6690", "#9aa3ad"
@@ -65,8 +68,7 @@ class Sensitivity:
     Examples
     --------
     >>> from ciplearn import CausalGraph, datasets, sensitivity
-    >>> world = datasets.applicants()
-    >>> people = world.sample(200, random_state=0)[["sex", "hours", "income"]]
+    >>> people = datasets.applicants().sample(200, random_state=0)[["sex", "hours", "income"]]
     >>> graph = CausalGraph.from_edges("sex -> hours, hours -> income, sex -> income")
     >>> more = {"outcome": "income", "protected": ["sex"], "inputs": ["hours"], "n_points": 30}
     >>> sensitivity(lambda frame: frame["hours"], graph, people, [graph], **more).flips
@@ -122,22 +124,19 @@ class Sensitivity:
         return str(kept.loc[moved.idxmax(), "change"]) if len(moved) and moved.max() > 0 else None
 
     def __str__(self) -> str:
-        base, (low, high) = self.unchanged, self.interval
-        others, late = len(self.table) - 1, self.late
+        (low, high), others, late = self.interval, len(self.table) - 1, self.late
         counted = int(self.kept["vcf"].iloc[1:].notna().sum())
-        said = [
-            f"VCF is {base:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "
+        said = (
+            f"VCF is {self.unchanged:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "
             f"{counted} of {others - late} other graphs {self.others}."
-        ]
+        )
         if self.largest is not None:
-            said.append(f"The change that matters most is: {self.largest}.")
-        said.append(f"The verdict changes in {len(self.flips)} of {others}.")
+            said += f" The change that matters most is: {self.largest}."
+        said += f" The verdict changes in {len(self.flips)} of {others}."
         unknown = self.table[self.table["vcf"].isna() & (self.table["note"] != _LEFT_OUT)]
         if len(unknown):
-            said.append(f"For {len(unknown)} VCF could not be measured: {unknown['note'].iloc[0]}")
-        if late:
-            said.append(f"{late} {'was' if late == 1 else 'were'} {_LEFT_OUT}.")
-        return " ".join(said)
+            said += f" For {len(unknown)} VCF could not be measured: {unknown['note'].iloc[0]}"
+        return f"{said} {late} {'was' if late == 1 else 'were'} {_LEFT_OUT}." if late else said
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
@@ -149,11 +148,9 @@ class Sensitivity:
         import matplotlib.pyplot as plt
 
         axes = plt.subplots(figsize=(7, 5))[1] if ax is None else ax
-        base = self.unchanged
-        moved = self.table.iloc[1:].dropna(subset="vcf")
+        base, holds, moved = self.unchanged, self.table["holds"].iloc[0], self.table.iloc[1:].dropna(subset="vcf")
         order = (moved["vcf"] - base).abs().sort_values(ascending=False, kind="stable").index[:_BARS]
         shown = moved.loc[order[::-1]]
-        holds = self.table["holds"].iloc[0]
         for place, row in enumerate(shown.itertuples()):
             colour = _GREY if row.refuted else _BLUE if row.holds == holds else _RED
             axes.barh(place, row.vcf - base, left=base, color=colour, height=0.7)
@@ -218,8 +215,7 @@ def sensitivity(
     Examples
     --------
     >>> from ciplearn import CausalGraph, datasets, sensitivity
-    >>> world = datasets.applicants()
-    >>> people = world.sample(200, random_state=0)[["sex", "hours", "income"]]
+    >>> people = datasets.applicants().sample(200, random_state=0)[["sex", "hours", "income"]]
     >>> graph = CausalGraph.from_edges("sex -> hours, hours -> income, sex -> income")
     >>> other = {"hours first": CausalGraph.from_edges("hours -> sex, hours -> income, sex -> income")}
     >>> more = {"outcome": "income", "protected": ["sex"], "inputs": ["hours"], "n_points": 30}
@@ -228,31 +224,25 @@ def sensitivity(
     """
     of_kind(graph, CausalGraph, "graph", "pass the drawing")
     jobs = processes(n_jobs)
-    roles = {"outcome": outcome, "protected": protected, "context": context}
-    verdict = verdict_on(model, next(graph.members(1)) if graph.undirected else graph, roles)
+    roles: dict[str, Any] = {"outcome": outcome, "protected": protected, "context": context}
+    verdict = verdict_on(model, _directed(graph), roles)
     variants = variants_of(graph, graphs, verdict.protected)
     columns = table_columns(variants[0].graph, table)
-    question = _GraphQuestion(
-        model=model,
-        table=table[[column for held in columns.values() for column in held]],
-        roles={"outcome": verdict.outcome, "protected": verdict.protected, "context": verdict.context},
-        measured={"inputs": inputs, "method": method, "n_points": n_points, "n_interventions": n_interventions}
-        | {"n_draws": n_draws},
-        seed=as_seed(random_state),
-    )
+    seen = table[[column for held in columns.values() for column in held]]
+    roles = {"outcome": verdict.outcome, "protected": verdict.protected, "context": verdict.context}
+    measured = {"inputs": inputs, "method": method, "n_points": n_points, "n_interventions": n_interventions}
+    question = _GraphQuestion(model, seen, roles, measured | {"n_draws": n_draws}, as_seed(random_state))
     base = like if variants[0].hidden else question.estimated(variants[0], like)
     kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
     refuted = Refutation(question.table.dropna(), columns, question.seed)
-    wanted = sorted(variants, key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
-    wanted = [wanted[0], *first(wanted[1:], limit)]
+    drawn, *others = sorted(variants, key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
+    wanted = [drawn, *first(others, limit)]
     missing = [variant for variant in wanted if variant.key not in kept.known]
-    rows = dict(kept.known)
     for variant, row in zip(missing, _asked(question, missing, base, jobs, engine), strict=True):
-        rows[variant.key] = row
         kept.add(variant.key, row)
     asked = {variant.key for variant in wanted}
     found = [
-        {**rows[variant.key], "refuted": refuted(variant.graph)}
+        {**kept.known[variant.key], "refuted": refuted(variant.graph)}
         if variant.key in asked
         else {**question.verdict(variant), "refuted": False, "note": _LEFT_OUT}
         for variant in variants
@@ -307,9 +297,7 @@ class _GraphQuestion:
         return {**row, "vcf": found.value, "low": low, "high": high, "relative": found.relative}
 
 
-def _urgency(
-    variant: Variant, drawn: Variant, protected: Sequence[str], refuted: Refutation
-) -> tuple[bool, bool, bool, bool]:
+def _urgency(variant: Variant, drawn: Variant, protected: Sequence[str], refuted: Refutation) -> tuple[bool, ...]:
     """Sorts the graph as drawn first, hidden causes last, before them graphs that look refuted, and these by nearness.
 
     A graph that is refuted has no say in the interval; near are changes at a protected node.
@@ -323,16 +311,90 @@ def _asked(
     question: _GraphQuestion, variants: list[Variant], base: EstimatedModel | None, n_jobs: int, engine: Engine | None
 ) -> Iterator[dict[str, Any]]:
     """The answer of each graph, in their order, as they come."""
-    if engine is not None or n_jobs == 1:
-        yield from (engine or OneProcess()).each(partial(question.answer, like=base), variants)
+    if engine is not None:
+        return engine.each(partial(question.answer, like=base), variants)
+    # Every fit adds to the memory of the first: a node with the same parents is fitted once per task.
+    tasks = (delayed(question.answer)(variant, base) for variant in variants)
+    return iter(Parallel(n_jobs=n_jobs, batch_size=_AT_ONCE, return_as="generator")(tasks))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A graph and what makes it differ."""
+
+    change: str  # ``"as drawn"``, ``"without A → B"``, ``"A → B reversed"``, ..., or the name that a user gave
+    graph: CausalGraph
+    hidden: bool = False  # whether an unobserved common cause was added
+
+    @property
+    def key(self) -> str:
+        """What tells it apart from others, also from one of another list that has the same name."""
+        return f"{self.change}: {self.graph.to_dagitty()}"
+
+
+def single_changes(graph: CausalGraph) -> Iterator[Variant]:
+    """Yield the graph with each edge removed or reversed, each edge added, and each pair given a hidden common cause.
+
+    Changes that would make a cycle are left out, and so are edges at latent nodes. Hidden causes come last: a model
+    with one takes longest to learn.
+    """
+    for a, b in graph.directed:
+        if not {a, b} & graph.latent:
+            rest = tuple(edge for edge in graph.directed if edge != (a, b))
+            yield Variant(f"without {a} → {b}", replace(graph, directed=rest))
+            yield from _acyclic(f"{a} → {b} reversed", graph, (*rest, (b, a)))
+    pairs = list(combinations(graph.observed, 2))
+    common = {frozenset(edge) for edge in graph.bidirected}
+    joined = common | {frozenset(edge) for edge in graph.directed}
+    for pair in pairs:
+        if frozenset(pair) not in joined:
+            for a, b in (pair, pair[::-1]):
+                yield from _acyclic(f"with {a} → {b}", graph, (*graph.directed, (a, b)))
+    for a, b in pairs:
+        if frozenset((a, b)) not in common:
+            yield Variant(f"with {a} ↔ {b}", replace(graph, bidirected=(*graph.bidirected, (a, b))), hidden=True)
+
+
+def _acyclic(change: str, graph: CausalGraph, directed: tuple[tuple[str, str], ...]) -> Iterator[Variant]:
+    try:
+        yield Variant(change, replace(graph, directed=directed))
+    except GraphError:
         return
-    parts = [variants[start : start + _AT_ONCE] for start in range(0, len(variants), _AT_ONCE)]
-    for rows in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_answers)(question, base, p) for p in parts):
-        yield from rows
 
 
-def _answers(
-    question: _GraphQuestion, base: EstimatedModel | None, variants: Sequence[Variant]
-) -> list[dict[str, Any]]:
-    # Every fit adds to the memory of the first: a node with the same parents is fitted once per part.
-    return [question.answer(variant, base) for variant in variants]
+def variants_of(graph: CausalGraph, graphs: Any, protected: Sequence[str] = ()) -> list[Variant]:
+    """Return the graph as drawn and those to compare it with: a user's, its members, or its single changes."""
+    if graphs is not None:
+        return [Variant(_DRAWN, _directed(graph)), *_named(graph, graphs)]
+    if not graph.undirected:
+        return [Variant(_DRAWN, graph), *single_changes(graph)]
+    found = list(graph.members(_MOST_MEMBERS + 1))
+    if len(found) > _MOST_MEMBERS:
+        found = list(graph.members(by_parents_of=protected))
+    members = [Variant(f"member {place}", member) for place, member in enumerate(found, start=1)]
+    return [replace(members[0], change=f"{_DRAWN}, member 1"), *members[1:]]
+
+
+def _directed(graph: CausalGraph) -> CausalGraph:
+    return next(graph.members(1)) if graph.undirected else graph
+
+
+def _named(graph: CausalGraph, graphs: Any) -> Iterator[Variant]:
+    named: Iterable[tuple[Any, Any]]
+    if isinstance(graphs, Mapping):
+        named = graphs.items()
+    elif isinstance(graphs, Sequence) and not isinstance(graphs, str):
+        named = ((f"graph {place}", each) for place, each in enumerate(graphs, start=1))
+    else:
+        raise InputTypeError(f"graphs must be a list or a dict of graphs, got {type(graphs).__name__}.")
+    if not graphs:
+        raise InputError("graphs is empty; pass at least one graph, or leave it out for all single changes.")
+    for name, each in named:
+        of_kind(each, CausalGraph, str(name), "pass graphs")
+        differing = sorted(set(each.observed) ^ set(graph.observed))
+        if differing:
+            raise InputError(
+                f"{name} is over other observed nodes than the graph: {', '.join(differing)} is in one of them only; "
+                "compare graphs of the same columns."
+            )
+        yield Variant(str(name), _directed(each), hidden=bool(each.bidirected or each.latent))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,13 +103,11 @@ class HiddenConfounding:
         }
 
     def __str__(self) -> str:
-        said = []
-        for node, curve in self.table.groupby("node", sort=False):
-            low, high = curve["vcf"].min(), curve["vcf"].max()
-            said.append(
-                f"If a hidden cause correlated the noises of {self.protected} and {node} by {curve['rho'].min():g} to "
-                f"{curve['rho'].max():g}, VCF would lie between {low:.3g} and {high:.3g}."
-            )
+        said = [
+            f"If a hidden cause correlated the noises of {self.protected} and {node} by {curve['rho'].min():g} to "
+            f"{curve['rho'].max():g}, VCF would lie between {curve['vcf'].min():.3g} and {curve['vcf'].max():.3g}."
+            for node, curve in self.table.groupby("node", sort=False)
+        ]
         if len(self.benchmarks):
             strongest = self.benchmarks.loc[self.benchmarks["rho"].abs().idxmax()]
             said.append(
@@ -206,40 +205,26 @@ def hidden_confounding(
             raise InputError(
                 f"A correlation lies strictly between -1 and 1, got {value!r}; pass for example rho=[0.3]."
             )
-    held = table_columns(graph, table)
-    for node in (protected, *([] if nodes is None else graph.known_observed(nodes, "nodes"))):
-        if node not in table:
-            raise InputError(
-                f"{node} is a vector of {len(held[node])} columns, and a correlation is between two numbers; draw a "
-                "node per column."
-            )
     chosen = _nodes(graph, table, protected, nodes)
     generator, seed = as_generator(random_state), as_seed(random_state)
     base = fit_scm(graph, table, random_state=seed if like is None else None, like=like)
     above = table[base.columns(graph.parents(protected))]
     own = _left_of(_as_numbers(table[protected], protected), above, generator)
-    rows: list[dict[str, Any]] = []
-    asked = chosen[:limit]
+    rows, asked = [], chosen[:limit]
     measured: dict[str, Any] = {"context": context, "inputs": inputs, "method": method, "n_draws": n_draws}
     measured |= {"n_points": n_points, "n_interventions": n_interventions, "random_state": seed}
-    for node in asked:
-        for value in rho:
-            scm = _with_correlation(base, table, own, node, float(value))
-            found = variance_of_counterfactuals(model, scm, table, [protected], **measured)
-            rows.append({"node": node, "rho": float(value), "vcf": found.value, "relative": found.relative})
+    for node, value in product(asked, rho):
+        scm = _with_correlation(base, table, own, node, value)
+        found = variance_of_counterfactuals(model, scm, table, [protected], **measured)
+        rows.append({"node": node, "rho": value, "vcf": found.value, "relative": found.relative})
     benchmarks = [
         {"node": node, "covariate": covariate, "rho": _if_hidden(base, table, protected, node, covariate, generator)}
         for node in asked
         for covariate in graph.parents(node)
         if covariate in graph.parents(protected)
     ]
-    return HiddenConfounding(
-        pd.DataFrame(rows),
-        pd.DataFrame(benchmarks, columns=["node", "covariate", "rho"]),
-        protected,
-        tuple(chosen[len(asked) :]),
-        drawn,
-    )
+    compared = pd.DataFrame(benchmarks, columns=["node", "covariate", "rho"])
+    return HiddenConfounding(pd.DataFrame(rows), compared, protected, chosen[len(asked) :], drawn)
 
 
 def _without_hidden_causes(graph: CausalGraph) -> tuple[CausalGraph, tuple[str, ...]]:
@@ -253,14 +238,21 @@ def _without_hidden_causes(graph: CausalGraph) -> tuple[CausalGraph, tuple[str, 
 
 
 def _nodes(graph: CausalGraph, table: pd.DataFrame, protected: str, asked: Sequence[str] | None) -> tuple[str, ...]:
-    if asked is None:
-        asked = [node for node in graph.children(protected) if node in table and holds_numbers(table[node])]
-        if not asked:
-            raise InputError(f"{protected} has no child that holds numbers; name nodes.")
-    for node in graph.known_observed(asked, "nodes"):
+    held = table_columns(graph, table)
+    named = () if asked is None else graph.known_observed(asked, "nodes")
+    for node in (protected, *named):
+        if node not in table:
+            raise InputError(
+                f"{node} is a vector of {len(held[node])} columns, and a correlation is between two numbers; draw a "
+                "node per column."
+            )
+    for node in named:
         if node == protected or not graph.parents(node) or not holds_numbers(table[node]):
             raise InputError(f"{node} must be another node of numbers with parents, so that its noise can be varied.")
-    return tuple(asked)
+    children = [node for node in graph.children(protected) if node in table and holds_numbers(table[node])]
+    if asked is None and not children:
+        raise InputError(f"{protected} has no child that holds numbers; name nodes.")
+    return named or tuple(children)
 
 
 def _as_numbers(column: pd.Series, name: str) -> Array:  # (n,)
@@ -309,12 +301,7 @@ def _link_of(base: EstimatedModel, node: str) -> Link:
 
 
 def _if_hidden(
-    base: EstimatedModel,
-    table: pd.DataFrame,
-    protected: str,
-    node: str,
-    covariate: str,
-    generator: np.random.Generator,
+    base: EstimatedModel, table: pd.DataFrame, protected: str, node: str, covariate: str, generator: np.random.Generator
 ) -> float:
     """The correlation of the noises of A and of a node to which a common cause would be added, were it not seen."""
     graph = base.graph
@@ -322,16 +309,12 @@ def _if_hidden(
     mine = _left_of(_as_numbers(table[protected], protected), table[base.columns(rest)], generator)
     # On one scale with the noise, whatever the mechanism: what the covariate does joins it by addition.
     additive = _with_correlation(base, table, mine, node, 0.0)
-    held = {
-        parent: table[parent if parent in table else base.columns([parent])].to_numpy()
-        for parent in graph.parents(node)
-    }
-    imagined = [
-        additive.counterfactual(table, {**held, covariate: generator.permutation(held[covariate])})[node].to_numpy()
-        for _ in range(_DRAWS)
-    ]
+    columns = {parent: parent if parent in table else base.columns([parent]) for parent in graph.parents(node)}
+    held = {parent: table[names].to_numpy() for parent, names in columns.items()}
+    others = ({**held, covariate: generator.permutation(held[covariate])} for _ in range(_DRAWS))
+    imagined = [additive.counterfactual(table, other)[node].to_numpy(dtype=float) for other in others]
     link = _link_of(base, node)
-    average = np.mean([link.forward(values.astype(float)) for values in imagined], axis=0)
+    average = np.mean([link.forward(values) for values in imagined], axis=0)
     noise = np.asarray(additive.abduct(table).noise[node], dtype=float).reshape(len(table), -1)[:, 0]
     joined = noise + link.forward(_as_numbers(table[node], node)) - average
     return float(np.corrcoef(mine, joined)[0, 1])

@@ -1,4 +1,4 @@
-"""Confounded components, and the laws of their response functions.
+"""The joint law of discrete nodes, confounded components, and the laws of their response functions.
 
 The noise of a discrete node does one thing: it picks the function from its parents' values to its own, its response
 function. A causal model is thus a law of response functions [balke1994]. Nodes that share an unobserved cause draw
@@ -11,24 +11,129 @@ component does given its parents outside is known from data, as a product over i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ciplearn._core.errors import InputError
+from ciplearn._core.columns import check_cells
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
-from ciplearn.doubt.discrete_law import DiscreteLaw, Values
+from ciplearn.causal.names import nearest
 
 # Variables of a program that still takes seconds.
 MOST_VARIABLES = 100_000
 
+Values = tuple[int, ...]  # one level number per node
+
 # Value of a node where its parents have these values.
 Response = tuple[str, Values, int]
+
+
+@dataclass(frozen=True)
+class DiscreteLaw:
+    """Cells with their probabilities; levels are numbered in their natural order."""
+
+    levels: Mapping[str, tuple[Any, ...]]  # the levels of each node
+    cells: Mapping[str, np.ndarray]  # the level of each node in every cell
+    weights: np.ndarray  # its probability
+
+    @classmethod
+    def read(cls, probabilities: pd.DataFrame | pd.Series, nodes: Sequence[str]) -> DiscreteLaw:
+        """Read a frame of rows, or a Series of joint probabilities indexed by the nodes."""
+        if isinstance(probabilities, pd.DataFrame):
+            probabilities = _shares(probabilities, nodes)
+        elif not isinstance(probabilities, pd.Series):
+            raise InputTypeError(
+                "probabilities must be a pandas frame of rows or a Series of joint probabilities, but "
+                f"{type(probabilities).__name__} was received; convert it."
+            )
+        values = _checked(probabilities, nodes)
+        # Levels count even where their probability is 0: a question may set them.
+        cells = probabilities.index.to_frame(index=False)
+        numbered = {node: pd.factorize(cells[node], sort=True) for node in nodes}
+        levels = {node: tuple(known) for node, (_, known) in numbered.items()}
+        return cls(levels, {node: codes for node, (codes, _) in numbered.items()}, values / values.sum())
+
+    def number(self, node: str, level: Any, role: str) -> int:
+        """Return the number of a level, or say which levels there are."""
+        for number, known in enumerate(self.levels[node]):
+            if known == level:
+                return number
+        shown = ", ".join(str(known) for known in self.levels[node][:8])
+        raise InputError(
+            f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}"
+            f"{', ...' if len(self.levels[node]) > 8 else ''}."
+        )
+
+    def size(self, node: str) -> int:
+        """The number of levels of a node."""
+        return len(self.levels[node])
+
+    @cached_property
+    def _masses(self) -> dict[tuple[str, ...], dict[Values, float]]:
+        return {}
+
+    def mass(self, values: Mapping[str, int]) -> float:
+        """P(nodes = values); 1 for no nodes at all."""
+        nodes = tuple(sorted(values))
+        if not nodes:
+            return 1.0
+        if nodes not in self._masses:
+            groups = pd.Series(self.weights).groupby([self.cells[node] for node in nodes]).sum()
+            keys = groups.index if len(nodes) > 1 else [(key,) for key in groups.index]
+            self._masses[nodes] = {tuple(key): float(mass) for key, mass in zip(keys, groups, strict=True)}
+        return self._masses[nodes].get(tuple(values[node] for node in nodes), 0.0)
+
+
+def _shares(rows: pd.DataFrame, nodes: Sequence[str]) -> pd.Series:
+    _has_all(rows.columns, nodes, "column")
+    if not rows.columns.is_unique:
+        raise InputError("probabilities has two columns of the same name; rename one of them.")
+    kept = rows[list(nodes)]
+    if not len(kept):
+        raise InputError("probabilities has no rows; pass at least one.")
+    for name in nodes:
+        check_cells(kept[name])
+    missing = kept.columns[kept.isna().any()]
+    if len(missing):
+        count = int(kept[missing[0]].isna().sum())
+        raise InputError(f"{missing[0]!r} is missing in {count} of {len(kept)} rows; drop or impute them.")
+    return kept.value_counts(sort=False, normalize=True)
+
+
+def _checked(law: pd.Series, nodes: Sequence[str]) -> np.ndarray:
+    if None in law.index.names:
+        raise InputError(
+            "The index of probabilities has no names; name its levels after the observed nodes, for example with "
+            "rename_axis()."
+        )
+    _has_all(law.index.names, nodes, "index level")
+    values = law.to_numpy(dtype=float)
+    if not np.isfinite(values).all() or (values < 0).any() or abs(values.sum() - 1.0) > 1e-6:
+        raise InputError(
+            f"Probabilities must be at least 0 and add up to 1, but they add up to {values.sum():.6g} and the smallest "
+            f"is {values.min(initial=0.0):.3g}; divide by their sum, or pass the rows themselves."
+        )
+    if not law.index.is_unique:
+        raise InputError("The index of probabilities names a cell twice; add such entries up with groupby().sum().")
+    return values
+
+
+def _has_all(names: Iterable[Any], nodes: Sequence[str], kind: str) -> None:
+    known = [str(name) for name in names]
+    for node in nodes:
+        if node not in known:
+            raise InputError(
+                f"probabilities has no {kind} for the observed node {node!r}; {nearest(node, known, f'{kind}s')} "
+                "If nobody has observed it, mark the node as latent."
+            )
 
 
 @dataclass(frozen=True)
@@ -79,25 +184,11 @@ class ObservedGraph:
 
     def confounded_with(self, node: str, among: Set[str]) -> set[str]:
         """Return the component of `node` in the graph on the nodes `among`."""
-        found, stack = {node}, [node]
-        while stack:
-            here = stack.pop()
-            for cause in self.causes:
-                if here in cause:
-                    new = (cause & among) - found
-                    found |= new
-                    stack += new
-        return found
+        return _reached({node}, lambda here: set().union(*(cause & among for cause in self.causes if here in cause)))
 
     def ancestors(self, nodes: Set[str], avoiding: Set[str] = frozenset()) -> set[str]:
         """Return `nodes` and all nodes with a directed path into them that does not run through `avoiding`."""
-        found, stack = set(nodes), list(nodes)
-        while stack:
-            for parent in self.parents[stack.pop()]:
-                if parent not in found and parent not in avoiding:
-                    found.add(parent)
-                    stack.append(parent)
-        return found
+        return _reached(nodes, lambda node: set(self.parents[node]) - avoiding)
 
     @cached_property
     def before(self) -> dict[str, tuple[str, ...]]:
@@ -110,6 +201,15 @@ class ObservedGraph:
             found[node] = tuple(other for other in self.parents if other in kin and other != node)
             earlier.add(node)
         return found
+
+
+def _reached(start: Set[str], step: Callable[[str], Set[str]]) -> set[str]:
+    found, stack = set(start), list(start)
+    while stack:
+        new = step(stack.pop()) - found
+        found |= new
+        stack += new
+    return found
 
 
 @dataclass(frozen=True)

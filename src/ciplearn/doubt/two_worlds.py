@@ -18,8 +18,7 @@ from math import prod
 import numpy as np
 
 from ciplearn._core.errors import InputError
-from ciplearn.doubt.discrete_law import DiscreteLaw, Values
-from ciplearn.doubt.response_functions import Component, ObservedGraph, conditional
+from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph, Values, conditional
 
 # Pairs of worlds that are still summed in seconds.
 _MOST_PAIRS = 1_000_000

@@ -81,16 +81,19 @@ class Floor:
     """How far two causal models of such rows disagree.
 
     A predictor that is the same in every world of one causal model still moves under another one of the same rows, by
-    chance. Less than that nobody can tell.
+    chance. Less than that nobody can tell, and nothing is trained against it.
 
     Attributes
     ----------
     effect : float
-        Its largest average effect under the other model, up to the end of the interval.
+        Its largest average effect under the other model, up to the end of the interval; of a repair the typical
+        difference √(2 VCF).
     moved : float
-        The share of rows that it moves by more than the limit.
+        The share of rows that it moves by more than the limit; NaN where that is not known.
     rows : int
-        How many rows the models were estimated from.
+        How many rows the models were estimated from, half of them each.
+    left : float
+        Of a repair, the VCF that is left as a share of the model's own.
 
     Examples
     --------
@@ -102,6 +105,14 @@ class Floor:
     effect: float
     moved: float
     rows: int
+    left: float = math.nan
+
+    def __str__(self) -> str:
+        share = "" if math.isnan(self.left) else f" ({100 * self.left:.0f} % of the model's VCF)"
+        return (
+            f"Two causal models of {self.rows // 2} rows each disagree by {self.effect:.2g} about a strictly invariant "
+            f"prediction{share}: on so few rows nobody can tell less."
+        )
 
 
 @dataclass(frozen=True)
@@ -174,45 +185,48 @@ class Conclusion:
 
 def conclude(audit: Audit) -> Conclusion:
     """Hold an audit against its limits."""
-    who, most = as_list(audit.vcf.protected), _most(audit)
-    use, effect, rows, spread = _use(audit), _effect(audit), _rows(audit), _spread(audit)
-    checks = tuple(check for check in (use, effect, rows, spread) if check is not None)
+    who, use, effects = as_list(audit.vcf.protected), _use(audit), audit.effects
+    spread, typically = _spread(audit)
+    effect, rows, most, moved = None, None, typically, ""
+    if effects is not None:
+        effect, most = _effect(audit, effects)
+        rows, moved = _rows(audit, effects)
+    asked = (effect, rows, spread if effects is None or audit.limits.max_vcf is not None else None)
+    checks = tuple(check for check in (use, *asked) if check is not None)
     if use is not None and not use.holds:
         explains = "is worse than a constant" if use.value < 0 else f"explains {percent(use.value)}"
         was = _was(lambda share: percent(max(share, 0.0)), use.before)
         headline = f"The predictor is of no use, however little {who} moves it: it {explains} "
         headline += f"(at least {percent(use.limit)} is required{was})."
         return Conclusion(USELESS, headline, checks, "Give it inputs that tell more of the outcome, or allow more.")
-    broken = [check for check in (effect, rows, spread) if check is not None and not check.holds]
+    broken = [check for check in asked if check is not None and not check.holds]
     if not broken:
-        kept = f"Changing {who} moves the prediction for the same row by no more than is allowed{most}"
-        return Conclusion(PASSES, f"{kept}{_if_right(audit)}.", checks)
-    if spread not in broken and _below_the_floor(audit.floor, effect, rows):
-        return Conclusion(UNTOLD, _untold(audit, who, most), checks, "Audit it on more rows, or allow more.")
-    advice = "Fit or repair a predictor to these limits, or allow more."
-    if effect in broken or audit.effects is None:
+        nodes = sorted({finding.node for finding in audit.vcf.doubts})
+        doubt = f", if the causal model is right, which is in doubt about {as_list(nodes)}" if nodes else ""
+        kept = f"Changing {who} moves the prediction for the same row by no more than is allowed{most}{doubt}."
+        return Conclusion(PASSES, kept, checks)
+    if audit.floor is not None and spread not in broken and _is_below(audit.floor, effect, rows):
+        untold = _untold(audit, audit.floor, who, most)
+        return Conclusion(UNTOLD, untold, checks, "Audit it on more rows, or allow more.")
+    if effect in broken or effects is None:
         headline = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
     elif rows in broken:
-        moved = _moved(audit, audit.effects)
         headline = f"Changing {who} moves too many single rows by more than is allowed: {moved}. On average it moves "
         headline += f"them less{most}."
     else:
-        headline = (
-            f"Changing {who} makes the predictions for the same row vary more than is allowed{_typically(audit)}."
-        )
-    return Conclusion(FAILS, headline, checks, advice)
+        headline = f"Changing {who} makes the predictions for the same row vary more than is allowed{typically}."
+    return Conclusion(FAILS, headline, checks, "Fit or repair a predictor to these limits, or allow more.")
 
 
-def _below_the_floor(floor: Floor | None, effect: Check | None, rows: Check | None) -> bool:
+def _is_below(floor: Floor, effect: Check | None, rows: Check | None) -> bool:
     """Whether every limit that is not kept is one that these rows could not show to be kept, nor to be broken."""
-    if floor is None or effect is None or rows is None:
+    if effect is None or rows is None:
         return False
     on_average = effect.holds or effect.limit < floor.effect >= abs(effect.value)
     return on_average and (rows.holds or rows.limit < floor.moved >= rows.value)
 
 
-def _untold(audit: Audit, who: str, most: str) -> str:
-    floor = audit.floor or Floor(math.nan, math.nan, 0)
+def _untold(audit: Audit, floor: Floor, who: str, most: str) -> str:
     # Disagreement falls with the root of the rows, but nobody knows how many single rows it then moves.
     times = max(2.0, (floor.effect / audit.limit) ** 2 if audit.limit > 0 else 2.0)
     return (
@@ -226,54 +240,6 @@ def _untold(audit: Audit, who: str, most: str) -> str:
 def _was(write: Callable[[float], str], before: float | None) -> str:
     """What a figure was before, to stand behind its limit."""
     return "" if before is None or math.isnan(before) else f", {write(before)} before"
-
-
-def _most(audit: Audit) -> str:
-    """The effect that decides, beside its limit: the largest, or one whose interval alone is too wide."""
-    unit = audit.unit
-    if audit.effects is None:
-        return _typically(audit)
-    row = _pair(audit.effects, "effect", audit.limit)
-    end = max(row["effect_low"], row["effect_high"], key=abs)
-    which, reaches = "most ", ""
-    if abs(row["effect"]) <= audit.limit < abs(end):
-        which, reaches = "", f"up to {unit.amount(end, signed=True)} by its interval; "
-    was = _was(lambda effect: unit.amount(effect, signed=True), audit.pair_before(row, "effect"))
-    return (
-        f": {which}from {row['first']} to {row['second']}, by {unit.amount(row['effect'], signed=True)} on average "
-        f"({reaches}{unit.allowed(audit.limit)}{was})"
-    )
-
-
-def _typically(audit: Audit) -> str:
-    """The typical difference beside its limit, and the end of its interval where that is beyond."""
-    amount, limit = audit.unit.amount, _typical_limit(audit)
-    end = math.sqrt(2 * max(audit.vcf.interval[1], 0.0))
-    reaches = f", up to {amount(end)} by its interval" if end > limit else ""
-    was = _was(amount, audit.typical_before)
-    return f": typically by {amount(audit.typical)}{reaches} ({audit.unit.allowed(limit)}{was})"
-
-
-def _typical_limit(audit: Audit) -> float:
-    """How large √(2 VCF) may be: by the bound on VCF where one was set."""
-    most = audit.limits.max_vcf
-    return audit.limit if most is None else math.sqrt(2 * max(most, 0.0))
-
-
-def _moved(audit: Audit, effects: PairedEffects) -> str:
-    """The share of single rows that move too far, beside its limit."""
-    row = _pair(effects, "moved", audit.limits.moved_rows)
-    reaches = "" if row["moved"] > audit.limits.moved_rows else f"up to {percent(row['moved_high'])} by its interval; "
-    was = _was(percent, audit.pair_before(row, "moved"))
-    return (
-        f"{percent(row['moved'])} of them from {row['first']} to {row['second']} ({reaches}"
-        f"{percent(audit.limits.moved_rows)} may{was})"
-    )
-
-
-def _if_right(audit: Audit) -> str:
-    nodes = sorted({finding.node for finding in audit.vcf.doubts})
-    return f", if the causal model is right, which is in doubt about {as_list(nodes)}" if nodes else ""
 
 
 def _use(audit: Audit) -> Check | None:
@@ -307,56 +273,58 @@ def _pair(effects: PairedEffects, measure: str, limit: float) -> pd.Series:
     return other if ends[row.name] <= limit < ends.max() else row
 
 
-def _effect(audit: Audit) -> Check | None:
-    if audit.effects is None:
-        return None
-    row, unit = _pair(audit.effects, "effect", audit.limit), audit.unit
-    end = max(abs(row["effect_low"]), abs(row["effect_high"]))
-    return Check(
-        "Largest effect:",
-        f"From {row['first']} to {row['second']}: {unit.amount(row['effect'], signed=True)} on average "
-        f"(95 % interval {unit.between(row['effect_low'], row['effect_high'])}); at most "
-        f"{unit.allowed(audit.limit)}.",
-        bool(end <= audit.limit),
-        "effect",
-        float(row["effect"]),
-        audit.limit,
-        audit.pair_before(row, "effect"),
-    )
+# Each of the next three returns a check, and the figure that decides beside its limit, as it stands in a headline.
 
 
-def _rows(audit: Audit) -> Check | None:
-    if audit.effects is None:
-        return None
-    allowed = audit.limits.moved_rows
-    row = _pair(audit.effects, "moved", allowed)
-    return Check(
-        "Single rows:",
-        f"From {row['first']} to {row['second']}, {percent(row['moved'])} of rows move by more than "
-        f"{audit.unit.amount(audit.limit)} (95 % interval {percent(row['moved_low'])} to "
-        f"{percent(row['moved_high'])}); at most {percent(allowed)} may.",
-        bool(row["moved_high"] <= allowed),
-        "rows",
-        float(row["moved"]),
-        allowed,
-        audit.pair_before(row, "moved"),
-    )
-
-
-def _spread(audit: Audit) -> Check | None:
-    """The typical difference √(2 VCF), where a bound on VCF was set or there are no pairs of values to list."""
-    vcf, unit, most = audit.vcf, audit.unit, audit.limits.max_vcf
-    if most is None and audit.effects is not None:
-        return None
-    limit = _typical_limit(audit)
-    ends = [math.sqrt(2 * max(end, 0.0)) for end in vcf.interval]
-    said = (
-        f"{unit.amount(audit.typical)} (95 % interval {unit.between(*ends)}) between two values as they occur; at "
+def _effect(audit: Audit, effects: PairedEffects) -> tuple[Check, str]:
+    limit, unit = audit.limit, audit.unit
+    row = _pair(effects, "effect", limit)
+    before, amount = audit.pair_before(row, "effect"), unit.amount(row["effect"], signed=True)
+    low, high = row["effect_low"], row["effect_high"]
+    end = max(low, high, key=abs)
+    sentence = (
+        f"From {row['first']} to {row['second']}: {amount} on average (95 % interval {unit.between(low, high)}); at "
         f"most {unit.allowed(limit)}."
     )
-    name, before = "Typical difference:", audit.before
-    if most is None:
-        return Check(name, said, ends[1] <= limit, "effect", audit.typical, limit, audit.typical_before)
-    return Check(
-        name, said, vcf.interval[1] <= most, "vcf", vcf.value, most, None if before is None else before.vcf.value
+    # The largest effect decides, or one whose interval alone is too wide.
+    which, reaches = "most ", ""
+    if abs(row["effect"]) <= limit < abs(end):
+        which, reaches = "", f"up to {unit.amount(end, signed=True)} by its interval; "
+    was = _was(lambda effect: unit.amount(effect, signed=True), before)
+    most = f": {which}from {row['first']} to {row['second']}, by {amount} on average "
+    most += f"({reaches}{unit.allowed(limit)}{was})"
+    holds = bool(abs(end) <= limit)
+    return Check("Largest effect:", sentence, holds, "effect", float(row["effect"]), limit, before), most
+
+
+def _rows(audit: Audit, effects: PairedEffects) -> tuple[Check, str]:
+    allowed = audit.limits.moved_rows
+    row = _pair(effects, "moved", allowed)
+    before, pair = audit.pair_before(row, "moved"), f"{row['first']} to {row['second']}"
+    share, low, high = (percent(row[f"moved{end}"]) for end in ("", "_low", "_high"))
+    sentence = (
+        f"From {pair}, {share} of rows move by more than {audit.unit.amount(audit.limit)} (95 % interval {low} to "
+        f"{high}); at most {percent(allowed)} may."
     )
+    reaches = "" if row["moved"] > allowed else f"up to {high} by its interval; "
+    moved = f"{share} of them from {pair} ({reaches}{percent(allowed)} may{_was(percent, before)})"
+    holds = bool(row["moved_high"] <= allowed)
+    return Check("Single rows:", sentence, holds, "rows", float(row["moved"]), allowed, before), moved
+
+
+def _spread(audit: Audit) -> tuple[Check, str]:
+    """√(2 VCF), which is asked about where a bound on VCF was set or there are no pairs of values to list."""
+    vcf, unit, most, before = audit.vcf, audit.unit, audit.limits.max_vcf, audit.before
+    limit = audit.limit if most is None else math.sqrt(2 * max(most, 0.0))
+    low, high = (math.sqrt(2 * max(end, 0.0)) for end in vcf.interval)
+    sentence = (
+        f"{unit.amount(vcf.typical)} (95 % interval {unit.between(low, high)}) between two values as they occur; at "
+        f"most {unit.allowed(limit)}."
+    )
+    reaches = f", up to {unit.amount(high)} by its interval" if high > limit else ""
+    was = _was(unit.amount, audit.typical_before)
+    typically = f": typically by {unit.amount(vcf.typical)}{reaches} ({unit.allowed(limit)}{was})"
+    measured = (high <= limit, "effect", vcf.typical, limit, audit.typical_before)
+    if most is not None:
+        measured = (vcf.interval[1] <= most, "vcf", vcf.value, most, None if before is None else before.vcf.value)
+    return Check("Typical difference:", sentence, *measured), typically

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,6 +118,23 @@ class Points:
         columns = {node: values[list(kinds[node].columns(node))] for node in nodes}
         settings = {node: plain(each.squeeze(axis=1), kinds[node]) for node, each in columns.items()}
         return self.scm.do(settings).predict(units, generator)
+
+    def answers_under(
+        self, predictors: Mapping[str, Callable[[pd.DataFrame], Array]], settings: Sequence[Mapping[str, Any] | None]
+    ) -> Iterator[dict[str, Array]]:  # (d, settings, draws, q) each
+        """Iterate over chunks of points: what each model says under each setting; None is the rows as they are.
+
+        All settings use the units' own noise, so nothing but the setting differs between them.
+        """
+        worlds = [None if setting is None else self.scm.do(setting) for setting in settings]
+        for places in self.chunks(1):
+            units = self.units.take(places)
+            answers: dict[str, list[Array]] = {name: [] for name in predictors}
+            for world in worlds:
+                frame = self.scm.frame(units) if world is None else world.predict(units)
+                for name, ask in predictors.items():
+                    answers[name].append(ask(frame).reshape(len(places), self.units.draws, -1))
+            yield {name: np.stack(each, axis=1) for name, each in answers.items()}
 
 
 def row_chunks(n: int, each: int = 1) -> Iterator[Array]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.random import Generator
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.wording import written
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
-from ciplearn.evaluation.intervals import bootstrap_interval
 from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.scores import bootstrap_interval
 from ciplearn.evaluation.vcf_result import whose
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
@@ -134,12 +136,9 @@ def counterfactual_effect(
     >>> round(effect.value["prediction"], 6)
     6.0
     """
-    names = _same_nodes(scm, first, second)
     generator = as_generator(random_state)
-    table, ignored = table_of(scm, rows)
-    predictor = Predictor.of(model, list(table.columns), inputs, method, ignored)
-    points = Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n_draws)
-    answers = [each["model"].mean(axis=2) for each in answers_under(points, {"model": predictor}, (first, second))]
+    predictor, points = _asked(model, scm, rows, (first, second), generator, inputs, method, n_draws)
+    answers = [each["model"].mean(axis=2) for each in points.answers_under({"model": predictor}, (first, second))]
     difference = np.concatenate([each[:, 1] - each[:, 0] for each in answers])
     outputs = predictor.outputs(difference.shape[1])
     columns = {name: difference[:, place] for place, name in enumerate(outputs)}
@@ -182,15 +181,11 @@ def flip_rate(
     >>> flip_rate(lambda frame: frame["region"], world, people, {"sex": "m"}).value
     0.0
     """
-    names = _same_nodes(scm, second if first is None else first, second)
-    generator = as_generator(random_state)
+    generator, settings = as_generator(random_state), (second if first is None else first, second)
     method = "predict" if hasattr(model, "predict") else None
-    table, ignored = table_of(scm, rows)
-    predictor = Predictor.of(model, list(table.columns), inputs, method, ignored)
-    points = Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n_draws)
-    chunks = [points.units.take(places) for places in points.chunks(1)]
-    pairs = [(_labels(scm, predictor, units, first), _labels(scm, predictor, units, second)) for units in chunks]
-    flips = np.concatenate([(one != two).reshape(-1, points.units.draws).mean(axis=1) for one, two in pairs])
+    predictor, points = _asked(model, scm, rows, settings, generator, inputs, method, n_draws)
+    labels = [each["model"] for each in points.answers_under({"model": partial(_labels, predictor)}, (first, second))]
+    flips = np.concatenate([(each[:, 0] != each[:, 1]).mean(axis=(1, 2)) for each in labels])
     return FlipRate(
         value=float(flips.mean()),
         interval=bootstrap_interval(flips, generator, bounds=(0.0, 1.0)),
@@ -201,40 +196,34 @@ def flip_rate(
     )
 
 
-def _same_nodes(scm: Any, first: Any, second: Any) -> tuple[str, ...]:
-    for setting in (first, second):
+def _asked(
+    model: Any,
+    scm: Any,
+    rows: Any,
+    settings: tuple[Any, Any],
+    generator: Generator,
+    inputs: Sequence[str] | None,
+    method: str | None,
+    n_draws: int | None,
+) -> tuple[Predictor, Points]:
+    """Check that two settings set the same nodes; return who is asked, and about which rows."""
+    first, second = settings
+    for setting in settings:
         if not isinstance(setting, Mapping):
             raise InputTypeError(f"A setting must map nodes to values, got {setting!r}; pass for example {{'A': 1}}.")
     if set(first) != set(second):
         raise InputError(
             f"Both settings must set the same nodes, got {list(first)} and {list(second)}; set all in both."
         )
-    return checked_protected(scm, tuple(first))
+    names = checked_protected(scm, tuple(first))
+    table, ignored = table_of(scm, rows)
+    predictor = Predictor.of(model, list(table.columns), inputs, method, ignored)
+    return predictor, Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n_draws)
 
 
-def answers_under(
-    points: Points, predictors: Mapping[str, Predictor], settings: Sequence[Mapping[str, Any]]
-) -> Iterator[dict[str, Array]]:  # (d, settings, draws, q) each
-    """Iterate over chunks of points: what each model says about them under each setting.
-
-    All settings use the units' own noise, so nothing but the setting differs between them.
-    """
-    worlds = [points.scm.do(setting) for setting in settings]
-    for places in points.chunks(1):
-        units = points.units.take(places)
-        answers: dict[str, list[Array]] = {name: [] for name in predictors}
-        for world in worlds:
-            frame = world.predict(units)
-            for name, predictor in predictors.items():
-                answers[name].append(predictor(frame).reshape(len(places), points.units.draws, -1))
-        yield {name: np.stack(each, axis=1) for name, each in answers.items()}
-
-
-def _labels(scm: Any, predictor: Predictor, units: Units, setting: Mapping[str, Any] | None) -> Array:
-    labels = predictor.raw(scm.frame(units) if setting is None else scm.do(setting).predict(units))
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1:
+def _labels(predictor: Predictor, frame: pd.DataFrame) -> Array:
+    labels = predictor.raw(frame)
+    if labels.ndim == 2 and labels.shape[1] > 1:
         raise InputError(
             f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}; pass a classifier "
             "with predict, or a function that returns labels."

@@ -19,10 +19,16 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list, told_apart, written
-from ciplearn.evaluation.decisions import PROBABILITY_THRESHOLD
-from ciplearn.evaluation.intervals import NORMAL_ERRORS, bootstrap_interval, share_interval
 from ciplearn.evaluation.predictors import LARGEST, Predictor
-from ciplearn.evaluation.scores import UNKNOWN_INTERVAL, Interval, auc
+from ciplearn.evaluation.scores import (
+    NORMAL_ERRORS,
+    UNKNOWN_INTERVAL,
+    Interval,
+    auc,
+    bootstrap_interval,
+    share_interval,
+)
+from ciplearn.evaluation.vcf_result import PROBABILITY_THRESHOLD
 from ciplearn.scm.kinds import Array
 
 # Groups that a number with many values is cut into.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,10 @@ from ciplearn._core.random import RandomState, as_seed
 from ciplearn._core.wording import as_list, told_apart
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
-from ciplearn.evaluation.decisions import Thresholds, thresholds_of
-from ciplearn.evaluation.effects import answers_under, said
-from ciplearn.evaluation.intervals import bootstrap_interval, share_interval
+from ciplearn.evaluation.effects import said
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.vcf_result import whose
+from ciplearn.evaluation.scores import UNKNOWN_INTERVAL, Interval, bootstrap_interval, share_interval
+from ciplearn.evaluation.vcf_result import Thresholds, thresholds_of, whose
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 
@@ -160,12 +159,10 @@ def paired_effects(
     levels = {name: compared_values(table, scm, name, asked) for name in names}
     if all(len(found) < 2 for found in levels.values()):
         raise InputError(f"{as_list(names)} takes one value in these rows, and a pair needs two; pass values=.")
-    families: list[tuple[str, ...]] = [(name,) for name in names]
-    families += list(combinations(names, 2)) if flag(crossings, "crossings") else []
     read = {column for predictor in predictors.values() for column in predictor.inputs}
     seed = as_seed(random_state)
     compared_rows: list[dict[str, Any]] = []
-    for family in families:
+    for family, settings, pairs in pairs_of(levels, crossings=flag(crossings, "crossings")):
         # The same seed: every family is about the same rows.
         generator = np.random.default_rng(seed)
         points = Points.of(scm, rows, family, read, generator, n_points=n_points, n_draws=n_draws)
@@ -178,8 +175,6 @@ def paired_effects(
             if first.method != "predict_proba":
                 usual = _MOVED_DEVIATIONS * float(factual[name].std(axis=0).mean())
             moved = usual if moved_by is None else non_negative(moved_by, "moved_by")
-        settings = settings_of(family, levels)
-        pairs = [pair for pair in combinations(range(len(settings)), 2) if all_differ(settings, pair)]
         compared = compare_settings(points, predictors, settings, pairs, thresholds, moved)
         # Of a row with several draws the first speaks: they share what was seen.
         counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
@@ -187,14 +182,13 @@ def paired_effects(
         for name, predictor in predictors.items():
             for (one, two), per_output in zip(pairs, compared[name], strict=True):
                 for output, measures in zip(predictor.outputs(len(per_output)), per_output, strict=True):
-                    row: dict[str, Any] = {
-                        "model": name,
-                        "variable": " × ".join(family),
-                        "first": words[one],
-                        "second": words[two],
-                    }
-                    row |= {"n_first": counts[one], "n_second": counts[two], "output": output}
-                    compared_rows.append(row | _with_intervals(measures, generator))
+                    row: dict[str, Any] = {"model": name, "variable": " × ".join(family)}
+                    row |= {"first": words[one], "second": words[two], "n_first": counts[one], "n_second": counts[two]}
+                    row["output"] = output
+                    for measure in _MEASURES:
+                        value, low, high = _measured(measures.get(measure), measure, generator)
+                        row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
+                    compared_rows.append(row)
     return PairedEffects(pd.DataFrame(compared_rows), moved, thresholds, points.n, scm.model_based)
 
 
@@ -207,17 +201,21 @@ def compare_settings(
     moved_by: float,
 ) -> dict[str, list[list[dict[str, Array]]]]:
     """Per model, pair and output: each measure of each point, averaged over the draws of its noise."""
-    chunks: dict[str, list[list[dict[str, Array]]]] = {name: [] for name in predictors}
-    for answers in answers_under(points, predictors, settings):
-        for name, each in answers.items():  # (d, settings, draws, q)
-            chunks[name].append([_pair(each[:, i], each[:, j], thresholds.get(name), moved_by) for i, j in pairs])
+    chunks = [
+        {
+            name: [_pair(each[:, i], each[:, j], thresholds.get(name), moved_by) for i, j in pairs]
+            for name, each in answers.items()
+        }
+        for answers in points.answers_under(predictors, settings)
+    ]
     compared: dict[str, list[list[dict[str, Array]]]] = {}
-    for name, parts in chunks.items():
+    for name in predictors:
         joined = [
-            {key: np.concatenate([part[key] for part in same]) for key in same[0]} for same in zip(*parts, strict=True)
+            {measure: np.concatenate([part[measure] for part in same]) for measure in same[0]}
+            for same in zip(*(chunk[name] for chunk in chunks), strict=True)
         ]
         compared[name] = [
-            [{key: each[:, output] for key, each in pair.items()} for output in range(pair["effect"].shape[1])]
+            [{measure: each[:, output] for measure, each in pair.items()} for output in range(pair["effect"].shape[1])]
             for pair in joined
         ]
     return compared
@@ -231,18 +229,11 @@ def _pair(one: Array, two: Array, thresholds: Thresholds | None, moved_by: float
     return measures  # (d, q) each
 
 
-def _with_intervals(measures: Mapping[str, Array], generator: np.random.Generator) -> dict[str, float]:
-    row: dict[str, float] = {}
-    for key in _MEASURES:
-        value = low = high = np.nan
-        if key in measures:
-            value = float(measures[key].mean())
-            interval = (
-                bootstrap_interval(measures[key], generator) if key == "effect" else share_interval(measures[key])
-            )
-            low, high = interval
-        row |= {key: value, f"{key}_low": low, f"{key}_high": high}
-    return row
+def _measured(values: Array | None, measure: str, generator: np.random.Generator) -> Interval:
+    if values is None:
+        return UNKNOWN_INTERVAL
+    ends = bootstrap_interval(values, generator) if measure == "effect" else share_interval(values)
+    return (float(values.mean()), *ends)
 
 
 def compared_values(
@@ -266,18 +257,18 @@ def compared_values(
     return list(dict.fromkeys(column.quantile(_QUANTILES, interpolation="nearest").tolist()))
 
 
-def settings_of(family: Sequence[str], levels: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return every combination of the values of some protected variables."""
-    settings: list[dict[str, Any]] = [{}]
-    for name in family:
-        settings = [{**setting, name: level} for setting in settings for level in levels[name]]
-    return settings
-
-
-def all_differ(settings: Sequence[Mapping[str, Any]], pair: tuple[int, int]) -> bool:
-    """Whether two settings differ in every variable."""
-    first, second = (settings[place] for place in pair)
-    return all(np.any(np.asarray(first[name] != second[name])) for name in first)
+def pairs_of(
+    levels: Mapping[str, Sequence[Any]], *, crossings: bool = True
+) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]], list[tuple[int, int]]]]:
+    """Iterate over protected variables, alone and by twos: their settings, and which two differ in every variable."""
+    for family in [*((name,) for name in levels), *(combinations(levels, 2) if crossings else ())]:
+        settings = [dict(zip(family, each, strict=True)) for each in product(*(levels[name] for name in family))]
+        differ = [
+            (i, j)
+            for (i, one), (j, two) in combinations(enumerate(settings), 2)
+            if all(np.any(np.asarray(one[name] != two[name])) for name in family)
+        ]
+        yield family, settings, differ
 
 
 def _count(table: pd.DataFrame, scm: StructuralCausalModel, setting: Mapping[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
+from ciplearn.evaluation.conclusion import Floor
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import Correction
@@ -27,32 +29,12 @@ _FEWEST_ROWS = 40
 _TARGETS = (0.5, 0.3, 0.2, 0.1, 0.05)
 
 
-@dataclass(frozen=True)
-class FloorOfVCF:
-    """What a predictor that is strictly invariant under one causal model still moves under another.
-
-    Both models are estimated from halves of the same rows, so that they differ by nothing but chance. Nobody can tell
-    less on so many rows, and nothing is trained against it.
-    """
-
-    vcf: float
-    left: float  # as a share of the model's own VCF
-    typical: float  # √(2 VCF), the typical difference between two values of A
-    n_rows: int  # of each half
-
-    def __str__(self) -> str:
-        return (
-            f"Two causal models of {self.n_rows} rows each disagree by {self.typical:.2g} about a strictly invariant "
-            f"prediction ({100 * self.left:.0f} % of the model's VCF): on so few rows nobody can tell less."
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """Which of the two serves, and what the second causal model says about both."""
 
     rests_on: str
-    floor: FloorOfVCF | None
+    floor: Floor | None
     note: str
 
 
@@ -83,10 +65,10 @@ def chosen(asked: Asked, worlds: Worlds, table: pd.DataFrame, generator: np.rand
     costs = {name: _cost(curve, spread) for name, curve in curves.items()}
     best = min(costs, key=lambda name: costs[name])
     strict = curves[best].table.iloc[-1]
-    vcf = max(0.0, float(strict["vcf"]))
     floor = None
     if worlds.scm.model_based:
-        floor = FloorOfVCF(vcf, float(strict["left"]), float(np.sqrt(2 * vcf)), len(halves[0]))
+        typical = float(np.sqrt(2 * max(0.0, float(strict["vcf"]))))
+        floor = Floor(typical, math.nan, 2 * len(halves[0]), float(strict["left"]))
     return Chosen(best, floor, _note(best, curves, exact))
 
 

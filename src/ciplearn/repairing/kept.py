@@ -15,8 +15,9 @@ from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.listed_folders import check_finished, listed_folder, read_listed
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.choice import CORRECTION, FloorOfVCF
+from ciplearn.repairing.choice import CORRECTION
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction, TreeScale, boosting
 from ciplearn.repairing.formula import Engine, Formula
@@ -39,7 +40,7 @@ _LARGEST = 1 << 12
 
 def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Write a repaired model: its causal model, ratio, trees and strength, and the model itself where that is data."""
-    target, worlds, asked = Path(folder), repaired.worlds, repaired.asked
+    target, worlds, asked, floor = Path(folder), repaired.worlds, repaired.asked, repaired.floor
     with listed_folder(target, overwrite=overwrite) as fresh:
         described = {
             "format": _FORMAT,
@@ -55,7 +56,7 @@ def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwri
             "strength": _number(repaired.strength),
             "rests_on": repaired.rests_on,
             "notes": repaired.notes,
-            "floor": None if repaired.floor is None else vars(repaired.floor),
+            "floor": floor and {"left": floor.left, "typical": floor.effect, "n_rows": floor.rows // 2},
             "curve": {name: [_number(x) for x in column] for name, column in repaired.curve.items()},
             "scores": None if repaired.conformal is None else [_number(x) for x in repaired.conformal.scores],
             "model": _write_model(asked.model, fresh),
@@ -141,6 +142,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         scale = TreeScale(classes is not None, np.array(trees["spread"], dtype=float))
         engine = Correction(asked, encoding, _booster(place, _TREES), tuple(trees["ends"]), scale)
     curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in said["curve"].items()})
+    floor = said["floor"]
     scores = None if said["scores"] is None else Conformal(np.array([_read_number(x) for x in said["scores"]]))
     return Repaired(
         asked,
@@ -150,7 +152,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         str(said["outcome"]),
         strength=_read_number(said["strength"]),
         rests_on=str(said["rests_on"]),
-        floor=None if said["floor"] is None else FloorOfVCF(**said["floor"]),
+        floor=floor and Floor(floor["typical"], math.nan, 2 * floor["n_rows"], floor["left"]),
         notes=tuple(said["notes"]),
         conformal=scores,
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError
-from ciplearn.evaluation.paired_effects import all_differ, compared_values, settings_of
+from ciplearn.evaluation.paired_effects import compared_values, pairs_of
 from ciplearn.repairing.formula import Engine, Knob
 from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm import Vector
@@ -118,11 +117,7 @@ def _pairs(worlds: Worlds, rows: pd.DataFrame) -> tuple[list[dict[str, object]],
     levels = {name: compared_values(rows, scm, name, {}) for name in names}
     found: list[dict[str, object]] = []
     pairs: list[tuple[int, int]] = []
-    for family in [*((name,) for name in names), *combinations(names, 2)]:
-        settings = settings_of(family, levels)
-        start = len(found)
-        pairs += [
-            (start + i, start + j) for i, j in combinations(range(len(settings)), 2) if all_differ(settings, (i, j))
-        ]
+    for _, settings, differ in pairs_of(levels):
+        pairs += [(len(found) + i, len(found) + j) for i, j in differ]
         found += settings
     return found, pairs

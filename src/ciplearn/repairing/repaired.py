@@ -17,9 +17,9 @@ from tqdm import tqdm
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, share
 from ciplearn.causal import Verdict
+from ciplearn.evaluation.conclusion import Floor
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.choice import FloorOfVCF
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.distilled import Distilled
 from ciplearn.repairing.formula import Engine
@@ -43,7 +43,7 @@ class Repaired:
         γ of the formula: 0 is the model itself, infinity the strictly invariant predictor.
     rests_on : str
         ``"formula"`` or ``"correction"``.
-    floor : FloorOfVCF or None
+    floor : Floor or None
         What a strict prediction under one causal model still moves under another of as many rows; None where the causal
         model is known.
     notes : tuple of str
@@ -68,7 +68,7 @@ class Repaired:
     outcome: str
     strength: float = math.inf
     rests_on: str = "formula"
-    floor: FloorOfVCF | None = None
+    floor: Floor | None = None
     notes: tuple[str, ...] = ()
     conformal: Conformal | None = None
     table: pd.DataFrame | None = None

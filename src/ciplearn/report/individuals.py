@@ -14,7 +14,7 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import written
 from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
-from ciplearn.evaluation.effects import answers_under, said
+from ciplearn.evaluation.effects import said
 from ciplearn.evaluation.paired_effects import compared_values
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm import StructuralCausalModel
@@ -73,7 +73,7 @@ def asked_about(
             continue
         settings = [{variable: value} for value in values]
         points = Points.of(scm, chosen, [variable], read, np.random.default_rng(0), n_draws=n_draws)
-        parts = list(answers_under(points, predictors, settings))
+        parts = list(points.answers_under(predictors, settings))
         means = {name: np.concatenate([part[name].mean(axis=2)[:, :, 0] for part in parts]) for name in predictors}
         for n, told in enumerate(answers):
             told += [_answer(said(setting), means, (n, place)) for place, setting in enumerate(settings)]

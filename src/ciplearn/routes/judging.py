@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.evaluation.auditing import known_by
 from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
-from ciplearn.evaluation.paired_effects import all_differ, compare_settings, compared_values, settings_of
+from ciplearn.evaluation.paired_effects import compare_settings, compared_values, pairs_of
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.routes.family import Family
 from ciplearn.routes.part import Part
@@ -165,13 +164,10 @@ class Judge:
         rows = as_known_beforehand(scm, self.part.problem.complete, self.part.problem.outcome)
         predictors = {name: Predictor(ask, "call", tuple(reads)) for name, ask in asked.items()}
         effects: dict[str, list[Any]] = {name: [] for name in asked}
-        names = tuple(self.values)
-        for changed in [*((name,) for name in names), *combinations(names, 2)]:
+        for changed, settings, pairs in pairs_of(self.values):
             # The same seed: every change is about the same rows.
             generator = np.random.default_rng(self.part.seed)
             points = Points.of(scm, rows, changed, reads, generator, n_points=_POINTS, n_draws=_DRAWS)
-            settings = settings_of(changed, self.values)
-            pairs = [pair for pair in combinations(range(len(settings)), 2) if all_differ(settings, pair)]
             compared = compare_settings(points, predictors, settings, pairs, {}, self.moved_by or 0.0)
             for name, per_pair in compared.items():
                 effects[name] += [
