@@ -1,4 +1,4 @@
-"""What every conditional criterion has: three kernels and a ridge."""
+"""Criteria of Ŷ ⊥ R | S on ridge regressions on S: what all have, and those on the residuals of R alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from ciplearn._core.choices import check_flags
@@ -126,3 +127,64 @@ class ConditionalPenalty(Penalty, ABC):
     @abstractmethod
     def _vectors(self, regression: FeatureRegression) -> VectorsOf:
         """Return what takes rows (right, given) to the vectors that give entries of Q."""
+
+
+@dataclass(frozen=True)
+class ResidualHSCIC(ConditionalPenalty):
+    """Q = (1/n) (W Wᵀ) ∘ K̃_R with W = (K_S + nλI)⁻¹ K_S, K̃_R = (I − H) K_R (I − H)ᵀ, H = K_S (K_S + nλI)⁻¹.
+
+    Its population value is zero exactly where HSCIC's is. The prediction itself is never smoothed, so a predictor that
+    is a function of the conditioning variables alone is not punished for the smoothing's bias, as it is by `HSCIC`.
+    Parameters: see `ConditionalPenalty`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import Gaussian, ResidualHSCIC
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)  # once
+    >>> bool(operator(s + e) > 10 * operator(s))
+    True
+    >>> prediction = torch.zeros(20, 1, requires_grad=True)
+    >>> operator(prediction, rows=torch.arange(20)).backward()  # one batch of a training loop
+    >>> prediction.grad.shape
+    torch.Size([20, 1])
+    """
+
+    def _exact_matrix(self, problem: RegressionProblem) -> Tensor:
+        right_gram, _, ridge = problem.grams()
+        residual = ridge.residual_gram(right_gram)
+        del right_gram
+        weights = ridge.weights()
+        del ridge
+        return (weights @ weights.T).mul_(residual).div_(problem.rows.n)
+
+    def _vectors(self, regression: FeatureRegression) -> VectorsOf:
+        return regression.residual_vectors(regression.smoother() / regression.problem.rows.n**0.5)
+
+
+@dataclass(frozen=True)
+class CIRCE(ConditionalPenalty):
+    """Q = (1/n²) K_S ∘ K̃_R with K̃_R = (I − H) K_R (I − H)ᵀ, H = K_S (K_S + nλI)⁻¹.
+
+    Conditional independence regression covariance [pogodin2022]. Parameters: see `ConditionalPenalty`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import CIRCE, Gaussian
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> operator = CIRCE(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)
+    >>> bool(operator(s + e) > operator(s))
+    True
+    """
+
+    def _exact_matrix(self, problem: RegressionProblem) -> Tensor:
+        right_gram, given_gram, ridge = problem.grams()
+        return given_gram * ridge.residual_gram(right_gram) / problem.rows.n**2
+
+    def _vectors(self, regression: FeatureRegression) -> VectorsOf:
+        identity = torch.eye(regression.given.size, dtype=torch.float64, device=regression.problem.rows.device)
+        return regression.residual_vectors(identity / regression.problem.rows.n)

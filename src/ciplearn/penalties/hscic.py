@@ -8,10 +8,11 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from ciplearn.kernels import Features, Gaussian
+from ciplearn.kernels import Gaussian
 from ciplearn.penalties.conditional import ConditionalPenalty
 from ciplearn.penalties.low_rank import VectorsOf
 from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
+from ciplearn.penalties.rows import Sums
 from ciplearn.penalties.storage import ElementwiseProduct
 
 # Rows whose third moments are formed at a time: each needs the square of the number of directions.
@@ -59,68 +60,48 @@ class HSCIC(ConditionalPenalty):
         return matrix / problem.rows.n
 
     def _vectors(self, regression: FeatureRegression) -> VectorsOf:
-        sums = regression.problem.rows.summed(_SmoothedSums(regression))
-        return _SmoothedVectors(regression.right, sums, regression.problem.rows.n)
+        return regression.problem.rows.summed(_SmoothedVectors(regression))
 
 
-@dataclass(frozen=True)
-class _SmoothedVectors:
-    """Vectors of rows that give the entries of Q, see `_SmoothedSums`."""
+class _SmoothedVectors(Sums["_SmoothedVectors"]):
+    """Vectors of rows that give the entries of Q, from sums over rows t of weight vectors z'_t.
 
-    right: Features
-    sums: _SmoothedSums
-    n: int
-
-    def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
-        """The vectors of some rows."""
-        rho = self.right(right_rows)
-        z = self.sums.given(given_rows) @ self.sums.scores
-        return ElementwiseProduct(z * self.sums.left, rho, (self.sums.correction(z, rho) / self.n, z))
-
-
-class _SmoothedSums:
-    """Sums over rows t of the weight vectors z'_t, which give W_it = z_i · z'_t for scores z_i.
-
-    (K_R W)_it = ρ_i · (Σ_k ρ_k W_kt) = (E ρ_i) · z'_t with E = Σ_k z_k ρ_kᵀ, so
+    W_it = z_i · z'_t for scores z_i. (K_R W)_it = ρ_i · (Σ_k ρ_k W_kt) = (E ρ_i) · z'_t with E = Σ_k z_k ρ_kᵀ, so
 
         (P Wᵀ)_ij = Σ_t (z_i·z'_t)(E ρ_i·z'_t)(z'_t·z_j) = T(z_i, E ρ_i, z_j),   T = Σ_t z'_t ⊗ z'_t ⊗ z'_t,
         (W diag(a) Wᵀ)_ij = z_iᵀ A z_j,   A = Σ_t ‖Eᵀ z'_t‖² z'_t z'_tᵀ.
 
     ``regression``: of all rows. ``scores``: takes features to scores. ``left``: takes scores to factors of W Wᵀ / n.
-    ``cross``: E. ``third``: T. ``weighted``: A.
+    ``cross``: E. ``totals``: T and A.
     """
 
     def __init__(self, regression: FeatureRegression) -> None:
         spectrum, kept = regression.spectrum, regression.influential()
-        self.given = regression.given
+        self.right, self.given = regression.right, regression.given
         self.inverse = spectrum.inverse(regression.problem.ridge)[kept]
         self.scores, self.cross = spectrum.basis[:, kept], spectrum.cross[kept]
         self.left = spectrum.values[kept].sqrt() * self.inverse / spectrum.rows**0.5
+
+    def of_block(self, _right: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
+        """T and A of a block of rows."""
         p = self.inverse.numel()
-        self.third, self.weighted = self.cross.new_zeros(p * p, p), self.cross.new_zeros(p, p)
-
-    def update(self, _right: Tensor, given: Tensor) -> None:
-        """Add a block of rows."""
+        third, weighted = self.cross.new_zeros(p * p, p), self.cross.new_zeros(p, p)
         for part in (self.given(given) @ (self.scores * self.inverse)).split(_MOMENT_ROWS):
-            self.third.addmm_(_pairs(part, part).T, part)
-            self.weighted.addmm_((part * (part @ self.cross).square().sum(1, keepdim=True)).T, part)
-
-    def merge(self, other: _SmoothedSums) -> None:
-        """Add the sums over other rows, taken with the same regression."""
-        self.third += other.third
-        self.weighted += other.weighted
+            third.addmm_(_pairs(part, part).T, part)
+            weighted.addmm_((part * (part @ self.cross).square().sum(1, keepdim=True)).T, part)
+        return third, weighted
 
     def finalise(self) -> Self:
         """The sums are what is needed."""
         return self
 
-    def correction(self, z: Tensor, rho: Tensor) -> Tensor:  # (m, p), (m, q) -> (m, p)
-        """Rows g_i with (B Wᵀ)_ij = g_i · z_j."""
-        parts = [
-            _pairs(a, b) @ self.third
-            for a, b in zip(z.split(_MOMENT_ROWS), (rho @ self.cross.T).split(_MOMENT_ROWS), strict=True)
-        ]
-        return torch.cat(parts) - z @ self.weighted / 2
+    def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
+        """The vectors of some rows; g_i has (B Wᵀ)_ij = g_i · z_j."""
+        (third, weighted), rho = self.totals, self.right(right_rows)
+        z = self.given(given_rows) @ self.scores
+        pairs = zip(z.split(_MOMENT_ROWS), (rho @ self.cross.T).split(_MOMENT_ROWS), strict=True)
+        g = torch.cat([_pairs(a, b) @ third for a, b in pairs]) - z @ weighted / 2
+        return ElementwiseProduct(z * self.left, rho, (g / self.n, z))
 
 
 def _pairs(a: Tensor, b: Tensor) -> Tensor:  # (m, p), (m, p) -> (m, p p)
