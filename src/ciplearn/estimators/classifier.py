@@ -14,7 +14,6 @@ from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.columns import CategoryColumn, number_classes
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.networks import Perceptron, Ramps
 from ciplearn.estimators.tables import read_labels
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import BinaryCrossEntropy, CrossEntropy, Objective
@@ -84,13 +83,8 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
         certain = torch.nn.functional.one_hot(target, len(self.classes_)).float()
         return certain[:, 1:] if len(self.classes_) == 2 else certain, entropy
 
-    def fresh_perceptron(
-        self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
-    ) -> Perceptron:
-        """See `CIPEstimator`."""
-        n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-        ramps = None if smooth else Ramps.of(inputs)
-        return Perceptron(inputs.shape[1], self.setting("hidden"), n_outputs, generator=generator, ramps=ramps)
+    def _output_units(self) -> tuple[int, None, None]:
+        return 1 if len(self.classes_) == 2 else len(self.classes_), None, None
 
     def _constant_output(self, target: Tensor) -> Tensor:
         shares = target.bincount(minlength=len(self.classes_)) / len(target)

@@ -14,7 +14,6 @@ from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.columns import CATEGORY
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.networks import Perceptron, Ramps
 from ciplearn.estimators.tables import read_numbers
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import Objective, SquaredError
@@ -151,14 +150,8 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _outcome(self, target: Tensor) -> tuple[Tensor, float]:
         return target, float(target.var(dim=0, correction=0).mean())
 
-    def fresh_perceptron(
-        self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
-    ) -> Perceptron:
-        """See `CIPEstimator`."""
-        sizes = inputs.shape[1], self.setting("hidden"), len(self.target_low_)
-        centre = self.target_centre_ if centred else None
-        ramps = None if smooth else Ramps.of(inputs)
-        return Perceptron(*sizes, centre, self.target_spread_, generator, ramps)
+    def _output_units(self) -> tuple[int, np.ndarray, np.ndarray]:
+        return len(self.target_low_), self.target_centre_, self.target_spread_
 
     def _constant_output(self, target: Tensor) -> Tensor:
         return target.mean(dim=0, keepdim=True)

@@ -69,7 +69,7 @@ def inner_product(
     if workers.size > 1:
         y_hat = workers.gathered(y_hat)
         storage, rows = (storage, workers.gathered(rows)) if rows is not None else (storage.gathered(workers), None)
-    if len(y_hat) > TILE and not isinstance(storage, DenseMatrix):
+    if len(y_hat) > TILE and isinstance(storage, Vectors):
         # A device has room for the block of a batch, and is slower with many small matrices.
         if isinstance(kernel, Gaussian) and not (y_hat.is_cuda and y_hat.requires_grad):
             return GaussianTiles.apply(y_hat, storage.at(rows), scale, off, on)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from ciplearn.kernels.eigen import fewest_columns, pivoted_cholesky
 class Storage(ABC):
     """Q; its fields are tensors with one entry per row, pairs of such, or None."""
 
-    factor: Tensor | None  # (n, m): V, where there is one
+    factor: Any = None  # (n, m): V, where there is one
 
     def parts(self) -> tuple[Tensor, ...]:
         """All numbers that rows carry."""
@@ -183,7 +183,6 @@ class ElementwiseProduct(Vectors):
     left: Tensor
     right: Tensor
     correction: tuple[Tensor, Tensor] | None = None  # (n, s): g and f
-    factor: ClassVar[None] = None
 
     def between(self, other: Self) -> Tensor:
         """Both products and the correction."""
