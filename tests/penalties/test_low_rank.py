@@ -5,7 +5,7 @@ import torch
 
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, ResidualHSCIC, conditional, hsic, low_rank
-from ciplearn.penalties.hscic import _SmoothedVectors
+from ciplearn.penalties.conditional import _SmoothedVectors
 from ciplearn.penalties.low_rank import gradient_error, smooth_predictions
 from ciplearn.penalties.ridge_regression import MomentSums, RegressionProblem
 from ciplearn.penalties.rows import PenaltyRows

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.criteria import held_out
 from ciplearn.estimators.networks import Perceptron, Ramps
-from ciplearn.estimators.splits import held_out
 from ciplearn.estimators.tables import read_labels, read_numbers
 from ciplearn.learning import CrossEntropy, Objective, SquaredError, TrainingRows, Validation, train
 from ciplearn.learning.settings import chosen_device

@@ -24,12 +24,20 @@ from ciplearn._core.random import as_seed
 from ciplearn.causal import Independence, Verdict
 from ciplearn.estimators.imagining import checked_models, imagined_rows
 from ciplearn.estimators.learner import EstimatorKeywords, check_learner
-from ciplearn.estimators.networks import InvariantPath, Perceptron, Ramps, naming_inputs, network_of, outputs, seeded
+from ciplearn.estimators.networks import (
+    InvariantPath,
+    Perceptron,
+    Ramps,
+    going_on,
+    naming_inputs,
+    network_of,
+    outputs,
+    seeded,
+)
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
 from ciplearn.estimators.roles import ROLES, Columns, Roles, settle_roles
 from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
 from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, statement_rows, warn_of_unseen
-from ciplearn.estimators.warm_start import going_on
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.combined import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings

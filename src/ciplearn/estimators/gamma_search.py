@@ -19,9 +19,8 @@ from ciplearn._core.errors import InputError, InputTypeError, NothingGainedWarni
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn._core.random import as_seed
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
+from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, judging_splits, rows_of
 from ciplearn.estimators.preparation import NO_ROUTE, Prepared, prepare
-from ciplearn.estimators.splits import judging_splits
 from ciplearn.learning.frontier import ChosenGamma, Frontier, Point, largest_allowed_gamma
 from ciplearn.learning.invariance import Invariance
 

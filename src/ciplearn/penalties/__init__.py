@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from ciplearn.penalties.base import Penalty
-from ciplearn.penalties.conditional import CIRCE, ResidualHSCIC
-from ciplearn.penalties.hscic import HSCIC
+from ciplearn.penalties.conditional import CIRCE, HSCIC, ResidualHSCIC
 from ciplearn.penalties.hsic import HSIC
 from ciplearn.penalties.mmd import MMD
 from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
