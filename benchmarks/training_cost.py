@@ -16,7 +16,7 @@ from ciplearn.estimators.networks import Perceptron
 from ciplearn.experiments.speed import paper_network, synthetic
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
-from ciplearn.learning.invariance import CounterfactualVariance, ImaginedTensors
+from ciplearn.learning.invariance import CounterfactualVariance, ImaginedRows
 from ciplearn.penalties import ResidualHSCIC
 
 
@@ -43,7 +43,7 @@ def imagining_ratio(batch, per_row, n=8000, columns=20, rounds=5, epochs=2):
     inputs = torch.rand(n, columns, generator=generator)
     rows = TrainingRows((inputs,), inputs.sum(dim=1, keepdim=True))
     # Where every world is listed all of them count in each step, else four do.
-    imagined = ImaginedTensors(
+    imagined = ImaginedRows(
         (torch.rand(n, per_row, columns, generator=generator),), torch.full((per_row,), 1 / per_row)
     )
     invariance = CounterfactualVariance(imagined)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn._core.row_digests import RARE, chance_repeats, column_digests, copy_groups, row_digests
+from ciplearn._core.rows import RARE, chance_repeats, column_digests, copy_groups, row_digests
 
 ALIKE = [
     (["1", "2"], ["1.0", "02"]),

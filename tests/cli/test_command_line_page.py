@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from ciplearn._core.mapping_files import read_mapping
+from ciplearn._core.files import read_mapping
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import _COMMANDS, app, run
 from ciplearn.scm.scm_file import read_scm

@@ -7,8 +7,8 @@ from sklearn.base import clone
 
 from ciplearn import HSIC, CIPClassifier, CIPRegressor, Frontier, frontier
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.estimators.criteria import split_rows
 from ciplearn.estimators.preparation import Prepared
-from ciplearn.estimators.splits import split_rows
 
 
 def quick(scm):

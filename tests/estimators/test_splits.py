@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn.estimators.splits import judging_splits, split_rows
+from ciplearn.estimators.criteria import judging_splits, split_rows
 
 
 def numbers(n=40, seed=0):

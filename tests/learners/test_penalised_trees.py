@@ -8,7 +8,7 @@ from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, load_model, save_
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.preparation import Prepared
 from ciplearn.learners import Boosted
-from ciplearn.learners.penalised_trees import Cost
+from ciplearn.learners.boosted import Cost
 from tests.learners.test_learners import labelled
 
 

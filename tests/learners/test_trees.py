@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ciplearn.estimators.trees import LEAF, Tree, Trees
-from ciplearn.learners.penalised_trees import tree_of
+from ciplearn.learners.boosted import tree_of
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from torch import nn
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, Validation, loop, train
 from ciplearn.learning.ensemble import train_stacked
-from ciplearn.learning.invariance import CounterfactualVariance, Dependence, ImaginedTensors, Worst
+from ciplearn.learning.invariance import CounterfactualVariance, Dependence, ImaginedRows, Worst
 from ciplearn.penalties import HSIC
 
 
@@ -37,7 +37,7 @@ def variance_row_by_row(network, worlds, weights, index):
 def test_counterfactual_variance_and_its_gradient_are_those_of_the_definition(weights, outputs):
     worlds, index = tensors(10, 3, 2), torch.tensor([7, 0, 3, 4])
     network = nn.Sequential(nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, outputs)).double()
-    invariance = CounterfactualVariance(ImaginedTensors((worlds,), weights))
+    invariance = CounterfactualVariance(ImaginedRows((worlds,), weights))
     fast, slow = asked(invariance, network, index), variance_row_by_row(network, worlds, weights, index)
     torch.testing.assert_close(fast, slow)
     for one, other in zip(*(torch.autograd.grad(v, network.parameters()) for v in (fast, slow)), strict=True):
@@ -46,7 +46,7 @@ def test_counterfactual_variance_and_its_gradient_are_those_of_the_definition(we
 
 def test_a_few_of_many_worlds_are_drawn_anew_in_each_epoch_without_bias():
     worlds, index = tensors(40, 16, 1), torch.arange(40)
-    invariance, generator = CounterfactualVariance(ImaginedTensors((worlds,))), torch.Generator().manual_seed(0)
+    invariance, generator = CounterfactualVariance(ImaginedRows((worlds,))), torch.Generator().manual_seed(0)
     seen, values = set(), []
     for _ in range(400):
         invariance.begin_epoch(generator)
@@ -59,7 +59,7 @@ def test_a_few_of_many_worlds_are_drawn_anew_in_each_epoch_without_bias():
 
 def test_the_worst_of_several_counts_each_in_its_own_unit():
     small, large = tensors(20, 4, 1), 10 * tensors(20, 4, 1, seed=1)
-    parts = [CounterfactualVariance(ImaginedTensors((worlds,))) for worlds in (small, large)]
+    parts = [CounterfactualVariance(ImaginedRows((worlds,))) for worlds in (small, large)]
     index = torch.arange(20)
     own = [float(asked(part, lambda rows: rows, index)) for part in parts]
     assert float(asked(Worst(tuple(parts), (1.0, 1.0)), lambda rows: rows, index)) == pytest.approx(own[1])
@@ -91,7 +91,7 @@ def rows_with_worlds(n=64):
     inputs = torch.cat([protected, noise], dim=1)
     worlds = torch.stack([torch.cat([torch.full_like(noise, value), noise], dim=1) for value in (0.0, 1.0)], dim=1)
     rows = TrainingRows(inputs=(inputs,), target=protected + noise)
-    return rows, CounterfactualVariance(ImaginedTensors((worlds,), torch.tensor([0.5, 0.5])))
+    return rows, CounterfactualVariance(ImaginedRows((worlds,), torch.tensor([0.5, 0.5])))
 
 
 def test_training_on_imagined_rows_forgets_what_the_protected_variable_did_and_keeps_the_rest(network):
@@ -119,7 +119,7 @@ def test_stacked_networks_take_the_same_steps_on_imagined_rows(network):
 
 def test_rows_that_say_when_to_stop_are_judged_alike_in_one_call_of_the_network_and_in_several(network, monkeypatch):
     rows, listed = rows_with_worlds()
-    drawn = CounterfactualVariance(ImaginedTensors((10 * tensors(64, 6, 2).float(),)))
+    drawn = CounterfactualVariance(ImaginedRows((10 * tensors(64, 6, 2).float(),)))
     operator = Dependence(HSIC(kernel=Gaussian(0.5)).prepare(rows.inputs[0][:, :1]))
     worst = Worst((Worst((listed, operator), (1.0, 2.0)), drawn), (1.0, 0.7))
     settings = TrainingSettings(gamma=1.0, epochs=1, batch_size=16, patience=1)

@@ -19,7 +19,7 @@ from ciplearn.learning.invariance import (
     BatchDependence,
     CounterfactualVariance,
     Dependence,
-    ImaginedTensors,
+    ImaginedRows,
     Worst,
 )
 from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
@@ -41,8 +41,8 @@ def rows():
 def invariances():
     data = rows()
     worlds = torch.stack([data.inputs[0] + shift for shift in (0.0, 0.3, -0.2)], dim=1)
-    listed = CounterfactualVariance(ImaginedTensors((worlds,), torch.tensor([0.5, 0.3, 0.2])))
-    drawn = CounterfactualVariance(ImaginedTensors((worlds,)))
+    listed = CounterfactualVariance(ImaginedRows((worlds,), torch.tensor([0.5, 0.3, 0.2])))
+    drawn = CounterfactualVariance(ImaginedRows((worlds,)))
     scalar = ResidualHSCIC(kernel=Gaussian(0.5))
     streamed = scalar.prepare_parts(parts_of(data.right, data.given, (250,)))
     return {

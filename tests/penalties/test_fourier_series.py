@@ -6,8 +6,7 @@ import torch
 from ciplearn._core.workers import ALONE
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, ResidualHSCIC
-from ciplearn.penalties.fourier_series import FourierInnerProduct, series_for
-from ciplearn.penalties.inner_product import inner_product
+from ciplearn.penalties.inner_product import FourierInnerProduct, inner_product, series_for
 from ciplearn.penalties.storage import DenseMatrix, Factor
 
 B, M = 64, 5

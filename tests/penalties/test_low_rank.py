@@ -5,7 +5,7 @@ import torch
 
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, ResidualHSCIC, conditional, hsic, low_rank
-from ciplearn.penalties.hscic import _SmoothedSums
+from ciplearn.penalties.conditional import _SmoothedVectors
 from ciplearn.penalties.low_rank import gradient_error, smooth_predictions
 from ciplearn.penalties.ridge_regression import MomentSums, RegressionProblem
 from ciplearn.penalties.rows import PenaltyRows
@@ -121,7 +121,7 @@ def test_sums_over_parts_merge_into_the_sums_over_the_whole():
     whole = problem.regression()
     for make, parts_of in (
         (lambda: MomentSums(whole.right, whole.given), lambda sums: (sums.spectrum.values, sums.second)),
-        (lambda: _SmoothedSums(whole), lambda sums: (sums.third, sums.weighted)),
+        (lambda: _SmoothedVectors(whole), lambda sums: sums.totals),
     ):
         first, second = make(), make()
         first.update(right[:200], given[:200])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ciplearn.kernels import Categorical, Gaussian, Laplace, Linear
-from ciplearn.penalties import fused, inner_product
+from ciplearn.penalties import inner_product
 from ciplearn.penalties.inner_product import inner_product as penalty
 from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Factor
 
@@ -14,8 +14,7 @@ OFF, ON = 1.7, 0.6
 
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
-    for module in (inner_product, fused):
-        monkeypatch.setattr(module, "TILE", 16)  # 45 rows: three tiles, the last one short
+    monkeypatch.setattr(inner_product, "TILE", 16)  # 45 rows: three tiles, the last one short
 
 
 def draw(columns, seed):

@@ -10,13 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils import _safe_indexing as take
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import Tensor
 
 from ciplearn._core.choices import check_flags, one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, check_cells, task_of
@@ -24,27 +23,19 @@ from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWar
 from ciplearn._core.random import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.fitted_models import NetworkRegression, TableEstimator, task_of_estimator
-from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.learner import Learner
-from ciplearn.estimators.roles import Columns
+from ciplearn.estimators.learner import NETWORK_KEYWORDS, EstimatorKeywords
 from ciplearn.estimators.tables import read_table, refuse_unpredictable, same_rows, warn_of_unseen, without_missing
 
 TASKS = ("auto", REGRESSION, CLASSIFICATION)
-
-# Parameters that baselines and `CIPEstimator` share: how the network is made and trained.
-TRAINED_ALIKE = (
-    *("missing", "hidden", "epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "device"),
-    *("early_stopping", "validation_fraction", "patience"),
-)
 
 # Rows whose views are held at a time.
 _ROWS_AT_ONCE = 65_536
 
 
 @dataclass(eq=False, repr=False)
-class Baseline(BaseEstimator, ABC):
+class Baseline(EstimatorKeywords, ABC):
     """What `CIPRegressor` and `CIPClassifier` are compared with, under their roles and with their network.
 
     Parameters
@@ -68,7 +59,7 @@ class Baseline(BaseEstimator, ABC):
     learner : Learner, optional
         In place of the network with the parameters below, as in `CIPRegressor`.
     missing, module, hidden, epochs, batch_size, learning_rate, weight_decay, schedule, early_stopping, \
-validation_fraction, patience, device, verbose, random_state
+validation_fraction, patience, device, mixed_precision, verbose, random_state
         As in `CIPRegressor`.
 
     Attributes
@@ -82,28 +73,8 @@ validation_fraction, patience, device, verbose, random_state
         In classification.
     """
 
-    graph: CausalGraph | None = None
-    outcome: str | None = None
-    protected: Columns = None
-    context: Columns = None
-    inputs: Columns = None
     task: str = "auto"
-    missing: str = "error"
-    module: nn.Module | Callable[[], nn.Module] | None = None
-    hidden: Sequence[int] = (64, 64)
-    epochs: int = 100
-    batch_size: int = 256
-    learning_rate: float = 3e-3
-    weight_decay: float = 0.0
-    schedule: str = "cosine"
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    patience: int = 10
-    device: str = "auto"
-    verbose: bool = False
-    random_state: Any = None
     estimator: Any = None
-    learner: Learner | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on a table: every observed column but the outcome, which is y.
@@ -117,7 +88,7 @@ validation_fraction, patience, device, verbose, random_state
         """
         table = read_table(self, X, reset=True)
         same_rows(table, y)
-        check_flags(self, "early_stopping", "verbose")
+        check_flags(self, "early_stopping", "mixed_precision", "verbose")
         y = y if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
         columns = settle_columns(
             tuple(table.columns),
@@ -206,7 +177,7 @@ validation_fraction, patience, device, verbose, random_state
 
     def _network(self, **more: Any) -> CIPEstimator:
         """The untrained network; without an independence among ``more`` it has no penalty."""
-        shared = (*TRAINED_ALIKE, "module", "verbose", "random_state", "learner")
+        shared = (*NETWORK_KEYWORDS, "missing", "module", "verbose", "random_state", "learner")
         kind = CIPClassifier if self.task_ == CLASSIFICATION else CIPRegressor
         return kind(**{**{name: getattr(self, name) for name in shared}, **more})
 

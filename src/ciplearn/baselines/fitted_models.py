@@ -19,11 +19,11 @@ from torch import Tensor, nn
 
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
-from ciplearn.estimators.base import TRAINED_BY, CIPEstimator
+from ciplearn.estimators.base import CIPEstimator
+from ciplearn.estimators.criteria import held_out
 from ciplearn.estimators.networks import Perceptron, Ramps
-from ciplearn.estimators.splits import held_out
 from ciplearn.estimators.tables import read_labels, read_numbers
-from ciplearn.learning import CrossEntropy, Objective, SquaredError, TrainingRows, TrainingSettings, Validation, train
+from ciplearn.learning import CrossEntropy, Objective, SquaredError, TrainingRows, Validation, train
 from ciplearn.learning.settings import chosen_device
 
 
@@ -113,15 +113,14 @@ class NetworkRegression:
         """Train a network with another's settings: squared error for a number, cross-entropy for a category."""
         objective: Objective = CrossEntropy() if is_category else SquaredError()
         setting, device = like.setting, chosen_device(like.setting("device"))
-        patience = setting("patience") if setting("early_stopping") else None
-        settings = TrainingSettings(**{name: setting(name) for name in TRAINED_BY}, patience=patience, seed=seed)
+        settings = like.training_settings(gamma=0.0, seed=seed)
         # The layers answer in units of a number's spread, as those of the predictor do.
         centre, spread = (None, None) if is_category else (target.mean(0).tolist(), target.std(0).tolist())
         sizes = inputs.shape[1], setting("hidden"), target.shape[1]
         module = Perceptron(*sizes, centre, spread, torch.Generator().manual_seed(seed), Ramps.of(inputs)).to(device)
         rows = TrainingRows(inputs=(inputs,), target=target.argmax(dim=1) if is_category else target).to(device)
         stopping = None
-        if patience is not None:
+        if settings.patience is not None:
             kept, others = held_out(len(rows), setting("validation_fraction"), seed)
             rows, stopping = rows.take(kept), Validation(rows.take(others))
         fit = train(module, rows, objective, settings, None, stopping, verbose=bool(like.verbose))

@@ -85,7 +85,7 @@ def repair(
 def _repaired(foreign: Foreign, rows: TrainingTable, goal: Goal, seed: int, bar: Any) -> Comparison:
     """Judge every strength on halves of the rows, and take the one that the goal asks for."""
     from ciplearn.estimators import CIPClassifier, CIPRegressor, Problem
-    from ciplearn.estimators.splits import judging_splits
+    from ciplearn.estimators.criteria import judging_splits
     from ciplearn.evaluation.any_model import Numbers, Probabilities
     from ciplearn.routes.comparison import compared
     from ciplearn.routes.repaired import RepairRoute

@@ -17,8 +17,7 @@ from ciplearn._core.columns import CATEGORY, read_numbers
 from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError
 from ciplearn._core.memory import give_back_what_is_free, give_back_what_is_freed
-from ciplearn._core.row_digests import row_digests
-from ciplearn._core.rows import RowsDrawn
+from ciplearn._core.rows import RowsDrawn, row_digests
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.plan import Plan
 from ciplearn.cli.trained_rows import TrainedRows, digested, smallest

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.row_digests import RARE, Array, beyond_chance, chance_repeats, column_digests, row_digests
+from ciplearn._core.rows import RARE, Array, beyond_chance, chance_repeats, column_digests, row_digests
 from ciplearn.sources.table_file import in_kinds
 
 _MOST = 1 << 20

@@ -20,11 +20,10 @@ from ciplearn.cli.plan import AUTO, INDEPENDENCE, REPAIR, Plan
 from ciplearn.cli.training_table import LEAST_OF_A_LEVEL, TrainingTable
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.criteria import CRITERIA, Judged
+from ciplearn.estimators.criteria import CRITERIA, Judged, split_rows
 from ciplearn.estimators.gamma_search import GammaSearch
 from ciplearn.estimators.networks import check_size
 from ciplearn.estimators.preparation import LEFT_OUT, Prepared
-from ciplearn.estimators.splits import split_rows
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.learning.settings import TrainingSettings, chosen_device

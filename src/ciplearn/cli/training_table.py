@@ -24,7 +24,7 @@ from ciplearn._core.columns import (
     text_as_numbers,
 )
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.row_digests import copy_groups
+from ciplearn._core.rows import copy_groups
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
 from ciplearn.cli.trained_rows import TrainedRows, digested, held_out_rows

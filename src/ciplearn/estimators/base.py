@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -22,15 +21,23 @@ from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
-from ciplearn.causal import CausalGraph, Independence, Verdict
+from ciplearn.causal import Independence, Verdict
 from ciplearn.estimators.imagining import checked_models, imagined_rows
-from ciplearn.estimators.learner import Learner, check_learner
-from ciplearn.estimators.networks import InvariantPath, Perceptron, naming_inputs, network_of, outputs, seeded
+from ciplearn.estimators.learner import EstimatorKeywords, check_learner
+from ciplearn.estimators.networks import (
+    InvariantPath,
+    Perceptron,
+    Ramps,
+    going_on,
+    naming_inputs,
+    network_of,
+    outputs,
+    seeded,
+)
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
 from ciplearn.estimators.roles import ROLES, Columns, Roles, settle_roles
 from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
 from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, statement_rows, warn_of_unseen
-from ciplearn.estimators.warm_start import going_on
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.combined import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
@@ -41,80 +48,23 @@ from ciplearn.sources import as_source
 # Where something is to be kept and no gamma is named.
 _DEFAULT_GAMMA = 1.0
 
-# Settings that the training loop knows by the same names.
-TRAINED_BY = ("epochs", "batch_size", "learning_rate", "weight_decay", "schedule")
 
-
-class CIPEstimator(BaseEstimator, ABC):
+@dataclass(eq=False, repr=False)
+class CIPEstimator(EstimatorKeywords, ABC):
     """A network trained with loss + gamma · penalty, where the penalty measures Ŷ ⊥ right | given."""
 
-    def __init__(
-        self,
-        graph: CausalGraph | None = None,
-        outcome: str | None = None,
-        protected: Columns = None,
-        context: Columns = None,
-        inputs: Columns = None,
-        adjustment: Columns = None,
-        independence: Independence | Sequence[Independence] | None = None,
-        counterfactuals: Any = None,
-        gamma: float | None = None,
-        gamma_scale: float | str = "auto",
-        penalty: Penalty | None = None,
-        prepare_once: bool = True,
-        on_violation: str = "raise",
-        missing: str = "error",
-        module: nn.Module | Callable[[], nn.Module] | None = None,
-        invariant_path: bool | None = None,
-        hidden: Sequence[int] = (64, 64),
-        epochs: int = 100,
-        batch_size: int = 256,
-        learning_rate: float = 3e-3,
-        weight_decay: float = 0.0,
-        schedule: str = "cosine",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 10,
-        warm_start: bool = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        device: str = "auto",
-        mixed_precision: bool = False,
-        verbose: bool = False,
-        random_state: Any = None,
-        learner: Learner | None = None,
-    ) -> None:
-        self.graph = graph
-        self.outcome = outcome
-        self.protected = protected
-        self.context = context
-        self.inputs = inputs
-        self.adjustment = adjustment
-        self.independence = independence
-        self.counterfactuals = counterfactuals
-        self.gamma = gamma
-        self.gamma_scale = gamma_scale
-        self.penalty = penalty
-        self.prepare_once = prepare_once
-        self.on_violation = on_violation
-        self.missing = missing
-        self.module = module
-        self.invariant_path = invariant_path
-        self.hidden = hidden
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.schedule = schedule
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.device = device
-        self.mixed_precision = mixed_precision
-        self.verbose = verbose
-        self.random_state = random_state
-        self.learner = learner
+    adjustment: Columns = None
+    independence: Independence | Sequence[Independence] | None = None
+    counterfactuals: Any = None
+    gamma: float | None = None
+    gamma_scale: float | str = "auto"
+    penalty: Penalty | None = None
+    prepare_once: bool = True
+    on_violation: str = "raise"
+    _: KW_ONLY
+    invariant_path: bool | None = None
+    warm_start: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
 
     def fit(
         self,
@@ -251,13 +201,8 @@ class CIPEstimator(BaseEstimator, ABC):
         """The prediction that is always right, shape (n, d), and the loss of the best constant one."""
 
     @abstractmethod
-    def fresh_perceptron(
-        self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
-    ) -> Perceptron:
-        """Return the default network, not yet trained, for the target that was learnt and rows like the inputs.
-
-        Not ``centred``, it is added to another network: its answers begin around zero. A ``smooth`` one has no ramps.
-        """
+    def _output_units(self) -> tuple[int, Any, Any]:
+        """How many outputs the network has, and their centre and spread where these are not 0 and 1."""
 
     @abstractmethod
     def _constant_output(self, target: Tensor) -> Tensor:
@@ -278,18 +223,9 @@ class CIPEstimator(BaseEstimator, ABC):
             model_graph = getattr(checked_models(self.counterfactuals)[0], "graph", None)
         return settle_roles(table, **{name: getattr(self, name) for name in ROLES}, model_graph=model_graph)
 
-    def setting(self, name: str) -> Any:
-        """Return a setting of the training: the learner's, or the keyword of that name."""
-        return getattr(self.learner, name, getattr(self, name))
-
     def _settings(self, seed: int | None = None) -> TrainingSettings:
-        return TrainingSettings(
-            gamma=self._effective_gamma(),
-            **{name: self.setting(name) for name in TRAINED_BY},
-            patience=self.setting("patience") if self.setting("early_stopping") else None,
-            mixed_precision=bool(self.setting("mixed_precision")),
-            seed=as_seed(self.random_state) if seed is None else seed,
-        )
+        seed = as_seed(self.random_state) if seed is None else seed
+        return self.training_settings(gamma=self._effective_gamma(), seed=seed)
 
     def _effective_gamma(self) -> float:
         if self.route_ != NO_ROUTE:
@@ -300,6 +236,17 @@ class CIPEstimator(BaseEstimator, ABC):
                 f"protected=[...], a graph, or an independence."
             )
         return 0.0
+
+    def fresh_perceptron(
+        self, inputs: Tensor, generator: torch.Generator, *, centred: bool = True, smooth: bool = False
+    ) -> Perceptron:
+        """Return the default network, not yet trained, for the target that was learnt and rows like the inputs.
+
+        Not ``centred``, it is added to another network: its answers begin around zero. A ``smooth`` one has no ramps.
+        """
+        (n_outputs, centre, spread), ramps = self._output_units(), None if smooth else Ramps.of(inputs)
+        sizes = inputs.shape[1], self.setting("hidden"), n_outputs
+        return Perceptron(*sizes, centre if centred else None, spread, generator, ramps)
 
     def _path_places(self) -> list[int]:
         """Where the inputs of an invariant path stand; none where there shall be no path."""

@@ -19,9 +19,8 @@ from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative, processes, whole
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.criteria import Judged, loss, rows_of, score
+from ciplearn.estimators.criteria import Judged, loss, refuse_other_rows, rows_of, score, split_rows
 from ciplearn.estimators.preparation import Prepared
-from ciplearn.estimators.splits import refuse_other_rows, split_rows
 from ciplearn.learning.frontier import Frontier, Point, append_points, held_sweep, read_sweep
 from ciplearn.learning.invariance import Invariance
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +18,9 @@ from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError, InputTypeError, NothingGainedWarning
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn._core.random import as_seed
-from ciplearn.causal import Verdict
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, rows_of
+from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, judging_splits, rows_of
 from ciplearn.estimators.preparation import NO_ROUTE, Prepared, prepare
-from ciplearn.estimators.splits import judging_splits
 from ciplearn.learning.frontier import ChosenGamma, Frontier, Point, largest_allowed_gamma
 from ciplearn.learning.invariance import Invariance
 
@@ -31,6 +31,7 @@ _STILL_FALLS = 0.9
 _FOLDS = 5
 
 
+@dataclass(eq=False, repr=False)
 class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     """Train without a penalty, fix what may be lost, and bisect for the largest gamma within that.
 
@@ -95,35 +96,19 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     ['gamma', 'seed', 'loss', 'score', 'penalty']
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        tolerance: float = 0.10,
-        scoring: str | None = None,
-        low: float = 1e-4,
-        high: float = 1e4,
-        max_trials: int = 12,
-        validation_fraction: float = 0.2,
-        cv: int | None = None,
-        refit: bool = True,
-        verbose: Any = False,
-        random_state: Any = None,
-        measure: str | None = None,
-        folds: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.tolerance = tolerance
-        self.scoring = scoring
-        self.low = low
-        self.high = high
-        self.max_trials = max_trials
-        self.validation_fraction = validation_fraction
-        self.cv = cv
-        self.refit = refit
-        self.verbose = verbose
-        self.random_state = random_state
-        self.measure = measure
-        self.folds = folds
+    estimator: Any
+    tolerance: float = 0.10
+    scoring: str | None = None
+    low: float = 1e-4
+    high: float = 1e4
+    max_trials: int = 12
+    validation_fraction: float = 0.2
+    cv: int | None = None
+    refit: bool = True
+    verbose: Any = False
+    random_state: Any = None
+    measure: str | None = None
+    folds: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search on splits of the rows, then train on all of them."""
@@ -187,26 +172,11 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         """Return the penalty of the chosen model's predictions on these rows."""
         return float(self._chosen.penalty_value(X))
 
-    @property
-    def verdict_(self) -> Verdict | None:
-        """What the graph says about the chosen model's independence; None without a graph."""
-        verdict: Verdict | None = self._chosen.verdict_
-        return verdict
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns that the chosen model was fitted on."""
-        return int(self._chosen.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Names of these columns; only where a table was passed."""
-        return np.asarray(self._chosen.feature_names_in_)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """Classes of the chosen model, in the order of its probabilities; only in classification."""
-        return np.asarray(self._chosen.classes_)
+    # Those of the chosen model; names only where a table was passed, classes only in classification.
+    verdict_, n_features_in_, feature_names_in_, classes_ = (
+        property(attrgetter(f"_chosen.{name}"))
+        for name in ("verdict_", "n_features_in_", "feature_names_in_", "classes_")
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,55 +17,17 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.columns import TableEncoding
-from ciplearn._core.digest import digest_of
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list
 from ciplearn.causal.vector_columns import columns_of, node_of
 from ciplearn.estimators.tables import FurtherInputs, read_table
-from ciplearn.learning.invariance import PER_STEP, ImaginedRows, ImaginedTensors
+from ciplearn.learning.invariance import PER_STEP, ImaginedRows
 
 # Values of the protected variables that each row is imagined with, where they are drawn.
 N_WORLDS = 16
 
 # Numbers that imagined inputs may hold in memory; with many rows fewer worlds per row show as much.
 _MOST_NUMBERS = 2**28
-
-
-@dataclass(frozen=True)
-class ImaginedReads(ImaginedRows):
-    """Imagined inputs of a network that takes more than the table, read when they are needed."""
-
-    tables: tuple[Tensor, ...]  # (n, width) each: per world the encoded table
-    further: tuple[FurtherInputs, ...]  # per world what the network takes beside it
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-
-    weights = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of the tables."""
-        return len(self.tables[0]), len(self.tables)
-
-    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:
-        """Read the rows of each world and put them side by side."""
-        rows = index.cpu()
-        read = [(self.tables[place][rows], *self.further[place].read(rows)) for place in worlds.tolist()]
-        return tuple(torch.stack(parts, dim=1).to(self.device) for parts in zip(*read, strict=True))
-
-    def take(self, index: Tensor) -> ImaginedReads:
-        """Return some of the rows, still unread."""
-        kept = index.cpu()
-        further = tuple(part.take(kept.numpy()) for part in self.further)
-        return replace(self, tables=tuple(table[kept] for table in self.tables), further=further)
-
-    def to(self, device: torch.device) -> ImaginedReads:
-        """Return rows that arrive on a device."""
-        return replace(self, device=device)
-
-    @property
-    def identity(self) -> str:
-        """A digest of what is in memory."""
-        return digest_of(self.tables, [part.tensors for part in self.further])
 
 
 def passed_worlds(imagined: Any, estimator: Any, kept: np.ndarray) -> ImaginedRows:
@@ -83,9 +45,8 @@ def passed_worlds(imagined: Any, estimator: Any, kept: np.ndarray) -> ImaginedRo
             raise InputError(f"An imagined world has {len(table)} rows for {len(kept)} rows of X; pass the same rows.")
         tables.append(torch.from_numpy(estimator.encoding_.features(table[kept])))
         further.append(FurtherInputs.of(tensors, len(table)).take(kept))
-    if all(part.is_empty for part in further):
-        return ImaginedTensors((torch.stack(tables, dim=1),))
-    return ImaginedReads(tuple(tables), tuple(further))
+    some = () if all(part.is_empty for part in further) else tuple(further)
+    return ImaginedRows((torch.stack(tables, dim=1),), further=some)
 
 
 def checked_models(counterfactuals: Any) -> tuple[Any, ...]:
@@ -143,7 +104,7 @@ def imagine(
     outcome: tuple[str, Any] | None,
     seed: int,
     worlds: WorldsOfRows | None = None,
-) -> ImaginedTensors:
+) -> ImaginedRows:
     """Imagine each row of a table without its outcome under other values of the protected columns.
 
     ``outcome``: name and values, shown to a model in which the outcome acts on an input. ``seed``: of the draws; noise
@@ -156,7 +117,7 @@ def imagine(
     inputs = torch.empty(len(table), len(worlds), encoding.width)
     for place, one in enumerate(worlds.values(len(table), seed)):
         inputs[:, place] = torch.from_numpy(encoding.features(_world(model, rows, table, one, encoding.names, seed)))
-    return ImaginedTensors((inputs,), worlds.weights)
+    return ImaginedRows((inputs,), worlds.weights)
 
 
 def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: tuple[str, Any] | None) -> pd.DataFrame:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from inspect import signature
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from torch import nn
 
 from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.causal import CausalGraph
+from ciplearn.estimators.roles import Columns
 from ciplearn.learning import Fit, Rows, TrainingRows, TrainingSettings
 
 if TYPE_CHECKING:
@@ -126,6 +128,44 @@ class Learner(ABC):
         return kind(**{"learner": self, "gamma": 0.0, "random_state": random_state, **more})
 
 
+@dataclass(eq=False, repr=False)
+class EstimatorKeywords(BaseEstimator):
+    """What estimators and baselines are told alike: roles of the columns, and how a network is made and trained."""
+
+    graph: CausalGraph | None = None
+    outcome: str | None = None
+    protected: Columns = None
+    context: Columns = None
+    inputs: Columns = None
+    _: KW_ONLY
+    missing: str = "error"
+    module: nn.Module | Callable[[], nn.Module] | None = None
+    hidden: Sequence[int] = (64, 64)
+    epochs: int = 100
+    batch_size: int = 256
+    learning_rate: float = 3e-3
+    weight_decay: float = 0.0
+    schedule: str = "cosine"
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    patience: int = 10
+    device: str = "auto"
+    mixed_precision: bool = False
+    verbose: bool = False
+    random_state: Any = None
+    learner: Learner | None = None
+
+    def setting(self, name: str) -> Any:
+        """Return a setting of the training: the learner's, or the keyword of that name."""
+        return getattr(self.learner, name, getattr(self, name))
+
+    def training_settings(self, *, gamma: float, seed: int) -> TrainingSettings:
+        """Return the settings as the training loop takes them."""
+        names = ("epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "mixed_precision")
+        patience = self.setting("patience") if self.setting("early_stopping") else None
+        return TrainingSettings(gamma, **{name: self.setting(name) for name in names}, patience=patience, seed=seed)
+
+
 def check_learner(estimator: CIPEstimator) -> None:
     """Refuse what is no learner, and a setting that is said by a keyword beside a learner."""
     learner = estimator.learner
@@ -133,10 +173,10 @@ def check_learner(estimator: CIPEstimator) -> None:
         return
     if not isinstance(learner, Learner):
         raise InputTypeError(f"learner must be a learner, got {learner!r}; pass for example Network() or Boosted().")
-    usual = signature(type(estimator)).parameters
-    for name in NETWORK_KEYWORDS:
-        if getattr(estimator, name) != usual[name].default:
+    for each in fields(EstimatorKeywords):
+        value = getattr(estimator, each.name)
+        if each.name in NETWORK_KEYWORDS and value != each.default:
             raise InputError(
-                f"{name}={getattr(estimator, name)!r} was passed beside a learner, which has settings of its own; pass "
-                f"settings of a network as learner=Network({name}=...)."
+                f"{each.name}={value!r} was passed beside a learner, which has settings of its own; pass settings of a "
+                f"network as learner=Network({each.name}=...)."
             )

@@ -1,13 +1,14 @@
-"""The default network, the invariant path beside a network, and networks of users' own; and how they are asked."""
+"""The default network, the invariant path beside a network, networks of users' own; how they are asked, and go on."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,11 +16,16 @@ from torch import Tensor, nn
 
 from ciplearn._core.choices import entries
 from ciplearn._core.columns import TableEncoding
-from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
+from ciplearn._core.errors import CiplearnError, GraphError, InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.torch_generator import torch_seeded
+from ciplearn._core.wording import as_list
 from ciplearn.estimators.tables import FurtherInputs
 from ciplearn.estimators.trees import Trees
+
+if TYPE_CHECKING:
+    from ciplearn.estimators.base import CIPEstimator
+
 
 # Rows per piece of an input, rows per ramp of all inputs together, most pieces of an input, and rows that their ends
 # are read off.
@@ -30,6 +36,9 @@ _MOST_WEIGHTS = 100_000_000
 
 # Rows predicted at a time: the ramps of a row are hundreds of numbers.
 _ROWS_AT_ONCE = 512
+
+# Columns, levels or classes that a refusal names.
+_NAMED = 12
 
 
 class Ramps(nn.Module):
@@ -324,3 +333,47 @@ def _linear(n_inputs: int, n_outputs: int, generator: torch.Generator | None) ->
     bound = 1 / math.sqrt(n_inputs) if n_inputs else 0.0
     nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
     return layer
+
+
+@contextmanager
+def going_on(estimator: CIPEstimator) -> Iterator[Callable[[], None]]:
+    """Keep the last fit where the next one is refused; without a warm start there is nothing to keep.
+
+    Yields a function to call when the estimator knows its columns and its target, which refuses others than the last.
+    """
+    known = dict(vars(estimator))
+    if not estimator.warm_start or "module_" not in known:
+        yield lambda: None
+        return
+    try:
+        yield partial(_refuse_others, known, vars(estimator))
+    except (InputError, GraphError):
+        estimator.__dict__.clear()
+        estimator.__dict__.update(known)
+        raise
+
+
+def _refuse_others(known: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    last, own = _task(known), _task(found)
+    for what in last:
+        if last[what] != own[what]:
+            raise InputError(
+                f"A warm start goes on from a network whose {what} are {_shown(last[what])}, got {_shown(own[what])}; "
+                f"pass the same {what}, or warm_start=False."
+            )
+
+
+def _task(known: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """What a network takes and says."""
+    columns = known["encoding_"].columns
+    task = {"inputs": [column.name for column in columns]}
+    task |= {f"values of {column.name!r}": list(getattr(column, "levels", ["numbers"])) for column in columns}
+    if "classes_" in known:
+        return task | {"classes": known["classes_"].tolist()}
+    outputs = len(known["target_low_"])
+    return task | {"outcomes": ["one number" if outputs == 1 else f"{outputs} numbers"]}
+
+
+def _shown(values: list[Any]) -> str:
+    more = [f"{len(values) - _NAMED} more"] if len(values) > _NAMED else []
+    return as_list([*map(str, values[:_NAMED]), *more])

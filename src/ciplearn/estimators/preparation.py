@@ -28,12 +28,12 @@ from ciplearn._core.columns import TableEncoding
 from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import GraphError, InputError, NotCertifiedWarning, NothingProtectedWarning, NumericalError
 from ciplearn._core.random import as_seed
+from ciplearn.estimators.criteria import held_out
 from ciplearn.estimators.gamma_scale import gamma_units, is_relative
 from ciplearn.estimators.imagining import imagined_rows
 from ciplearn.estimators.learner import Training
 from ciplearn.estimators.networks import Constant, LineNetwork, mean_of
 from ciplearn.estimators.roles import Roles
-from ciplearn.estimators.splits import held_out
 from ciplearn.estimators.tables import (
     FurtherInputs,
     read_table,

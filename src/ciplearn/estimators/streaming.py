@@ -26,10 +26,11 @@ from ciplearn._core.errors import InputError, NothingProtectedWarning
 from ciplearn._core.memory import give_back_what_is_free
 from ciplearn._core.rows import RowsDrawn, sampled_numbers
 from ciplearn.causal.vector_columns import node_of
+from ciplearn.estimators.criteria import stopping_count
 from ciplearn.estimators.encoding_parts import Encoder, EncodingJob, PartReading, joined_rows
 from ciplearn.estimators.gamma_scale import compared, counterfactual_scale, is_relative, outcome_scale
 from ciplearn.estimators.imagining import WorldsOfRows, checked_models
-from ciplearn.estimators.networks import naming_inputs
+from ciplearn.estimators.networks import going_on, naming_inputs
 from ciplearn.estimators.preparation import (
     COUNTERFACTUAL,
     NO_ROUTE,
@@ -39,9 +40,7 @@ from ciplearn.estimators.preparation import (
     preparation_seed,
     worst,
 )
-from ciplearn.estimators.splits import stopping_count
 from ciplearn.estimators.tables import MISSING_POLICIES
-from ciplearn.estimators.warm_start import going_on
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
 from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedVariance
 from ciplearn.learning.settings import chosen_device

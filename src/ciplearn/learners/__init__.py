@@ -2,8 +2,7 @@
 
 from ciplearn.estimators.learner import Learner
 from ciplearn.learners.boosted import Boosted
-from ciplearn.learners.linear import Linear
-from ciplearn.learners.network import Network
+from ciplearn.learners.network import Linear, Network
 
 # A learner is registered by one line here.
 LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in (Network, Boosted, Linear)}

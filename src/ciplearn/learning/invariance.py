@@ -6,7 +6,6 @@ all in one call. The invariance then says what the predictions cost.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ciplearn._core.digest import digest_of
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.streamed_rows import Rows
@@ -24,72 +24,49 @@ from ciplearn.penalties import Operator, Penalty, StreamedOperator
 PER_STEP = 4
 
 
-class ImaginedRows(ABC):
+@dataclass(frozen=True)
+class ImaginedRows:
     """For each row, the network's inputs as they would be in m worlds that differ in the protected variables."""
 
-    device: torch.device  # where rows arrive
+    inputs: tuple[Tensor, ...]  # (n, m, ...) each
     # (m,): the probability of each world, where the worlds are all the values that the protected variables take; None
     # where each row has m values of its own, drawn from their law
-    weights: Tensor | None
+    weights: Tensor | None = None
+    # per world what the network takes beside these, as `FurtherInputs` of the estimators, read when it is needed
+    further: tuple[Any, ...] = ()
 
     @property
-    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and of worlds."""
-
-    @abstractmethod
-    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:  # (b,), (k,) -> (b, k, ...) each
-        """Return the inputs of some rows in some worlds."""
-
-    @abstractmethod
-    def take(self, index: Tensor) -> ImaginedRows:
-        """Return some of the rows."""
-
-    @abstractmethod
-    def to(self, device: torch.device) -> ImaginedRows:
-        """Return rows that arrive on a device."""
-
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """What tells them apart from others."""
-
-
-@dataclass(frozen=True)
-class ImaginedTensors(ImaginedRows):
-    """Imagined inputs in memory, each of shape (n, m, ...)."""
-
-    inputs: tuple[Tensor, ...]
-    weights: Tensor | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of the tensors."""
         return self.inputs[0].shape[0], self.inputs[0].shape[1]
 
     @property
-    def device(self) -> torch.device:  # type: ignore[override]
-        """Where the tensors are."""
+    def device(self) -> torch.device:
+        """Where rows arrive."""
         return self.inputs[0].device
 
-    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:
-        """Look the rows up."""
-        return tuple(part[index.to(part.device)[:, None], worlds.to(part.device)] for part in self.inputs)
+    def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:  # (b,), (k,) -> (b, k, ...) each
+        """Return the inputs of some rows in some worlds."""
+        known = tuple(part[index.to(part.device)[:, None], worlds.to(part.device)] for part in self.inputs)
+        if not self.further:
+            return known
+        read = zip(*(self.further[place].read(index.cpu()) for place in worlds.tolist()), strict=True)
+        return (*known, *(torch.stack(parts, dim=1).to(self.device) for parts in read))
 
-    def take(self, index: Tensor) -> ImaginedTensors:
-        """Cut the tensors."""
-        return replace(self, inputs=tuple(part[index.to(part.device)] for part in self.inputs))
+    def take(self, index: Tensor) -> ImaginedRows:
+        """Return some of the rows; what was not read stays unread."""
+        inputs = tuple(part[index.to(part.device)] for part in self.inputs)
+        return replace(self, inputs=inputs, further=tuple(part.take(index.cpu().numpy()) for part in self.further))
 
-    def to(self, device: torch.device) -> ImaginedTensors:
-        """Move the tensors."""
+    def to(self, device: torch.device) -> ImaginedRows:
+        """Return rows that arrive on a device."""
         weights = None if self.weights is None else self.weights.to(device)
         return replace(self, inputs=tuple(part.to(device) for part in self.inputs), weights=weights)
 
     @property
     def identity(self) -> str:
-        """A digest of all entries."""
-        entries = (part.detach().cpu().contiguous().numpy().tobytes() for part in self.inputs)
-        return hashlib.sha256(b"".join(entries)).hexdigest()
+        """A digest of what is in memory."""
+        return digest_of(self.inputs, [part.tensors for part in self.further])
 
 
 class Invariance(ABC):

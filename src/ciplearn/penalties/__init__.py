@@ -3,12 +3,10 @@
 from collections.abc import Callable
 
 from ciplearn.penalties.base import Penalty
-from ciplearn.penalties.circe import CIRCE
-from ciplearn.penalties.hscic import HSCIC
+from ciplearn.penalties.conditional import CIRCE, HSCIC, ResidualHSCIC
 from ciplearn.penalties.hsic import HSIC
 from ciplearn.penalties.mmd import MMD
 from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
-from ciplearn.penalties.residual_hscic import ResidualHSCIC
 
 # A penalty is registered by one line here, under its name on the command line; it can then be saved.
 PENALTIES: dict[str, Callable[[], Penalty]] = {

@@ -19,6 +19,7 @@ from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
 from ciplearn.penalties.low_rank import RowMap
 from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 from ciplearn.penalties.rows import PenaltyRows, RowPart, with_codes
+from ciplearn.penalties.storage import DenseMatrix
 
 # Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
 EXACT_ROWS = 2048
@@ -79,7 +80,7 @@ class Penalty(ABC):
         same_rows(y_hat, "y_hat", right, "right")
         same_device(y_hat.device, "y_hat", right.device, "right")
         # One evaluation does not pay for a factor.
-        return self._operator(self._rows(right, given))(y_hat)
+        return self._operator(PenaltyRows.from_arrays(right, given, self._takes_codes()))(y_hat)
 
     def for_outcome(self, outcome: Any) -> Self:
         """Return this penalty with an open length scale of its kernel on predictions settled by the outcome.
@@ -94,7 +95,7 @@ class Penalty(ABC):
 
     def prepare(self, right: Any, given: Any = None) -> Operator:
         """Return the operator Q of these rows; everything expensive happens here, once and without gradients."""
-        return self._prepared(self._rows(right, given))
+        return self._prepared(PenaltyRows.from_arrays(right, given, self._takes_codes()))
 
     def prepare_chunks(self, chunks: Iterable[Any]) -> Operator:
         """Return the operator Q of rows that come in pieces, the same as `prepare` would on all of them at once.
@@ -105,8 +106,7 @@ class Penalty(ABC):
             Read several times, so not a generator: a list, or an object whose ``__iter__`` opens the files anew. For
             criteria without conditioning variables the second entry is None.
         """
-        right_codes, given_codes = self._takes_codes()
-        return self._prepared(PenaltyRows.from_chunks(chunks, right_codes=right_codes, given_codes=given_codes))
+        return self._prepared(PenaltyRows.from_chunks(chunks, self._takes_codes()))
 
     def prepare_parts(self, parts: Sequence[RowPart], engine: Engine | None = None) -> StreamedOperator:
         """Return the operator Q of rows in parts that are never all in memory: a batch brings its own rows.
@@ -130,10 +130,6 @@ class Penalty(ABC):
         """Return what takes rows to their part of the operator, what was settled, and the error."""
         raise InputError(f"{type(self).__name__} is prepared on rows in memory; use HSIC or ResidualHSCIC here.")
 
-    def _rows(self, right: Any, given: Any) -> PenaltyRows:
-        right_codes, given_codes = self._takes_codes()
-        return PenaltyRows.from_arrays(right, given, right_codes=right_codes, given_codes=given_codes)
-
     def _operator(self, rows: PenaltyRows) -> Operator:
         self._check_given(rows.has_given)
         with torch.no_grad():
@@ -141,8 +137,12 @@ class Penalty(ABC):
 
     def _prepared(self, rows: PenaltyRows) -> Operator:
         operator = self._operator(rows)
-        # Vectors of rows were stored in the precision that they keep.
-        return operator.factorised(rows.dtype).to(dtype=rows.dtype) if operator.exact else operator
+        if not operator.exact:
+            # Vectors of rows were stored in the precision that they keep.
+            return operator
+        storage = operator.storage
+        storage = storage.factorised(rows.dtype) if isinstance(storage, DenseMatrix) else storage
+        return replace(operator, storage=storage.to(None, rows.dtype))
 
     @abstractmethod
     def _takes_codes(self) -> tuple[bool, bool]:

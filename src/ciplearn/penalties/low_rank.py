@@ -11,8 +11,8 @@ from torch import Tensor
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import Gaussian
 from ciplearn.kernels.eigen import leading
-from ciplearn.penalties.fused import GaussianBlockProduct
-from ciplearn.penalties.rows import PenaltyRows, Totals
+from ciplearn.penalties.inner_product import GaussianBlockProduct
+from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, Storage
 
 # Rows whose columns of Q span the factor. They are drawn evenly: pivots that explain most of the trace are outlying
@@ -72,7 +72,7 @@ class CentredFactor:
         return Factor(_factor(self.factor_of, right, given) - self.mean)
 
 
-class FactorMean(Totals[Tensor]):
+class FactorMean(Sums[Tensor]):
     """Mean of a factor's rows."""
 
     def __init__(self, factor_of: RowMap) -> None:

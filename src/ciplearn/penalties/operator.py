@@ -17,7 +17,7 @@ from ciplearn.kernels import Kernel
 from ciplearn.penalties.inner_product import inner_product, stacked_inner_products
 from ciplearn.penalties.low_rank import RowMap
 from ciplearn.penalties.rows import checked
-from ciplearn.penalties.storage import DenseMatrix, Storage
+from ciplearn.penalties.storage import Storage
 
 # To choose a Fourier series the host must know the predictions, and so wait for a CUDA device; up to this many rows the
 # device passes over a block faster than that.
@@ -106,8 +106,7 @@ class Operator:
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         same_device(y_hat.device, "y_hat", self.storage.device, "the operator")
-        index = self._checked_rows(rows, y_hat, shared=workers.size > 1)
-        return _estimate(self, y_hat, self.storage, index, workers)
+        return _estimate(self, y_hat, self.storage, self._checked_rows(rows, len(y_hat)), workers)
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
         """Return the penalty of k models' predictions for the same batch, one value per model.
@@ -133,12 +132,6 @@ class Operator:
         """Q in full; n² numbers."""
         return self.storage.block(None)
 
-    def factorised(self, precision: torch.dtype) -> Self:
-        """Return the same operator with a factor beside its matrix, where a short one holds Q to this precision."""
-        if not isinstance(self.storage, DenseMatrix):
-            return self
-        return replace(self, storage=self.storage.factorised(precision))
-
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Self:
         """Return the same operator on another device or in another precision."""
         target = None if device is None else torch.device(device)
@@ -150,8 +143,7 @@ class Operator:
             size = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"
         return f"Operator({self.n_rows} rows, {size}{_ridge(self.setting)}, kernel={self.kernel})"
 
-    def _checked_rows(self, rows: Any, y_hat: Tensor, *, shared: bool) -> Tensor | None:
-        b = y_hat.shape[0]
+    def _checked_rows(self, rows: Any, b: int) -> Tensor | None:
         if rows is None:
             if b != self.n_rows:
                 raise InputError(
@@ -173,8 +165,6 @@ class Operator:
                 f"rows must have shape ({b},), one index per prediction, got {tuple(index.shape)}; "
                 f"pass the index of each prediction's row."
             )
-        if b < 2 and not shared:
-            raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
         # On a device an order would wait for all work before it.
         ordered = torch.stack(torch.aminmax(index)).tolist() if index.is_cuda else np.sort(index.numpy())
         if b and (ordered[0] < 0 or ordered[-1] >= self.n_rows):
@@ -239,7 +229,7 @@ class StreamedOperator:
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         with torch.no_grad():
-            pair = checked(right, given, right_codes=True, given_codes=True)
+            pair = checked(right, given, (True, True))
             precision = torch.promote_types(pair[0].dtype, torch.float32)
             storage = self.row_map(*(side.double() for side in pair)).to(None, precision)
         return _estimate(self, y_hat, storage, None, workers)
@@ -253,10 +243,10 @@ def _estimate(
     operator: Operator | StreamedOperator, y_hat: Tensor, storage: Storage, rows: Tensor | None, workers: Workers
 ) -> Tensor:
     """The penalty of a batch whose rows of Q are those of a storage."""
+    off, on = _batch_weights(operator.n_rows, workers.counted(len(y_hat)))
     _refuse_open(operator.kernel)
     if y_hat.dtype in (torch.float16, torch.bfloat16):
         y_hat = y_hat.float()
-    off, on = _batch_weights(operator.n_rows, workers.counted(len(y_hat)))
     return inner_product(operator.kernel, y_hat, storage, rows, off, on, _value_range(y_hat, workers), workers)
 
 

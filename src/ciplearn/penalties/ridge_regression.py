@@ -12,7 +12,7 @@ from ciplearn.kernels.eigen import eigh
 from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum
 from ciplearn.penalties.low_rank import VectorsOf
 from ciplearn.penalties.operator import Setting
-from ciplearn.penalties.rows import PenaltyRows, Totals
+from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import ElementwiseProduct
 
 # Length scales are chosen, and leave-one-out errors averaged, over at most this many rows.
@@ -85,7 +85,7 @@ class RegressionProblem:
         return FeatureRegression(problem, right, given, moments)
 
 
-class MomentSums(Totals["Moments"]):
+class MomentSums(Sums["Moments"]):
     """Σ φ φᵀ, Σ φ ρᵀ and Σ ρ ρᵀ over rows, for features ρ of the right-hand side and φ of what is given."""
 
     def __init__(self, right: Features, given: Features) -> None:

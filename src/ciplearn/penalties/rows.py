@@ -35,21 +35,8 @@ Result = TypeVar("Result", covariant=True)
 Pair = tuple[Tensor, Tensor]
 
 
-class Sums(Protocol[Result]):
-    """What is summed over rows: blocks can come from chunks, files or workers, and parts add up to the whole."""
-
-    def update(self, right: Tensor, given: Tensor) -> None:
-        """Add a block of rows."""
-
-    def merge(self, other: Self) -> None:
-        """Add what another state has summed over other rows."""
-
-    def finalise(self) -> Result:
-        """Return what follows from the sums."""
-
-
-class Totals(ABC, Generic[Result]):
-    """`Sums` that are tensors added up over blocks."""
+class Sums(ABC, Generic[Result]):
+    """Tensors that are summed over rows: blocks can come from chunks, files or workers, and parts add up."""
 
     n = 0
     totals: tuple[Tensor, ...] = ()
@@ -109,12 +96,10 @@ class PenaltyRows:
         self.dtype = torch.promote_types(found, torch.float32)
 
     @classmethod
-    def from_arrays(cls, right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Self:
+    def from_arrays(cls, right: Any, given: Any, codes: tuple[bool, bool]) -> Self:
         """Rows of whole arrays, cut into chunks; where codes are taken, labels get theirs here."""
-        right, given = (
-            with_codes(value) if codes else value for value, codes in ((right, right_codes), (given, given_codes))
-        )
-        return cls([_Arrays(checked(right, given, right_codes=right_codes, given_codes=given_codes), CHUNK_ROWS)])
+        right, given = (with_codes(side) if coded else side for side, coded in zip((right, given), codes, strict=True))
+        return cls([_Arrays(checked(right, given, codes), CHUNK_ROWS)])
 
     @classmethod
     def of_pair(cls, pair: Pair) -> Self:
@@ -122,14 +107,14 @@ class PenaltyRows:
         return cls([_Arrays(pair, max(1, len(pair[0])))])
 
     @classmethod
-    def from_chunks(cls, pairs: Iterable[Any], *, right_codes: bool, given_codes: bool) -> Self:
+    def from_chunks(cls, pairs: Iterable[Any], codes: tuple[bool, bool]) -> Self:
         """Rows that come in pieces, each a pair (right, given); the pieces are read several times."""
         if isinstance(pairs, Iterator):
             raise InputTypeError(
                 f"chunks are read several times, got a one-way {type(pairs).__name__}; pass a list, or an object whose "
                 f"__iter__ opens the files anew."
             )
-        return cls([_Chunks(pairs, right_codes, given_codes)])
+        return cls([_Chunks(pairs, codes)])
 
     def chunks(self) -> Iterator[Pair]:
         """Iterate over the rows, a chunk at a time."""
@@ -181,14 +166,13 @@ class _Arrays:
 @dataclass(frozen=True)
 class _Chunks:
     content: Iterable[Any]
-    right_codes: bool
-    given_codes: bool
+    codes: tuple[bool, bool]
     start: int = 0
 
     def pairs(self) -> Iterator[Pair]:
         for pair in self.content:
             right, given = pair if isinstance(pair, tuple | list) and len(pair) == 2 else (pair, None)
-            yield checked(right, given, right_codes=self.right_codes, given_codes=self.given_codes)
+            yield checked(right, given, self.codes)
 
 
 class RowSample:
@@ -286,12 +270,12 @@ def _codes(column: pd.Series) -> np.ndarray:  # (n,)
     return codes
 
 
-def checked(right: Any, given: Any, *, right_codes: bool, given_codes: bool) -> Pair:
-    """Return both sides as tensors of as many rows, or refuse them."""
-    right = constant(as_rows(right, "right", integers=right_codes), "right")
+def checked(right: Any, given: Any, codes: tuple[bool, bool]) -> Pair:
+    """Return both sides as tensors of as many rows, or refuse them; ``codes``: whether each may be whole numbers."""
+    right = constant(as_rows(right, "right", integers=codes[0]), "right")
     if given is None:
         return right, right.new_zeros(right.shape[0], 0)
-    given = constant(as_rows(given, "given", integers=given_codes), "given")
+    given = constant(as_rows(given, "given", integers=codes[1]), "given")
     same_rows(right, "right", given, "given")
     same_device(right.device, "right", given.device, "given")
     return right, given

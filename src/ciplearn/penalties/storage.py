@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -21,30 +21,67 @@ from ciplearn._core.workers import Workers
 from ciplearn.kernels.eigen import fewest_columns, pivoted_cholesky
 
 
+class Storage(ABC):
+    """Q; its fields are tensors with one entry per row, pairs of such, or None."""
+
+    factor: Any = None  # (n, m): V, where there is one
+
+    def parts(self) -> tuple[Tensor, ...]:
+        """All numbers that rows carry."""
+        held = (getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+        return tuple(part for one in held if one is not None for part in ([one] if isinstance(one, Tensor) else one))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, n."""
+        return len(self.parts()[0])
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row carries."""
+        return sum(part.shape[1] for part in self.parts())
+
+    @property
+    def device(self) -> torch.device:
+        """Where it lives."""
+        return self.parts()[0].device
+
+    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
+        """The same elsewhere or in another precision."""
+        return self._each(lambda part: part.to(device=device or part.device, dtype=dtype or part.dtype))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        def changed(held: Any) -> Any:
+            return change(held) if isinstance(held, Tensor) else held and tuple(map(change, held))
+
+        return type(self)(*(changed(getattr(self, each.name)) for each in fields(self)))  # type: ignore[arg-type]
+
+    @abstractmethod
+    def block(self, rows: Tensor | None) -> Tensor:
+        """Q[rows, rows]."""
+
+    @abstractmethod
+    def row_sums(self) -> Tensor:  # (n,)
+        """Σ_j Q_ij."""
+
+    @abstractmethod
+    def centred(self) -> Self:
+        """C Q C with C = I − 11ᵀ/n."""
+
+    @abstractmethod
+    def gathered(self, workers: Workers) -> Self:
+        """That of all workers' rows."""
+
+
 @dataclass(frozen=True, eq=False)
-class DenseMatrix:
+class DenseMatrix(Storage):
     """Q itself, and V too where few columns hold Q to rounding error."""
 
     matrix: Tensor  # (n, n)
     factor: Tensor | None = None  # (n, m)
 
-    @property
-    def rows(self) -> int:
-        """The number of rows, n."""
-        return self.matrix.shape[0]
-
-    @property
-    def width(self) -> int:
-        """How many numbers a row carries."""
-        return self.rows
-
-    @property
-    def device(self) -> torch.device:
-        """Where the matrix lives."""
-        return self.matrix.device
-
     def block(self, rows: Tensor | None) -> Tensor:
-        """Q[rows, rows]."""
+        """Look the entries up."""
         if rows is None:
             return self.matrix
         if self.matrix.is_cuda:
@@ -56,11 +93,11 @@ class DenseMatrix:
         return torch.from_numpy(self.matrix.numpy().take(np.add.outer(index * self.rows, index)))
 
     def row_sums(self) -> Tensor:
-        """Σ_j Q_ij."""
+        """Add the entries."""
         return self.matrix.sum(dim=1)
 
     def centred(self) -> Self:
-        """C Q C."""
+        """Subtract the means of rows and columns."""
         means = self.matrix.mean(dim=1)
         return type(self)(self.matrix - means[:, None] - means[None, :] + means.mean())
 
@@ -73,36 +110,15 @@ class DenseMatrix:
         # Q itself is known to about 1e-12 of its trace: its entries are sums of many products.
         tolerance = max(16 * torch.finfo(precision).eps, 1e-12)
         diagonal = self.matrix.diagonal()
-        rank = self.rows // 3
-        _, factor = pivoted_cholesky(diagonal, lambda pivot: self.matrix[:, pivot], rank, tolerance)
+        _, factor = pivoted_cholesky(diagonal, lambda pivot: self.matrix[:, pivot], self.rows // 3, tolerance)
         missing = float(diagonal.sum() - factor.square().sum())
         if factor.shape[1] == 0 or missing > 2 * tolerance * float(diagonal.sum()):
             return self
         return type(self)(self.matrix, fewest_columns(factor, tolerance))
 
-    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
-        """The same matrix elsewhere or in another precision."""
-        factor = None if self.factor is None else _moved(self.factor, device, dtype)
-        return type(self)(_moved(self.matrix, device, dtype), factor)
 
-
-class Vectors(ABC):
+class Vectors(Storage):
     """Q from short vectors that rows carry."""
-
-    @property
-    def rows(self) -> int:
-        """The number of rows, n."""
-        return self.parts()[0].shape[0]
-
-    @property
-    def width(self) -> int:
-        """How many numbers a row carries."""
-        return sum(part.shape[1] for part in self.parts())
-
-    @property
-    def device(self) -> torch.device:
-        """Where the vectors live."""
-        return self.parts()[0].device
 
     def block(self, rows: Tensor | None) -> Tensor:
         """Rebuild Q[rows, rows] from the rows' vectors."""
@@ -125,14 +141,6 @@ class Vectors(ABC):
         """Vectors of the same lengths for n rows, to be filled."""
         return self._each(lambda part: part.new_empty(n, part.shape[1], dtype=dtype))
 
-    def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
-        """The same vectors elsewhere or in another precision."""
-        return self._each(lambda part: _moved(part, device, dtype))
-
-    @abstractmethod
-    def parts(self) -> tuple[Tensor, ...]:
-        """All numbers that rows carry."""
-
     @abstractmethod
     def between(self, other: Self) -> Tensor:  # (n, m)
         """Entries of Q between these rows and others."""
@@ -141,10 +149,6 @@ class Vectors(ABC):
     def diagonal(self) -> Tensor:  # (n,)
         """Q_ii."""
 
-    @abstractmethod
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Change every part."""
-
 
 @dataclass(frozen=True, eq=False)
 class Factor(Vectors):
@@ -152,30 +156,23 @@ class Factor(Vectors):
 
     factor: Tensor  # (n, m)
 
-    def parts(self) -> tuple[Tensor, ...]:
-        """V."""
-        return (self.factor,)
-
     def between(self, other: Self) -> Tensor:
         """V V'ᵀ."""
         return self.factor @ other.factor.T
 
-    def diagonal(self) -> Tensor:  # (n,)
-        """Q_ii."""
+    def diagonal(self) -> Tensor:
+        """‖v_i‖²."""
         return self.factor.square().sum(dim=1)
 
     def row_sums(self) -> Tensor:
-        """Σ_j Q_ij without forming Q."""
+        """V (Vᵀ 1), without forming Q."""
         factor = taken(self.factor, None)
         return factor @ factor.sum(dim=0)
 
     def centred(self) -> Self:
-        """C Q C."""
+        """Subtract the mean of V's rows."""
         factor = taken(self.factor, None)
         return type(self)((factor - factor.mean(dim=0)).to(self.factor.dtype))
-
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        return type(self)(change(self.factor))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +183,6 @@ class ElementwiseProduct(Vectors):
     left: Tensor
     right: Tensor
     correction: tuple[Tensor, Tensor] | None = None  # (n, s): g and f
-    factor: ClassVar[None] = None
-
-    def parts(self) -> tuple[Tensor, ...]:
-        """All of l, r, g and f."""
-        return (self.left, self.right, *(self.correction or ()))
 
     def between(self, other: Self) -> Tensor:
         """Both products and the correction."""
@@ -200,8 +192,8 @@ class ElementwiseProduct(Vectors):
             block.addmm_(g, other_f.T, alpha=-1).addmm_(f, other_g.T, alpha=-1)
         return block
 
-    def diagonal(self) -> Tensor:  # (n,)
-        """Q_ii."""
+    def diagonal(self) -> Tensor:
+        """‖l_i‖² ‖r_i‖² − 2 g_i·f_i."""
         values = self.left.square().sum(dim=1) * self.right.square().sum(dim=1)
         if self.correction is not None:
             g, f = self.correction
@@ -209,7 +201,7 @@ class ElementwiseProduct(Vectors):
         return values
 
     def row_sums(self) -> Tensor:
-        """Σ_j Q_ij without forming Q: Σ_j (l_i·l_j)(r_i·r_j) = l_iᵀ (Σ_j l_j r_jᵀ) r_i."""
+        """Without forming Q: Σ_j (l_i·l_j)(r_i·r_j) = l_iᵀ (Σ_j l_j r_jᵀ) r_i."""
         whole = self.at(None)
         sums = ((whole.left @ (whole.left.T @ whole.right)) * whole.right).sum(dim=1)
         if whole.correction is not None:
@@ -226,20 +218,9 @@ class ElementwiseProduct(Vectors):
             shift, ones = torch.cat([g, shift], dim=1), torch.cat([f, ones], dim=1)
         return replace(self, correction=(shift, ones))
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        correction = None if self.correction is None else (change(self.correction[0]), change(self.correction[1]))
-        return type(self)(change(self.left), change(self.right), correction)
-
-
-Storage = DenseMatrix | Factor | ElementwiseProduct
-
 
 def taken(part: Tensor, rows: Tensor | None) -> Tensor:
     """Rows of a part, or all of it, ready to be computed with."""
     chosen = part if rows is None else part.index_select(0, rows)
     # Sums of many products in half precision would lose what the vectors still hold.
     return chosen.float() if chosen.dtype == torch.bfloat16 else chosen
-
-
-def _moved(part: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> Tensor:
-    return part.to(device=device or part.device, dtype=dtype or part.dtype)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.baselines import CF1, CF2
-from ciplearn.baselines.base import TRAINED_ALIKE
+from ciplearn.estimators.learner import NETWORK_KEYWORDS
 from ciplearn.routes.family import BASELINE, FREE, Candidate, Family
 from ciplearn.routes.part import Part
 from ciplearn.routes.route import Route, Walk
@@ -69,7 +69,7 @@ class Baselines(Route):
 
         def make(part: Part) -> Any:
             problem = part.problem
-            alike = {setting: getattr(part.network, setting) for setting in TRAINED_ALIKE}
+            alike = {setting: getattr(part.network, setting) for setting in ("missing", *NETWORK_KEYWORDS)}
             return kind(
                 graph=problem.graph,
                 outcome=problem.outcome,

@@ -21,9 +21,8 @@ from ciplearn._core.plain_data import as_data
 from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.criteria import checked_criterion
+from ciplearn.estimators.criteria import checked_criterion, judging_splits
 from ciplearn.estimators.problem import Problem
-from ciplearn.estimators.splits import judging_splits
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.routes.beside import Baselines, Unconstrained
 from ciplearn.routes.counterfactual import CounterfactualRoute

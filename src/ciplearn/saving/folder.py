@@ -33,11 +33,10 @@ from ciplearn._core.listed_folders import check_finished, listed_folder, read_li
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.classifier import CIPClassifier
 from ciplearn.estimators.imagining import checked_models
 from ciplearn.estimators.networks import OURS, LineNetwork, device_of, network_of
+from ciplearn.estimators.predictors import CIPClassifier, CIPRegressor
 from ciplearn.estimators.preparation import COUNTERFACTUAL, preparation_seed
-from ciplearn.estimators.regressor import CIPRegressor
 from ciplearn.estimators.roles import Roles
 from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device

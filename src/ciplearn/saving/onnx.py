@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ciplearn._core.errors import InputError, InputTypeError, MissingDependencyError
 from ciplearn._core.files import whole_file
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.regressor import CIPRegressor
+from ciplearn.estimators.predictors import CIPRegressor
 
 
 def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
