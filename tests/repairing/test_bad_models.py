@@ -54,6 +54,30 @@ def test_model_that_returns_another_number_of_rows():
     refused(lambda frame: np.zeros(3), r"returned shape \(3,\) for 50 rows")
 
 
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        (lambda frame: frame["L"] + 1j, "returned complex128 values"),
+        (lambda frame: pd.to_timedelta(frame["L"], unit="D"), "returned timedelta64"),
+        (lambda frame: np.zeros((len(frame), 0)), r"returned shape \(50, 0\) for 50 rows"),
+        (lambda frame: 1e300 * frame["L"], "which have no variance that a computer holds"),
+        (lambda frame: np.ma.masked_where(frame["L"] > 0, frame["L"]), "returned NaN or infinity"),
+    ],
+)
+def test_answers_that_are_no_numbers(answer, match):
+    refused(answer, match)
+
+
+def test_model_that_looks_at_the_rows_beside():
+    refused(lambda frame: frame["L"] - frame["L"].mean(), "gave two different answers to the same rows")
+    refused(lambda frame: frame["L"] + np.arange(len(frame)), "gave two different answers to the same rows")
+
+
+def test_answers_with_the_labels_of_their_rows_are_put_in_order():
+    repaired = repair(lambda frame: frame["L"].sort_values(), table(), graph=GRAPH, outcome="Y", protected="A")
+    assert repaired.at(strength=0).predict(table()) == pytest.approx(table()["L"].to_numpy())
+
+
 def test_labels_in_another_order_stay_in_the_model_s_order():
     rows = table(labels=True)
     model = LogisticRegression().fit(rows[["L", "Z"]], rows["Y"] == "no")
@@ -72,6 +96,7 @@ def test_labels_in_another_order_stay_in_the_model_s_order():
 
 def test_labels_that_the_outcome_does_not_hold():
     refused(Chances([0.5, 0.5], ("low", "high")), "none in common", table(labels=True))
+    refused(Chances([0.5, 0.5], ("yes", "yes")), "one of them twice", table(labels=True))
 
 
 def test_probabilities_that_do_not_sum_to_one_or_are_none():
@@ -89,7 +114,12 @@ def test_model_that_gives_labels_only():
         def predict(self, X):
             return np.full(len(X), "yes")
 
+    class OfNumbers:
+        def predict(self, X):
+            return X["L"].to_numpy()
+
     refused(Labels(), "gives labels without probabilities", rows)
+    refused(OfNumbers(), "gives no probabilities, and the outcome holds labels", rows)
     refused(lambda frame: np.full(len(frame), "yes"), "returned <U3 values", rows)
 
 
@@ -122,6 +152,65 @@ def test_graph_in_which_everything_comes_from_the_protected_variable():
         lambda frame: frame["L"], rows, graph=CausalGraph.from_edges("A -> L, L -> Y"), outcome="Y", protected="A"
     )
     assert "Everything that the model reads comes from A" in repaired.notes[0]
+    assert repaired.curve["left"].iloc[-1] < 1e-12
+
+
+def test_protected_variable_that_never_varies():
+    refused(lambda frame: frame["L"], "'A' is the same in all 200 rows", table().assign(A=1))
+
+
+def test_rows_that_miss_the_outcome_measure_no_interval(tmp_path):
+    rows = table()
+    repaired = repair(
+        lambda frame: frame["L"],
+        rows.assign(Y=rows["Y"].where(rows.index > 9)),
+        graph=GRAPH,
+        outcome="Y",
+        protected="A",
+    )
+    assert len(repaired.conformal.scores) == 190
+    assert np.isfinite(repaired.predict_interval(rows, 0.99)).all()
+    repaired.save(tmp_path / "repaired")
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_one_protected_variable_acts_on_another(labels):
+    rows = table()
+    rows = rows.assign(L=np.where(rows["L"] > 0.5, "high", "low")) if labels else rows
+
+    def model(frame):
+        return (frame["L"] == "high") + frame["Z"] if labels else frame["L"] + frame["Z"]
+
+    repaired = repair(model, rows, graph=GRAPH, outcome="Y", protected=["A", "L"])
+    assert np.ptp(repaired.predict(rows) - rows["Z"].to_numpy()) < 1e-9
+    # L follows where A alone is changed, so that the model moves by what A does to L.
+    alone = model(rows).groupby(rows["A"]).mean().diff().iloc[1]
+    measured = repair(model, rows, graph=GRAPH, outcome="Y", protected=["A"]).curve["effect"].iloc[0]
+    assert repaired.curve["effect"].iloc[0] >= measured - 1e-9
+    assert measured == pytest.approx(alone, abs=0.2)
+
+
+def test_one_protected_variable_acts_on_another_through_what_nobody_reads():
+    graph = CausalGraph.from_edges("A -> M, M -> L, L -> Y, Z -> Y")
+    rows = table().assign(M=lambda rows: rows["L"] + 1)
+    repaired = repair(
+        lambda frame: frame["A"] + frame["Z"], rows, graph=graph, outcome="Y", protected=["A", "L"], inputs=["A", "Z"]
+    )
+    assert repaired.curve["effect"].iloc[[0, -1]].tolist() == pytest.approx([1, 0], abs=1e-9)
+    assert repaired.inputs_ == ("A", "Z", "L", "M")
+
+
+@pytest.mark.parametrize("edges", ["Y -> A, A -> L, Z -> Y", "A <-> Y, A -> L, Z -> Y"])
+@pytest.mark.parametrize("levels", [2, 100])
+def test_outcome_beside_which_the_law_of_the_protected_variable_differs(edges, levels):
+    rows = table()
+    rows = rows.assign(A=(rows["Y"].rank() * levels // 201).astype(int))
+    rows = rows.assign(L=rows["A"] + np.random.default_rng(1).normal(size=200))
+    graph = CausalGraph.from_text(edges)
+    repaired = repair(lambda frame: frame["L"] + frame["Z"], rows, graph=graph, outcome="Y", protected="A")
+    # Nobody knows the outcome when a prediction is made.
+    assert "Y" not in repaired.inputs_
+    assert len(repaired.predict(rows.drop(columns="Y"))) == 200
     assert repaired.curve["left"].iloc[-1] < 1e-12
 
 

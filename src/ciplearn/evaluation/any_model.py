@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +45,11 @@ class Foreign:
         advice = "correct it, or name the columns that it reads with --inputs"
         with _in_a_sentence(f"{self.name} failed on {rows}", advice):
             # A copy: it may write into what it is shown.
-            answer = np.asarray(self.ask(frame.copy() if self.inputs is None else frame[list(self.inputs)]))
-        if answer.ndim not in (1, 2) or len(answer) != len(frame):
+            answer = self.ask(frame.copy() if self.inputs is None else frame[list(self.inputs)])
+            if isinstance(answer, pd.Series | pd.DataFrame) and set(answer.index) == set(frame.index):
+                answer = answer.reindex(frame.index)
+            answer = np.asarray(answer.astype(float).filled(np.nan) if np.ma.is_masked(answer) else answer)
+        if answer.ndim not in (1, 2) or len(answer) != len(frame) or 0 in answer.shape[1:]:
             raise InputError(
                 f"{self.name} returned shape {answer.shape} for {len(frame)} rows; return one number per row, or one "
                 "probability per class."
@@ -80,11 +83,7 @@ class Probabilities:
         of_outcome = {bare(label): label for label in labels}
         given = list(labels) if foreign.classes is None else list(foreign.classes)
         bare_names = [bare(label) for label in given]
-        knows = f"{self.name} knows the classes {as_list(map(str, given))}"
-        if len(set(bare_names)) < len(given):
-            raise InputError(f"{knows}, one of them twice; name each once.")
-        if not set(bare_names) & set(of_outcome):
-            raise InputError(f"{knows}, and the outcome holds {as_list(of_outcome)}; they have none in common.")
+        check_classes(self.name, given, labels)
         classes = [of_outcome.get(name, label) for name, label in zip(bare_names, given, strict=True)]
         # By default the order of the outcome's labels, whatever that of the columns is.
         places = {label: place for place, label in enumerate(labels)}
@@ -114,6 +113,16 @@ class Probabilities:
                 "one probability per label."
             )
         return np.clip(table, 0.0, 1.0)
+
+
+def check_classes(name: str, classes: Iterable[Any], labels: Iterable[Any]) -> None:
+    """Refuse a model that names a class twice, or none of the outcome's labels."""
+    given, held = [bare(label) for label in classes], dict.fromkeys(bare(label) for label in labels)
+    knows = f"{name} knows the classes {as_list(map(str, classes))}"
+    if len(set(given)) < len(given):
+        raise InputError(f"{knows}, one of them twice; name each once.")
+    if held and not set(given) & set(held):
+        raise InputError(f"{knows}, and the outcome holds {as_list(list(held)[:5])}; they have none in common.")
 
 
 def positive_last(classes: Sequence[Any], positive: str | None) -> list[int]:

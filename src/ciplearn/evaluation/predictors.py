@@ -120,23 +120,7 @@ class Predictor:
 
         The probabilities of two classes are one number: only that of the second class is kept.
         """
-        if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
-            raise InputTypeError(
-                f"The predictor returned {array.dtype} values, which have no variance; pass a model with "
-                "predict_proba, or use flip_rate for labels."
-            )
-        array = array.astype(np.float64)
-        if not np.isfinite(array).all():
-            bad = int((~np.isfinite(array.reshape(len(array), -1))).any(axis=1).sum())
-            raise InputError(
-                f"The predictor returned NaN or infinity in {bad} of {len(array)} rows; it must be finite on every "
-                "counterfactual row."
-            )
-        if array.size and np.abs(array).max() > LARGEST:
-            raise InputError(
-                f"The predictor returned numbers up to {np.abs(array).max():.3g}, which have no variance that a "
-                "computer holds; count them in a larger unit."
-            )
+        array = finite_numbers(array, "The predictor")
         if array.ndim == 1:
             return array[:, None]
         return array[:, 1:] if self.method == "predict_proba" and array.shape[1] == 2 else array
@@ -151,6 +135,28 @@ class Predictor:
             if len(names) == q:
                 return tuple(names)
         return ("prediction",) if q == 1 else tuple(f"output {place}" for place in range(q))
+
+
+def finite_numbers(array: Array, name: str) -> Array:
+    """Return what a model said as numbers that have a variance."""
+    if array.dtype.kind not in "biuf":
+        raise InputTypeError(
+            f"{name} returned {array.dtype} values, which have no variance; pass a model of numbers, or one with "
+            "predict_proba (flip_rate takes labels)."
+        )
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        bad = int((~np.isfinite(array.reshape(len(array), -1))).any(axis=1).sum())
+        raise InputError(
+            f"{name} returned NaN or infinity in {bad} of {len(array)} rows; it must be finite on every row, also on "
+            "rows that are imagined."
+        )
+    if array.size and np.abs(array).max() > LARGEST:
+        raise InputError(
+            f"{name} returned numbers up to {np.abs(array).max():.3g}, which have no variance that a computer holds; "
+            "count them in a larger unit."
+        )
+    return array
 
 
 def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> list[str] | None:

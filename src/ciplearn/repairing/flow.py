@@ -167,7 +167,7 @@ def ground(
         raise InputError(f"The table has no column of {missing!r}; add it, or name a node that the table shows.")
     if outcome in names:
         raise InputError(f"{outcome!r} is the outcome and protected at once; name other protected variables.")
-    near = [node for node in causes_of(drawn, names) if node not in map(nodes.get, known.columns)]
+    near = [node for node in causes_of(drawn, names, outcome) if node not in map(nodes.get, known.columns)]
     if near:
         raise InputError(f"The table has no column of {near[0]!r}, beside which the law of A differs; add it.")
     for column in known.columns:
@@ -176,12 +176,15 @@ def ground(
     asked = Asked.of(model, known, outcome, ignored, inputs)
     columns = [column for column in known.columns if nodes[column] in names]
     levels = Levels.of(known[columns], generator)
+    if len(levels) < 2:
+        raise InputError(f"{names[0]!r} is the same in all {len(known)} rows; pass rows that show another value, too.")
     if scm is None:
         read = {nodes[column] for column in asked.inputs}
-        part = _needed_part(drawn, names, read, outcome, own_law=not levels.listed)
+        own_law = not levels.listed and outcome not in {parent for name in names for parent in drawn.parents(name)}
+        part = _needed_part(drawn, names, read, outcome, own_law=own_law)
         rows = sample_with_every_label(known, _MODEL_ROWS, generator)
         scm = fit_scm(part, rows, random_state=int(generator.integers(2**31)))
-    ratio = density_ratio(scm, drawn, names, levels, known, generator)
+    ratio = density_ratio(scm, drawn, names, outcome, levels, known, generator)
     worlds = Worlds(scm, names, asked.inputs, levels, ratio, int(generator.integers(2**31)), unknown=(outcome,))
     return asked, worlds, known
 
@@ -193,13 +196,14 @@ def _needed_part(
 
     What comes before A stays as it is in every world, so nothing has to be known of how it came about. The same holds
     for the outcome where it acts on nothing that is read. ``own_law``: the law of A given its parents is needed, too.
+    One of several protected nodes that follows another is made in any case: the other may change alone.
     """
     moved = (graph.descendants(protected) & graph.ancestors([*inputs, *protected])) - set(protected)
-    made = set(moved) | (set(protected) if own_law else set())
+    made = set(moved) | {node for node in protected if own_law or graph.ancestors([node]) & ({*protected} - {node})}
     if any(outcome in graph.parents(node) for node in moved):
         made.add(outcome)
     near = {parent for node in made for parent in graph.parents(node)}
-    kept = {*inputs, *protected, *made, *near, *causes_of(graph, protected)}
+    kept = {*inputs, *protected, *made, *near, *causes_of(graph, protected, outcome)}
     return CausalGraph.from_edges(
         [edge for edge in graph.directed if edge[1] in made],
         bidirected=[edge for edge in graph.bidirected if set(edge) <= kept],

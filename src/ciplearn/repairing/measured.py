@@ -75,14 +75,14 @@ class Curve:
 
 def _measures(engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> pd.DataFrame:
     """Measure on as many of the rows as there is time for."""
-    exact = worlds.units(rows.head(_TRIED)).exact
+    exact = worlds.units(rows.head(_TRIED), alone=True).exact
     law = worlds.levels.some(_VALUES if exact else _FEWER_VALUES)
     settings = [worlds.setting(law.values.iloc[[k]]) for k in range(len(law))]
     compared, pairs = _pairs(worlds, rows)
     shares_worlds = exact and getattr(engine, "worlds", None) is worlds
     asked = (len(settings) + len(compared)) * (1 if shares_worlds else engine.calls) * (1 if exact else DRAWS)
     rows = rows.iloc[np.linspace(0, len(rows) - 1, min(len(rows), max(_FEWEST_ROWS, _ASKED // asked))).astype(int)]
-    units = worlds.units(rows)
+    units = worlds.units(rows, alone=True)
     knobs = engine.under(worlds, units, [*settings, *compared])
     in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
     own = engine.knob(rows)

@@ -171,25 +171,29 @@ class OfPairs(Ratio):
         return _within(seen - shuffled)
 
 
-def causes_of(graph: CausalGraph, protected: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the observed nodes beside which A has another law: its parents, and what shares a hidden cause with it."""
-    hidden = {parent for node in protected for parent in graph.parents(node) if parent in graph.latent}
+def causes_of(graph: CausalGraph, protected: tuple[str, ...], outcome: str) -> tuple[str, ...]:
+    """Return the known nodes beside which A has another law: its parents, and what shares a hidden cause with it.
+
+    Nobody knows the outcome when a prediction is made, so it is hidden, too.
+    """
+    unknown = {outcome, *graph.latent}
     near = {parent for node in protected for parent in (*graph.parents(node), *graph.spouses(node))}
-    near |= {child for parent in hidden for child in graph.children(parent)}
-    after = graph.descendants(protected)
-    return tuple(node for node in graph.topological_order() if node in near - after and node not in graph.latent)
+    hidden = {parent for node in protected for parent in graph.parents(node)} & unknown
+    near |= {each for node in hidden for each in (*graph.parents(node), *graph.spouses(node), *graph.children(node))}
+    return tuple(n for n in graph.topological_order() if n in near - unknown - graph.descendants(protected))
 
 
 def density_ratio(
     scm: StructuralCausalModel,
     graph: CausalGraph,
     protected: tuple[str, ...],
+    outcome: str,
     levels: Levels,
     table: pd.DataFrame,
     generator: np.random.Generator,
 ) -> Ratio:
     """Estimate w: by the mechanism of a number, by a classifier of levels, or by one of pairs seen and shuffled."""
-    causes = causes_of(graph, protected)
+    causes = causes_of(graph, protected, outcome)
     if not causes:
         return NoCauses()
     columns = scm.columns(causes)

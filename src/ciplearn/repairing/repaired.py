@@ -83,7 +83,7 @@ class Repaired:
         """
         if self.outcome not in rows.columns:
             raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
-        strict = self.strict()
+        rows, strict = rows[rows[self.outcome].notna()], self.strict()
         said = strict.numbers(rows) if self.asked.classes is None else strict.predict_proba(rows)
         return replace(self, conformal=Conformal.of(rows[self.outcome].to_numpy(), said, self.asked.classes))
 

@@ -65,14 +65,23 @@ class Worlds:
     def _behind(self) -> tuple[str, ...]:
         """Columns of what the model reads, of A, of what lies between, and of their parents."""
         graph = self.scm.graph
-        moved = self.scm.between(self.protected, self.inputs)
-        near = {parent for node in moved for parent in graph.parents(node)}
-        known = [node for node in graph.observed if node in {*near, *moved, *self.protected}]
+        near = {parent for node in self._moving for parent in graph.parents(node)}
+        known = [node for node in graph.observed if node in {*near, *self._moving, *self.protected}]
         return tuple(dict.fromkeys([*self.inputs, *self.scm.columns(known), *self.ratio.columns]))
 
-    def units(self, rows: pd.DataFrame, draws: int = DRAWS) -> Units:
-        """Find the noise behind rows: the one that fits, or some draws of those that do."""
-        moved = self.scm.between(self.protected, self.inputs)
+    @cached_property
+    def _moving(self) -> tuple[str, ...]:
+        """Nodes that differ where one protected node changes alone: others of them may follow it."""
+        graph, names = self.scm.graph, {*self.protected}
+        following = [node for node in self.protected if graph.ancestors([node]) & (names - {node})]
+        return (*self.scm.between(names, [*self.inputs, *self.scm.columns(following)]), *following)
+
+    def units(self, rows: pd.DataFrame, draws: int = DRAWS, alone: bool = False) -> Units:
+        """Find the noise behind rows: the one that fits, or some draws of those that do.
+
+        ``alone``: one protected node may change alone.
+        """
+        moved = [node for node in self._moving if alone or node not in self.protected]
         rows = rows[[name for name in self._behind if name in rows.columns]]
         units = self.scm.abduct(rows, nodes=moved, random_state=RowNoise(rows, self.seed))
         if units.exact or draws == 1:
