@@ -2,10 +2,10 @@
 
 import json
 import re
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import resources
 from pathlib import Path
-from typing import ClassVar, get_type_hints
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -222,8 +222,8 @@ def page(name):
 
 def named_in_help(option):
     """The words by which the command line tells of an option of `fit`."""
-    annotation = get_type_hints(Plan, include_extras=True)[option]
-    return set(re.findall(r"[\w-]+", annotation.__metadata__[0].help))
+    typed = {field.name: field.metadata["typer"] for field in fields(Plan)}
+    return set(re.findall(r"[\w-]+", typed[option].help))
 
 
 def of_library(registry):

@@ -176,11 +176,11 @@ def test_a_model_that_fails_comes_with_a_command_that_passes_or_the_sentence_tha
     subject = SimpleNamespace(is_ours=True, verdict=roles, strict_end=lambda audit, seed: stated(state))
     folder = SimpleNamespace(path=Path("m"), training={"tolerance": 0.1, "gamma": 1.0, "settings": {}}, model=None)
     asked = SimpleNamespace(folder=folder, table=Path("t.csv"), asked=SimpleNamespace(seed=0))
-    remedy, steps = _remedy(subject, asked, stated("fails"))
+    remedy, steps = _remedy(subject, asked, stated("fails"), _next_steps(subject, asked))
     assert said in remedy
     fit = f"ciplearn fit t.csv --graph m/graph.txt --outcome Y --protected A {command}"
     assert steps.get("fails") == (None if command is None else fit)
-    assert _remedy(subject, asked, stated("passes")) == ("", _next_steps(subject, asked))
+    assert _remedy(subject, asked, stated("passes"), steps) == ("", steps)
 
 
 @pytest.mark.parametrize(("preset", "tried"), [("standard", True), ("quick", False)])

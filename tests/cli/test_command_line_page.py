@@ -8,7 +8,8 @@ import typer
 
 from ciplearn._core.files import read_mapping
 from ciplearn.causal import CausalGraph
-from ciplearn.cli.app import _COMMANDS, app, run
+from ciplearn.cli.app import app, run
+from ciplearn.cli.commands import COMMANDS
 from ciplearn.scm.scm_file import read_scm
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
@@ -42,7 +43,7 @@ def test_options_of_the_page_exist(tmp_path):
 
 def test_every_command_is_in_the_table_and_takes_json():
     commands = typer.main.get_command(app).commands
-    for name in _COMMANDS:
+    for name in COMMANDS:
         assert f"| `{name}` |" in PAGE.read_text()
         assert any("--json" in parameter.opts for parameter in commands[name].params), name
 

@@ -1,14 +1,15 @@
-import inspect
 import json
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ciplearn.cli.app import run
-from ciplearn.cli.fit import fit
+from ciplearn.cli.commands import Fit
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.output import progress
+from ciplearn.cli.plan import Plan
 from ciplearn.cli.trained_rows import held_out_rows
 from tests.cli.people import GRAPH, people
 
@@ -105,7 +106,7 @@ def test_settings_of_a_folder_name_every_option_that_changes_a_model(model):
         "workers",
     }
     named = trained(model)["settings"]
-    assert set(named) == set(inspect.signature(fit).parameters) - shown_or_placed - not_given
+    assert set(named) == {field.name for field in fields(Fit)} - shown_or_placed - not_given
     assert list(named)[:6] == ["graph", "protected", "context", "inputs", "adjustment", "outcome"]
 
 
@@ -121,6 +122,11 @@ def test_naming_the_default_penalty_changes_nothing(tmp_path):
         assert run(["fit", str(tmp_path / "t.csv"), *roles, *TINY, *more, "--out", str(out)]) == 0
         weights.append((out / "weights.safetensors").read_bytes())
     assert weights[0] == weights[1] != weights[2]
+
+
+@pytest.mark.parametrize("written", ["2%", "0.02", " 2 %", "2e-2"])
+def test_tolerance_is_written_as_a_share_or_as_a_number(written):
+    assert Plan(tolerance=written).settled().allowed == pytest.approx(0.02)
 
 
 def test_chosen_gamma_is_the_largest_tried_within_the_tolerance(model):

@@ -338,33 +338,33 @@ def test_table_that_changes_while_it_is_read_is_refused(place, monkeypatch, caps
 
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_text("other rows")], ids=["gone", "changed"])
 def test_table_is_known_by_what_it_was_when_it_was_read(change, place, monkeypatch):
-    import ciplearn.cli.training as training
+    import ciplearn.cli.fit as fitting
 
-    train, before = training.train, hashlib.sha256((place / "t.csv").read_bytes()).hexdigest()
+    train, before = fitting.train, hashlib.sha256((place / "t.csv").read_bytes()).hexdigest()
 
     def meanwhile(*arguments):
         change(place / "t.csv")
         return train(*arguments)
 
-    monkeypatch.setattr(training, "train", meanwhile)
+    monkeypatch.setattr(fitting, "train", meanwhile)
     assert run(["fit", "t.csv", *FIT, "--out=m"]) == 0
     assert json.loads((place / "m" / "training.json").read_text())["table"]["sha256"] == before
 
 
 def test_files_that_change_before_training_reads_them_again_are_refused(place, table, monkeypatch, capsys):
-    import ciplearn.cli.streamed_fit as streamed
+    import ciplearn.cli.fit as fitting
 
     (place / "rows").mkdir()
     for part in range(2):
         table.to_csv(place / "rows" / f"{part}.csv", index=False)
-    draw = streamed.sampled_table
+    draw = fitting.sampled_table
 
     def meanwhile(*arguments):
         rows = draw(*arguments)
         table.head(30).to_csv(place / "rows" / "1.csv", index=False)
         return rows
 
-    monkeypatch.setattr(streamed, "sampled_table", meanwhile)
+    monkeypatch.setattr(fitting, "sampled_table", meanwhile)
     said = refusal(capsys, run(["fit", "rows/*.csv", *FIT, "--out=m"]))
     assert "was changed since rows were drawn" in said
     assert not (place / "m").exists()

@@ -58,6 +58,8 @@ MISTAKES = {
     "graph with a cycle": ([*FIT[:3], "sex -> job -> sex", *FIT[4:]], "no directed cycle"),
     "no outcome": ([*FIT[:3], "sex -> income", *FIT[4:], "--protected=sex"], "needs one outcome"),
     "gamma and tolerance": ([*FIT, "--tolerance=0.1"], "Both --gamma"),
+    "tolerance that is no share": ([*FIT[:-2], "--tolerance=a tenth"], "pass for example 5% or 0.05"),
+    "negative tolerance": ([*FIT[:-2], "--tolerance=-2%"], "--tolerance must be a share"),
     "negative gamma": ([*FIT[:-2], "--gamma=-1"], "--gamma"),
     "unknown penalty": ([*FIT, "--penalty=hsicc"], "--penalty must be one of"),
     "unknown preset": ([*FIT, "--preset=slow"], "--preset must be one of"),

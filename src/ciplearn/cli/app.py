@@ -1,7 +1,6 @@
 """The commands, and what happens when a call goes wrong.
 
-To add a command, write its function in a module of this package, import it here and add a line to `_COMMANDS`. Keep
-the module's top light: torch, pandas and the like are imported inside the function, so that ``--help`` stays quick.
+To add a command, write its options as a class, its function in a module of this package, and a line in `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
@@ -22,28 +22,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ciplearn._core.errors import CiplearnError
-from ciplearn.cli.audit import audit
-from ciplearn.cli.check import check
-from ciplearn.cli.experiments import bench, demo
-from ciplearn.cli.fit import fit
-from ciplearn.cli.imagine import imagine
+from ciplearn.cli.commands import COMMANDS
 from ciplearn.cli.output import NOTED, complain, note, prepare_streams, say
-from ciplearn.cli.predict import predict
-from ciplearn.cli.repair import repair
-from ciplearn.cli.workbench import workbench
-
-# Name on the command line -> function. A function returns its exit code, or None for 0.
-_COMMANDS: dict[str, Callable[..., int | None]] = {
-    "demo": demo,
-    "check": check,
-    "fit": fit,
-    "repair": repair,
-    "predict": predict,
-    "audit": audit,
-    "imagine": imagine,
-    "bench": bench,
-    "workbench": workbench,
-}
+from ciplearn.cli.parsing import command_of
 
 # Small matrices on several threads of a busy machine are many times slower than on one. Set these to overrule.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -76,10 +57,17 @@ app = typer.Typer(
     help="Counterfactually invariant prediction: predictors that would have said the same had A been different.",
     pretty_exceptions_enable=False,
 )
-for _name, _function in _COMMANDS.items():
+
+
+def _work(name: str, module: str) -> Callable[[Any], int | None]:
+    """Return what does the work of a command, imported when it is called; its exit code, or None for 0."""
+    return lambda asked: getattr(import_module(f"ciplearn.cli.{module}"), name)(asked)
+
+
+for _name, (_options, _module) in COMMANDS.items():
     # Lines of a paragraph are one, to be broken where the terminal ends; indented ones stay.
-    _text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(_function.__doc__ or ""))
-    app.command(_name, cls=_Command, help=_text)(_function)
+    _text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(_options) or "")
+    app.command(_name, cls=_Command, help=_text)(command_of(_options, _work(_name, _module)))
 
 
 @app.callback(invoke_without_command=True)

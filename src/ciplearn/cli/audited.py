@@ -16,9 +16,9 @@ from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.random import as_generator
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.cli.audit import Effort
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of
 from ciplearn.cli.output import note, progress
+from ciplearn.cli.parsing import choice
 from ciplearn.cli.streamed_fit import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
@@ -37,6 +37,30 @@ from ciplearn.sources import TableFiles
 
 # Rows that a model is repaired from, to see whether that passes.
 _REPAIRED_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to compute: points, interventions per point, draws, rows for the causal model, graphs to doubt."""
+
+    n_points: int
+    n_interventions: int
+    n_draws: int
+    scm_rows: int
+    doubt: int
+
+    @classmethod
+    def of(cls, preset: str, **asked: Any) -> Effort:
+        """Take a preset, and what was asked for beside it."""
+        choice("--preset", preset, _PRESETS)
+        return replace(_PRESETS[preset], **{name: value for name, value in asked.items() if value is not None})
+
+
+_PRESETS = {
+    "quick": Effort(200, 50, 10, 3000, 0),
+    "standard": Effort(500, 100, 10, 5000, 20),
+    "thorough": Effort(1000, 500, 100, 50_000, 200),
+}
 
 
 @dataclass(frozen=True, eq=False)

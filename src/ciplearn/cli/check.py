@@ -3,88 +3,56 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.files import write_file
+from ciplearn.causal import CausalGraph
 from ciplearn.cli import options
+from ciplearn.cli.commands import Check
 from ciplearn.cli.output import is_terminal, say, say_headed, say_json
-from ciplearn.cli.parsing import of_panel, with_groups
 
 if TYPE_CHECKING:
-    from ciplearn.causal import CausalGraph
     from ciplearn.doubt import Falsification
-    from ciplearn.sources import TableFiles
-    from ciplearn.sources.table_file import TableFile
-
-_option = of_panel()
 
 
-@with_groups
-def check(
-    graph: Annotated[str, typer.Argument(help="A file, or the graph itself: 'S -> A, A -> Y'.", metavar="GRAPH")],
-    roles: options.RoleOptions,
-    data: Annotated[Path | None, _option("Test the graph's independencies on this table, too.", "TABLE")] = None,
-    tests: Annotated[int, _option("So many of them at most.", "NUMBER", min=1)] = 200,
-    svg: Annotated[
-        Path | None, _option("Write a picture of the graph, with what the table contradicts in red.", "FILE")
-    ] = None,
-    seed: options.Seed = 0,
-    *,
-    reading: options.ReadingOptions,
-    answer: options.RunOptions,
-) -> int:
-    """Say which independence makes a predictor counterfactually invariant, or why none is certified.
-
-    NAMES are separated by commas. With --data the roles may be left out. Exit code: 0 it holds and no data refute the
-    graph, 1 it does not or they do, 2 a mistake in the call.
-
-    For example:
-      ciplearn check 'S -> {A L Y}, A -> L -> Y, A -> Y' --outcome Y --protected A --context L,S
-      ciplearn check graph.txt --data people.csv --tests 50
-    """
-    from ciplearn._core.files import write_file
-
-    drawn = options.read_graph(graph)
-    with_roles = (roles.outcome or drawn.outcomes) and (roles.protected or drawn.exposures)
-    verdict = drawn.criterion(**roles.named(drawn)) if with_roles or data is None else None
-    if svg is not None:
-        options.keep_inputs(svg, options.graph_file(graph), data)
-    found = None
-    if data is not None:
-        found = _tested(drawn, reading.table(data), roles.codes, tests, seed)
-    if svg is not None:
-        write_file(svg, drawn.to_svg(verdict, refuted=() if found is None else found.violated))
-    if answer.as_json:
+def check(asked: Check) -> int:
+    """Show the verdict on a graph, and what a table says about it; 1 where either is against it."""
+    drawn = options.read_graph(asked.graph)
+    with_roles = (asked.outcome or drawn.outcomes) and (asked.protected or drawn.exposures)
+    verdict = drawn.criterion(**asked.roles(drawn)) if with_roles or asked.data is None else None
+    if asked.svg is not None:
+        options.keep_inputs(asked.svg, options.graph_file(asked.graph), asked.data)
+    found = None if asked.data is None else _tested(drawn, asked.data, asked)
+    if asked.svg is not None:
+        write_file(asked.svg, drawn.to_svg(verdict, refuted=() if found is None else found.violated))
+    if asked.as_json:
         content = {} if verdict is None else verdict.to_dict()
         say_json(content if found is None else {**content, "falsification": found.to_dict()})
     else:
-        if verdict is not None:
-            if is_terminal():
-                say_headed(verdict.headline(), "green" if verdict.holds else "red", verdict.sections())
-            else:
-                say(str(verdict))
+        if verdict is not None and is_terminal():
+            say_headed(verdict.headline(), "green" if verdict.holds else "red", verdict.sections())
+        elif verdict is not None:
+            say(str(verdict))
         if found is not None:
             _show_tests(found)
     holds = verdict is None or verdict.holds
     return 0 if holds and not (found is not None and found.refuted) else 1
 
 
-def _tested(
-    graph: CausalGraph, source: TableFile | TableFiles, categories: tuple[str, ...], tests: int, seed: int
-) -> Falsification:
+def _tested(graph: CausalGraph, data: Path, asked: Check) -> Falsification:
     from ciplearn.causal.vector_columns import node_of
     from ciplearn.cli.training_table import in_their_kinds, require_nodes
     from ciplearn.sources import TableFiles
 
+    source = asked.source(data)
     if isinstance(source, TableFiles):
         raise InputError(f"{source.path} are several files, got for --data; pass one CSV, TSV or Parquet file.")
-    with source.opened(labels=categories) as opened:
+    with source.opened(labels=asked.codes) as opened:
         holding = {name: node_of(name, graph.nodes) for name in opened.names}
         require_nodes(graph.observed, set(holding.values()) - {None}, opened.names)
         table = opened.read([name for name, node in holding.items() if node in graph.observed])
-    return graph.falsify(in_their_kinds(table, categories), limit=tests, random_state=seed)
+    return graph.falsify(in_their_kinds(table, asked.codes), limit=asked.tests, random_state=asked.seed)
 
 
 def _show_tests(found: Falsification) -> None:

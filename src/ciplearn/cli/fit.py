@@ -1,108 +1,119 @@
-"""``ciplearn fit``: from a table and a graph to a model folder."""
+"""``ciplearn fit`` and ``repair``: from a table and a graph, or a model that exists already, to a model folder."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn._core.files import write_file
+from ciplearn._core.listed_folders import check_folder, listed_folder
 from ciplearn.cli import options
-from ciplearn.cli.output import note, printable, say, say_command, say_json, say_table
-from ciplearn.cli.parsing import join_names, of_panel, with_groups
-from ciplearn.cli.plan import Plan
+from ciplearn.cli.commands import Fit, Repair
+from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, lacks_its_model, write_folder
+from ciplearn.cli.output import note, printable, progress, say, say_command, say_json, say_table
+from ciplearn.cli.parsing import join_names
+from ciplearn.cli.streamed_fit import sampled_table, told_apart, train_streamed
+from ciplearn.cli.training import Trained, estimator, refuse_before_training, train
+from ciplearn.cli.training_table import FitRequest, TrainingTable
+from ciplearn.learning import Frontier
+from ciplearn.sources import TableFiles
+from ciplearn.sources.table_file import TableFile, shortened
 
 if TYPE_CHECKING:
-    from ciplearn.cli.model_folder import AnyTable
-    from ciplearn.cli.training import Trained
-    from ciplearn.cli.training_table import TrainingTable
+    # What compares and audits is loaded where it is asked for: a training on a large table does without.
     from ciplearn.report import Report
     from ciplearn.routes import Comparison
-    from ciplearn.sources import TableFiles
-
-_hidden = of_panel("Run", hidden=True)
 
 # Text beyond this many bytes is not held in memory.
 _LARGEST_IN_MEMORY = 1 << 26
 
 # Options that say where to read, where to write and what to show: they do not change the model.
-_NOT_REPEATED = ("table", "out", "overwrite", "dry_run", "config", "as_json", "address", "scratch", "meet", "report")
+_NOT_REPEATED = {"table", "out", "overwrite", "dry_run", "config", "help_all", "as_json", "report"}
+_NOT_REPEATED |= {"address", "scratch", "meet"}
 
 
-@with_groups
-def fit(
-    call: typer.Context,
-    table: options.Table,
-    graph: options.NeededGraph,
-    out: options.NewFolder,
-    roles: options.TaskOptions,
-    plan: Plan,
-    reading: options.ReadingOptions,
-    work: options.TrainingEngineOptions,
-    seed: options.Seed = 0,
-    holdout: Annotated[
-        float, _hidden("Share of the rows kept from training, for the audit.", "SHARE", min=0, max=0.9)
-    ] = 0.2,
-    missing: Annotated[str, _hidden("Rows with missing values: drop, impute or error.", "WORD")] = "drop",
-    overwrite: options.Overwrite = False,
-    dry_run: Annotated[bool, of_panel("Run")("Say what was understood and stop.", None, "--dry-run")] = False,
-    *,
-    answer: options.RunOptions,
-) -> None:
-    """Find the most accurate predictor that would have said the same had the protected columns been different.
-
-    By default it meets the limits of ciplearn audit. NAMES are separated by commas.
-
-    For example:
-      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex,age --out model
-      ciplearn fit --config model/fit.json --vcf 5% --out stricter
-    """
-    from ciplearn._core.listed_folders import check_folder, listed_folder
-    from ciplearn._core.memory import put_off
-
-    put_off("scipy.stats")
-    from ciplearn.cli.model_folder import write_folder
-    from ciplearn.cli.streamed_fit import sampled_table, told_apart, train_streamed
-    from ciplearn.cli.training import estimator, refuse_before_training, train
-    from ciplearn.cli.training_table import TrainingTable
-    from ciplearn.sources.table_file import TableFile
-
-    plan = plan.settled()
-    options.keep_inputs(out, table, options.graph_file(graph), answer.config)
-    check_folder(out, overwrite=overwrite)
-    request = roles.request(options.read_graph(graph), missing=missing, holdout=holdout, seed=seed)
-    source = reading.table(table)
-    stream, engine = _as_stream(source, work.engine), work.made()
+def fit(asked: Fit) -> None:
+    """Compare, choose, train, write the folder, and judge the model on the rows kept for that."""
+    plan = asked.settled()
+    request = _request(asked, missing=asked.missing, holdout=asked.holdout)
+    source = asked.source(asked.table)
+    stream, engine = _as_stream(source, asked.engine), asked.made(scratch=asked.scratch, meet=asked.meet)
     if stream is not None:
         plan = plan.streamed()
         rows = told_apart(sampled_table(stream, request, engine), stream, engine)
     elif isinstance(source, TableFile):
         with source.kept_from_pipe() as kept:
             rows = TrainingTable.read(kept, request)
-    if not answer.as_json:
-        describe(rows)
+    if not asked.as_json:
+        _describe(rows)
     model = estimator(rows, plan)
     refuse_before_training(rows, plan)
-    if dry_run:
-        if answer.as_json:
+    if asked.dry_run:
+        if asked.as_json:
             say_json(rows.description())
         return
-    with listed_folder(out, overwrite=overwrite) as fresh:
-        trained = train(model, rows, plan) if stream is None else train_streamed(model, rows, plan, stream, engine)
-        write_folder(fresh, rows, trained, fit_settings(call, rows))
-    if trained.remark and trained.comparison is None:
-        note(trained.remark)
-    judged = plan.by_goal and table.is_file()
-    report = held_out_audit(out, source, seed, plan.max_effect) if judged else None
-    conclude(rows, trained, report, table, out, as_json=answer.as_json)
+
+    def trained() -> Trained:
+        return train(model, rows, plan) if stream is None else train_streamed(model, rows, plan, stream, engine)
+
+    found = _written(asked, rows, trained)
+    if found.remark and found.comparison is None:
+        note(found.remark)
+    judged = plan.by_goal and asked.table.is_file()
+    report = _held_out_audit(asked, source) if judged else None
+    _conclude(asked, rows, found, report)
+
+
+def repair(asked: Repair) -> None:
+    """Judge every strength of a model from elsewhere on halves of the rows, and write the one that a goal takes."""
+    from ciplearn.estimators import CIPClassifier, CIPRegressor, Problem
+    from ciplearn.estimators.splits import judging_splits
+    from ciplearn.evaluation.any_model import Numbers, Probabilities
+    from ciplearn.routes.comparison import compared
+    from ciplearn.routes.repaired import RepairRoute
+
+    goal, request, source = asked.goal(), _request(asked), asked.source(asked.table)
+    foreign = asked.foreign(request.inputs, request.graph.observed)
+    if foreign is None or None not in (asked.predictor, asked.onnx):
+        raise InputError("Repair needs one model, got two or none; pass --predictor or --onnx.")
+    if not isinstance(source, TableFile):
+        raise InputError(f"Repair takes one table in memory, got several files at {asked.table}; pass one of them.")
+    inputs = foreign.inputs if request.inputs is None else request.inputs
+    rows = TrainingTable.read(source, replace(request, inputs=inputs))
+    if not asked.as_json:
+        _describe(rows)
+    X, y = rows.training()
+    problem = Problem(X.assign(**{rows.outcome: y}), rows.request.graph, rows.roles, rows.task)
+    labels = y if problem.is_classification else None
+    model = Numbers(foreign) if labels is None else Probabilities(foreign, sorted(set(labels)))
+    splits = judging_splits(X, y, 0.5, asked.seed, labels, 2, 2)
+    network = CIPRegressor() if labels is None else CIPClassifier()
+    with progress("repairing", "step", None) as bar:
+        routes = [RepairRoute()]
+        found = compared(problem, network, {"model": model}, routes, goal, splits, seed=asked.seed, verbose=bar)
+    kept = found.model
+    if asked.onnx is not None:
+        kept = replace(kept, asked=replace(kept.asked, model=Path(asked.onnx)))
+    trained = _written(asked, rows, lambda: Trained(kept, {}, Frontier(()), found.reason, {}, found))
+    page = _held_out_audit(asked, source, found.model)
+    if page is not None and asked.report is not None:
+        write_file(asked.report, page.to_html())
+    _conclude(asked, rows, trained, page, predictor=asked.predictor if lacks_its_model(asked.out) else None)
+
+
+def _request(asked: Fit | Repair, **more: Any) -> FitRequest:
+    """What is asked of the table; what stands in the way of the folder is found out before any work is done."""
+    options.keep_inputs(asked.out, asked.table, options.graph_file(asked.graph), asked.config)
+    check_folder(asked.out, overwrite=asked.overwrite)
+    return asked.request(options.read_graph(asked.graph), seed=asked.seed, **more)
 
 
 def _as_stream(source: AnyTable, engine: str | None) -> TableFiles | None:
     """Return the table to stream; None where it is a pipe, or small and for one process."""
-    from ciplearn.sources import TableFiles
-
     if isinstance(source, TableFiles):
         return source
     if source.is_pipe:
@@ -113,10 +124,8 @@ def _as_stream(source: AnyTable, engine: str | None) -> TableFiles | None:
     return TableFiles(str(source.path), (source,)) if large or engine is not None else None
 
 
-def describe(rows: TrainingTable) -> None:
+def _describe(rows: TrainingTable) -> None:
     """Say what was understood."""
-    from ciplearn.sources.table_file import shortened
-
     said = rows.description()
     say(
         f"{said['rows']} rows; {said['dropped']} left out because a value is missing; {said['training']} to train on, "
@@ -135,59 +144,55 @@ def describe(rows: TrainingTable) -> None:
     say(f"{said['task'].capitalize()}. {rows.verdict.headline()}")
 
 
-def held_out_audit(
-    out: Path, source: AnyTable, seed: int, max_effect: float | None, model: Any = None
-) -> Report | None:
-    """Audit the model on the rows kept for it, as ciplearn audit does; None where they cannot tell.
-
-    A model from elsewhere, which the folder does not hold, is passed.
-    """
-    from ciplearn.cli.audit import Effort
-    from ciplearn.cli.audited import Audited
-    from ciplearn.cli.model_folder import LEAST_ROWS, ModelFolder
-    from ciplearn.evaluation import Limits
-
-    folder = ModelFolder.read(out, model)
-    if len(folder.held_out) < LEAST_ROWS:
-        return None
-    try:
-        subject = Audited.of_folder(folder, folder.as_in_training(source))
-        return subject.report(Effort.of("standard", doubt=0), seed, limits=Limits(max_effect))
-    except CiplearnError as refusal:
-        note(f"the rows kept for the audit cannot judge the model: {refusal}")
-        return None
+def _written(asked: Fit | Repair, rows: TrainingTable, train: Callable[[], Trained]) -> Trained:
+    """Train, and write what that has left."""
+    with listed_folder(asked.out, overwrite=asked.overwrite) as fresh:
+        trained = train()
+        write_folder(fresh, rows, trained, _settings(asked, rows))
+    return trained
 
 
-def fit_settings(call: typer.Context, rows: TrainingTable) -> dict[str, Any]:
+def _settings(asked: Fit | Repair, rows: TrainingTable) -> dict[str, Any]:
     """Return the options that repeat this training: as they were understood, and the others as they were given."""
-    given = {str(option.name): call.params.get(str(option.name)) for option in call.command.params}
-    roles = ("protected", "context", "inputs", "adjustment")
     understood: dict[str, Any] = {
         "graph": rows.request.graph.to_dagitty(),
-        **{role: join_names(getattr(rows.verdict, role)) for role in roles},
+        **{role: join_names(getattr(rows.verdict, role)) for role in ("protected", "context", "inputs", "adjustment")},
         "outcome": rows.outcome,
+        "task": rows.task,
+        "categories": join_names(rows.request.categories) or None,
     }
-    understood |= {"task": rows.task, "categories": join_names(rows.request.categories) or None}
-    settings = understood | {name: value for name, value in given.items() if name not in understood}
+    settings = understood | {name: value for name, value in vars(asked).items() if name not in understood}
     # A role of no columns is one all the same: left out, it would be that of all.
     kept = {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value is not None}
     return {name: printable(value) if isinstance(value, Path) else value for name, value in kept.items()}
 
 
-def conclude(
-    rows: TrainingTable,
-    trained: Trained,
-    report: Report | None,
-    table: Path,
-    out: Path,
-    *,
-    as_json: bool,
-    predictor: str | None = None,
+def _held_out_audit(asked: Fit | Repair, source: AnyTable, model: Any = None) -> Report | None:
+    """Audit the model on the rows kept for it, as ciplearn audit does; None where they cannot tell.
+
+    A model from elsewhere, which the folder does not hold, is passed.
+    """
+    from ciplearn.cli.audited import Audited, Effort
+    from ciplearn.evaluation import Limits
+
+    folder = ModelFolder.read(asked.out, model)
+    if len(folder.held_out) < LEAST_ROWS:
+        return None
+    try:
+        subject = Audited.of_folder(folder, folder.as_in_training(source))
+        return subject.report(Effort.of("standard", doubt=0), asked.seed, limits=Limits(asked.max_effect))
+    except CiplearnError as refusal:
+        note(f"the rows kept for the audit cannot judge the model: {refusal}")
+        return None
+
+
+def _conclude(
+    asked: Fit | Repair, rows: TrainingTable, trained: Trained, report: Report | None, predictor: str | None = None
 ) -> None:
     """Say what was taken, what it costs and what to type next; ``predictor``: what the folder does not hold."""
-    if as_json:
+    if asked.as_json:
         audited = None if report is None else report.audit.to_dict()
-        say_json({"folder": str(out), **trained.to_dict(), "understood": rows.description(), "audit": audited})
+        say_json({"folder": str(asked.out), **trained.to_dict(), "understood": rows.description(), "audit": audited})
         return
     score = "accuracy" if rows.task == "classification" else "R²"
     if trained.comparison is not None:
@@ -203,10 +208,12 @@ def conclude(
         say(f"On rows kept for the audit: {score} {trained.scores['score']:.3f}.")
     if report is not None:
         say(f"On rows kept for the audit: {report.summary()[0]}")
-    again = shlex.quote(printable(table)) if table.is_file() else "TABLE"
-    say(f"Written: {printable(out)}.")
+    again = shlex.quote(printable(asked.table)) if asked.table.is_file() else "TABLE"
+    say(f"Written: {printable(asked.out)}.")
     named = [] if predictor is None else ["--predictor", shlex.quote(predictor)]
-    say_command("Next:", ["ciplearn", "audit", shlex.quote(printable(out)), again, *named, "--out", "report.html"])
+    say_command(
+        "Next:", ["ciplearn", "audit", shlex.quote(printable(asked.out)), again, *named, "--out", "report.html"]
+    )
 
 
 def _show_routes(comparison: Comparison) -> None:

@@ -1,5 +1,7 @@
 """Options that several commands share, and what they mean together."""
 
+# ruff: noqa: RUF009 - what is called makes a field
+
 from __future__ import annotations
 
 import glob
@@ -7,13 +9,11 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn._core.listed_folders import CHECKSUMS, listed_files
-from ciplearn.cli.parsing import choice, of_panel, read_config, show_all, split_names
+from ciplearn.cli.parsing import NEEDED, argument, choice, of_panel, read_config, share, show_all, split_names
 
 if TYPE_CHECKING:
     from ciplearn._core.engine import Engine
@@ -26,68 +26,61 @@ if TYPE_CHECKING:
 
 
 # Roles have no panel of their own, so that they come first.
-_role = of_panel()
-_run = of_panel("Run")
-_goal = of_panel("Goal")
+role, run, goal, effort = of_panel(), of_panel("Run"), of_panel("Goal"), of_panel("Effort", hidden=True)
+hidden = of_panel(hidden=True)
 _table = of_panel("The table", hidden=True)
 _many_rows = of_panel("Many rows", hidden=True)
 
-Table = Annotated[Path, typer.Argument(help="CSV, TSV or Parquet: a file, a folder, a pattern, or -.", metavar="TABLE")]
-Graph = Annotated[str | None, _role("A file, or the graph itself. Default: that of MODEL_DIR.", "GRAPH")]
-NeededGraph = Annotated[str, _role("A graph file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH", "--graph")]
-NewFolder = Annotated[Path, _role("The model folder to write.", "FOLDER", "--out")]
-Strength = Annotated[
-    float | None,
-    _role("Turn the knob of a repaired model: 0 is the model itself, inf is strict.", "NUMBER", min=0, hidden=True),
-]
-MaxEffect = Annotated[
-    float | None,
-    _goal(
-        "The most that the protected columns may move a prediction. Default: 0.05 of a probability, or a tenth of the "
-        "outcome's deviation.",
-        "NUMBER",
-        min=0,
-    ),
-]
-Json = Annotated[bool, _run("Write JSON to standard output.", None, "--json")]
-Overwrite = Annotated[bool, _run("Replace the model in the folder; other files in it stay.", None, "--overwrite")]
-Seed = Annotated[int, _run("Same seed, same result.", "NUMBER", min=0, max=2**31 - 1, hidden=True)]
+
+@dataclass(frozen=True)
+class JsonOption:
+    """How a command answers."""
+
+    as_json: bool = run("Write JSON to standard output.", None, "--json", default=False)
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class RunOptions(JsonOption):
     """Where options come from, and how a command answers."""
 
-    config: Annotated[
-        Path | None,
-        _run(
-            "A YAML, TOML or JSON file with options; what is typed beats it.",
-            "FILE",
-            callback=read_config,
-            is_eager=True,
-        ),
-    ] = None
-    as_json: Json = False
-    help_all: Annotated[
-        bool, _role("Show every option.", None, "--help-all", callback=show_all, is_eager=True, expose_value=False)
-    ] = False
+    config: Path | None = run(
+        "A YAML, TOML or JSON file with options; what is typed beats it.", "FILE", callback=read_config, is_eager=True
+    )
+    help_all: bool = role(
+        "Show every option.", None, "--help-all", default=False, callback=show_all, is_eager=True, expose_value=False
+    )
+
+
+@dataclass(frozen=True)
+class SeedOption:
+    """What chance begins with."""
+
+    seed: int = of_panel("Run", hidden=True)("Same seed, same result.", "NUMBER", default=0, min=0, max=2**31 - 1)
+
+
+@dataclass(frozen=True)
+class StrengthOption:
+    """The knob of a repaired model."""
+
+    strength: float | None = hidden(
+        "Turn the knob of a repaired model: 0 is the model itself, inf is strict.", "NUMBER", min=0
+    )
 
 
 @dataclass(frozen=True)
 class RoleOptions:
     """Roles of columns, as typed."""
 
-    outcome: Annotated[str | None, _role("What is predicted.", "NAME")] = None
-    protected: Annotated[str | None, _role("What the prediction should not follow.", "NAMES")] = None
-    context: Annotated[str | None, _role("What a person is known by. Default: all but the outcome.", "NAMES")] = None
-    inputs: Annotated[str | None, _role("What the predictor sees. Default: all but the outcome.", "NAMES")] = None
-    adjustment: Annotated[
-        str | None,
-        _role("What to condition on. Default: the largest certifying set in the context.", "NAMES", hidden=True),
-    ] = None
-    categories: Annotated[str | None, _role("Columns of numbers that are codes.", "NAMES")] = None
+    outcome: str | None = role("What is predicted.", "NAME")
+    protected: str | None = role("What the prediction should not follow.", "NAMES")
+    context: str | None = role("What a person is known by. Default: all but the outcome.", "NAMES")
+    inputs: str | None = role("What the predictor sees. Default: all but the outcome.", "NAMES")
+    adjustment: str | None = hidden(
+        "What to condition on. Default: the largest certifying set in the context.", "NAMES"
+    )
+    categories: str | None = role("Columns of numbers that are codes.", "NAMES")
 
-    def named(self, graph: CausalGraph) -> dict[str, Any]:
+    def roles(self, graph: CausalGraph) -> dict[str, Any]:
         """Return the roles as lists of names, as the criterion takes them."""
         lists = ("protected", "context", "inputs", "adjustment")
         return {"outcome": self.outcome} | {role: split_names(getattr(self, role), graph.nodes) for role in lists}
@@ -102,34 +95,31 @@ class RoleOptions:
 class TaskOptions(RoleOptions):
     """Roles of columns, and what is learnt."""
 
-    task: Annotated[
-        str | None,
-        _role("classification or regression. Default: by the outcome's values.", "TASK", hidden=True),
-    ] = None
+    task: str | None = hidden("classification or regression. Default: by the outcome's values.", "TASK")
 
     def request(self, graph: CausalGraph, **more: Any) -> FitRequest:
         """Return what is asked of a table."""
         from ciplearn.cli.training_table import FitRequest
 
-        return FitRequest(graph, **self.named(graph), categories=self.codes, task=self.task, **more)
+        return FitRequest(graph, **self.roles(graph), categories=self.codes, task=self.task, **more)
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
     """How a table is written down."""
 
-    separator: Annotated[str | None, _table("Between cells. Default: comma, or tab in .tsv files.", "TEXT")] = None
-    columns: Annotated[str | None, _table("Names, for text without a header line.", "NAMES")] = None
-    skip: Annotated[int, _table("Lines to pass over at the top.", "NUMBER", min=0, max=100_000)] = 0
-    na: Annotated[
-        str | None, _table("More cells that mean missing, beside '?', NA, None, null and empty ones.", "TEXTS")
-    ] = None
-    only_na: Annotated[
-        bool,
-        _table("Only empty cells and those of --na are missing: NA, None, null and '?' are values.", None, "--only-na"),
-    ] = False
+    separator: str | None = _table("Between cells. Default: comma, or tab in .tsv files.", "TEXT")
+    columns: str | None = _table("Names, for text without a header line.", "NAMES")
+    skip: int = _table("Lines to pass over at the top.", "NUMBER", default=0, min=0, max=100_000)
+    na: str | None = _table("More cells that mean missing, beside '?', NA, None, null and empty ones.", "TEXTS")
+    only_na: bool = _table(
+        "Only empty cells and those of --na are missing: NA, None, null and '?' are values.",
+        None,
+        "--only-na",
+        default=False,
+    )
 
-    def table(self, path: Path) -> TableFile | TableFiles:
+    def source(self, path: Path) -> TableFile | TableFiles:
         """Return the table that a path names: a file, or all files of a folder or of a pattern."""
         from ciplearn.sources import TableFiles
         from ciplearn.sources.table_file import TableFile
@@ -145,18 +135,30 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True)
+class TableToModel(SeedOption):
+    """From a table and a graph to a model folder."""
+
+    table: Path = argument("CSV, TSV or Parquet: a file, a folder, a pattern, or -.", "TABLE", NEEDED)
+    graph: str = role("A graph file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH", "--graph", default=NEEDED)
+    out: Path = role("The model folder to write.", "FOLDER", "--out", default=NEEDED)
+    overwrite: bool = run(
+        "Replace the model in the folder; other files in it stay.", None, "--overwrite", default=False
+    )
+
+
+@dataclass(frozen=True)
 class EngineOptions:
     """Who does the work."""
 
-    engine: Annotated[str | None, _many_rows("ray: work on several workers.", "ENGINE")] = None
-    workers: Annotated[int | None, _many_rows("Of the engine. Default: 2.", "NUMBER", min=1)] = None
-    address: Annotated[str | None, _many_rows("Of a Ray cluster. Default: one is started here.", "TEXT")] = None
+    engine: str | None = _many_rows("ray: work on several workers.", "ENGINE")
+    workers: int | None = _many_rows("Of the engine. Default: 2.", "NUMBER", min=1)
+    address: str | None = _many_rows("Of a Ray cluster. Default: one is started here.", "TEXT")
 
-    def made(self) -> Engine:
-        """Return the engine."""
+    def made(self, **more: Any) -> Engine:
+        """Return the engine; ``more``: its further options."""
         from ciplearn._core.engine import OneProcess
 
-        others = {name: value for name, value in vars(self).items() if name != "engine"}
+        others: dict[str, Any] = {"workers": self.workers, "address": self.address, **more}
         if self.engine is None:
             for name, given in others.items():
                 if given is not None:
@@ -172,35 +174,40 @@ class EngineOptions:
 class TrainingEngineOptions(EngineOptions):
     """Who does the work of a training, and where workers meet."""
 
-    scratch: Annotated[
-        Path | None, _many_rows("A folder that all workers see, for encoded rows and checkpoints.", "FOLDER")
-    ] = None
-    meet: Annotated[
-        str | None, _many_rows("Where workers of a training meet. Default: this machine alone.", "HOST:PORT")
-    ] = None
+    scratch: Path | None = _many_rows("A folder that all workers see, for encoded rows and checkpoints.", "FOLDER")
+    meet: str | None = _many_rows("Where workers of a training meet. Default: this machine alone.", "HOST:PORT")
 
 
 @dataclass(frozen=True)
-class GoalOptions:
+class EffectOption:
+    """The limit of an effect."""
+
+    max_effect: float | None = goal(
+        "The most that the protected columns may move a prediction. Default: 0.05 of a probability, or a tenth of the "
+        "outcome's deviation.",
+        "NUMBER",
+        min=0,
+    )
+
+
+@dataclass(frozen=True)
+class GoalOptions(EffectOption):
     """What is asked of a predictor."""
 
-    max_effect: MaxEffect = None
-    vcf: Annotated[str | None, _goal("Keep at most this share of the variance over worlds: 5%.", "SHARE")] = None
-    strict: Annotated[bool, _goal("The same in every world, whatever it costs.", None, "--strict")] = False
+    vcf: str | None = goal("Keep at most this share of the variance over worlds: 5%.", "SHARE")
+    strict: bool = goal("The same in every world, whatever it costs.", None, "--strict", default=False)
 
     def goal(self) -> Goal:
         """Return the goal that is named; the usual limits where none is."""
         from ciplearn.evaluation import Limits
         from ciplearn.routes import ShareOfVCF, Strict, WithinLimits
 
+        named_goal(max_effect=self.max_effect, vcf=self.vcf, strict=self.strict)
         if self.strict:
             return Strict()
         if self.vcf is None:
             return WithinLimits(Limits(self.max_effect))
-        try:
-            return ShareOfVCF(float(self.vcf.removesuffix("%")) / (100 if self.vcf.endswith("%") else 1))
-        except ValueError as error:
-            raise InputError(f"--vcf must be a share, got {self.vcf!r}; pass for example 5%.") from error
+        return ShareOfVCF(share("--vcf", self.vcf, 1))
 
 
 def named_goal(**goals: Any) -> str:
@@ -215,10 +222,8 @@ def named_goal(**goals: Any) -> str:
 class ModelOptions:
     """A model from elsewhere that can be asked."""
 
-    predictor: Annotated[
-        str | None, _role("A name in a module: a fitted model, or a function of a table.", "MODULE:NAME")
-    ] = None
-    onnx: Annotated[Path | None, _role("An ONNX file.", "FILE")] = None
+    predictor: str | None = role("A name in a module: a fitted model, or a function of a table.", "MODULE:NAME")
+    onnx: Path | None = role("An ONNX file.", "FILE")
 
     def foreign(self, inputs: Sequence[str] | None, columns: Collection[str]) -> Foreign | None:
         """Return the model; ``inputs``: those of a table of numbers, in order; ``columns``: all that there are."""

@@ -1,15 +1,16 @@
-"""How a command takes its options: typed or from a file, one by one or in classes; lists of names."""
+"""How a command takes its options, which are the fields of a class: typed or from a file; lists of names, shares."""
 
 from __future__ import annotations
 
 import csv
 import inspect
 import io
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import is_dataclass
-from functools import wraps
+import math
+import sys
+from collections.abc import Callable, Container, Iterable
+from dataclasses import MISSING, field, fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperOption
@@ -62,48 +63,50 @@ def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
     return value if isinstance(value, bool) or value is None else str(value)
 
 
-def of_panel(panel: str | None = None, *, hidden: bool = False) -> Callable[..., Any]:
-    """Return what makes the options of a panel of ``--help``; what is hidden shows with ``--help-all``."""
+# An option that has to be given.
+NEEDED: Any = MISSING
 
-    def option(text: str, metavar: str | None = None, *names: str, **more: Any) -> Any:
-        return typer.Option(
-            *names, **{"help": text, "metavar": metavar, "hidden": hidden, "rich_help_panel": panel} | more
-        )
+
+def of_panel(panel: str | None = None, *, hidden: bool = False) -> Callable[..., Any]:
+    """Return what makes the options of a panel of ``--help``, as fields; what is hidden shows with ``--help-all``."""
+
+    def option(text: str, metavar: str | None = None, *names: str, default: Any = None, **more: Any) -> Any:
+        about = {"help": text, "metavar": metavar, "hidden": hidden, "rich_help_panel": panel} | more
+        return field(default=default, metadata={"typer": typer.Option(*names, **about)}, kw_only=True)
 
     return option
 
 
-def with_groups(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a parameter whose type is a class of options stand for all of them on the command line."""
-    groups = get_type_hints(function, include_extras=True)
-
-    @wraps(function)
-    def called(**values: Any) -> Any:
-        return function(**{name: _filled(groups[name], values, name) for name in signature.parameters})
-
-    signature = inspect.signature(function)
-    flat = [one for each in signature.parameters.values() for one in _options_of(groups[each.name], each)]
-    called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in flat}
-    return called
+def argument(text: str, metavar: str, default: Any = None) -> Any:
+    """Return a field that is given by its place."""
+    return field(default=default, metadata={"typer": typer.Argument(help=text, metavar=metavar)}, kw_only=True)
 
 
-def _options_of(kind: Any, parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
-    """The options of a class of options, be they in classes within it; or the one option that a parameter is."""
-    if not isinstance(kind, type) or not is_dataclass(kind):
-        yield parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=kind)
-        return
-    inner = inspect.signature(kind).parameters
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        yield from _options_of(hint, inner[name])
+def command_of(options: type, work: Callable[[Any], int | None]) -> Callable[..., int | None]:
+    """Return a command that takes the fields of a class of options, and hands one of that class to what does the work.
 
+    Its help is the docstring of the class.
+    """
 
-def _filled(kind: Any, values: Mapping[str, Any], name: str) -> Any:
-    """The value of an option, or a class of options with the values of all of its own."""
-    if not isinstance(kind, type) or not is_dataclass(kind):
-        return values.get(name)
-    inner = get_type_hints(kind, include_extras=True)
-    return kind(**{each: _filled(hint, values, each) for each, hint in inner.items()})
+    def command(**values: Any) -> int | None:
+        return work(options(**values))
+
+    hints, needed = get_type_hints(options), [each for each in fields(options) if each.default is MISSING]
+    # In the help, what is needed comes first, and how to run it last.
+    others = [each for each in fields(options) if each.default is not MISSING]
+    others.sort(key=lambda each: (each.metadata["typer"].rich_help_panel == "Run", each.name == "help_all"))
+    parameters = [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+            annotation=Annotated[hints[each.name], each.metadata["typer"]],
+        )
+        for each in (*needed, *others)
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
 
 
 def show_all(context: typer.Context, asked: bool) -> None:
@@ -144,3 +147,15 @@ def choice(option: str, given: str, known: Iterable[str]) -> str:
     if given not in known:
         raise InputError(f"{option} must be one of {', '.join(known)}, got {given!r}; name one of these.")
     return given
+
+
+def share(option: str, given: str, most: float = sys.float_info.max) -> float:
+    """Return a share as a number: 2% is 0.02."""
+    number = given.strip().removesuffix("%")
+    try:
+        value = float(number) / (1 if number == given.strip() else 100)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise InputError(f"{option} must be a share, got {given!r}; pass for example 5% or 0.05.")
+    return value

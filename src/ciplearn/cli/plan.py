@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn.cli.options import GoalOptions, named_goal
+from ciplearn.cli.options import GoalOptions, goal, named_goal
 from ciplearn.cli.output import note
-from ciplearn.cli.parsing import choice, of_panel
+from ciplearn.cli.parsing import choice, of_panel, share
 
 # Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
 _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6000, 12)}
@@ -18,9 +18,8 @@ _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6
 AUTO, REPAIR, INDEPENDENCE = "auto", "repair", "independence"
 
 # What may be lost where nothing was said: a tenth of what an unconstrained predictor explains.
-_TOLERANCE = 0.10
+_TOLERANCE = "10%"
 
-_goal = of_panel("Goal")
 _choice = of_panel("Route, penalty and gamma", hidden=True)
 _network = of_panel("Network", hidden=True)
 
@@ -29,64 +28,54 @@ _network = of_panel("Network", hidden=True)
 class Plan(GoalOptions):
     """What is asked of a predictor, and how it is trained; `settled` brings both together."""
 
-    tolerance: Annotated[
-        float | None,
-        _goal(
-            "The paper's way to ask: vary as little as possible, and lose at most this share of what a predictor "
-            "without a penalty explains.",
-            "SHARE",
-            min=0,
-            hidden=True,
-        ),
-    ] = None
-    learner: Annotated[str, _goal("network, boosted or linear. Default: the best.", "NAME", show_default=False)] = AUTO
-    route: Annotated[
-        str,
-        _choice(
-            "repair changes a model as little as possible, in seconds; independence, counterfactual, line or left-out "
-            "(the protected columns are not looked at) trains along that route, within the tolerance. auto is repair, "
-            "or all trained routes with --tolerance. With --gamma or --penalty: independence.",
-            "ROUTE",
-        ),
-    ] = AUTO
-    gamma: Annotated[float | None, _choice("Weight of the penalty.", "NUMBER", min=0, max=1e9)] = None
-    measure: Annotated[
-        str | None,
-        _choice(
-            "What the tolerance is about: loss (squared error or log loss, the default), score (R² or accuracy), auc "
-            "or balanced_accuracy.",
-            "NAME",
-        ),
-    ] = None
-    penalty: Annotated[
-        str | None,
-        _choice(
-            "residual-hscic, hscic, hscic-paper, circe, hsic or mmd. Default: residual-hscic, or hsic where nothing "
-            "is conditioned on.",
-            "NAME",
-        ),
-    ] = None
-    compare: Annotated[bool, _choice("With --gamma, also train without a penalty, to show what it costs.")] = True
-    refit: Annotated[
-        bool, _choice("Train once more on the rows that judged, too, instead of keeping the model.", None, "--refit")
-    ] = False
-    on_violation: Annotated[str, _choice("raise or warn, where the graph does not certify the statement.", "WORD")] = (
-        "raise"
+    tolerance: str | None = goal(
+        "The paper's way to ask: vary as little as possible, and lose at most this share of what a predictor without a "
+        "penalty explains: 10%.",
+        "SHARE",
+        hidden=True,
     )
-    preset: Annotated[str, _network("quick, standard or thorough: epochs and gammas to try.", "NAME")] = "standard"
-    epochs: Annotated[int | None, _network("Instead of the preset's.", "NUMBER", min=1)] = None
-    batch_size: Annotated[int, _network("Rows of a step.", "NUMBER", min=2)] = 256
-    learning_rate: Annotated[float, _network("Of Adam.", "NUMBER", min=0)] = 3e-3
-    hidden: Annotated[str, _network("Widths of the hidden layers.", "NUMBERS")] = "64,64"
-    device: Annotated[str, _network("auto, cpu or cuda.", "NAME")] = "auto"
+    learner: str = goal("network, boosted or linear. Default: the best.", "NAME", default=AUTO, show_default=False)
+    route: str = _choice(
+        "repair changes a model as little as possible, in seconds; independence, counterfactual, line or left-out (the "
+        "protected columns are not looked at) trains along that route, within the tolerance. auto is repair, or all "
+        "trained routes with --tolerance. With --gamma or --penalty: independence.",
+        "ROUTE",
+        default=AUTO,
+    )
+    gamma: float | None = _choice("Weight of the penalty.", "NUMBER", min=0, max=1e9)
+    measure: str | None = _choice(
+        "What the tolerance is about: loss (squared error or log loss, the default), score (R² or accuracy), auc or "
+        "balanced_accuracy.",
+        "NAME",
+    )
+    penalty: str | None = _choice(
+        "residual-hscic, hscic, hscic-paper, circe, hsic or mmd. Default: residual-hscic, or hsic where nothing is "
+        "conditioned on.",
+        "NAME",
+    )
+    compare: bool = _choice("With --gamma, also train without a penalty, to show what it costs.", default=True)
+    refit: bool = _choice(
+        "Train once more on the rows that judged, too, instead of keeping the model.", None, "--refit", default=False
+    )
+    on_violation: str = _choice(
+        "raise or warn, where the graph does not certify the statement.", "WORD", default="raise"
+    )
+    preset: str = _network("quick, standard or thorough: epochs and gammas to try.", "NAME", default="standard")
+    epochs: int | None = _network("Instead of the preset's.", "NUMBER", min=1)
+    batch_size: int = _network("Rows of a step.", "NUMBER", default=256, min=2)
+    learning_rate: float = _network("Of Adam.", "NUMBER", default=3e-3, min=0)
+    hidden: str = _network("Widths of the hidden layers.", "NUMBERS", default="64,64")
+    device: str = _network("auto, cpu or cuda.", "NAME", default="auto")
 
     def settled(self) -> Plan:
         """Return the plan with the route that its options mean together; refuse options that contradict each other."""
         gamma, tolerance, route = self.gamma, self.tolerance, self.route
-        if tolerance is not None and tolerance > 1:
-            note(f"A tolerance of {tolerance:g} allows to lose more than all that is explained; a tenth of it is 0.1.")
+        if tolerance is not None and share("--tolerance", tolerance) > 1:
+            note(f"A tolerance of {tolerance} allows to lose more than all that is explained; a tenth of it is 10%.")
+        if self.vcf is not None:
+            share("--vcf", self.vcf, 1)
         if gamma is not None and tolerance is not None:
-            raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance:g} were given; pass one of them.")
+            raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance} were given; pass one of them.")
         choice("--preset", self.preset, _PRESETS)
         # What is registered is loaded where it is asked for.
         if route != AUTO:
@@ -130,7 +119,7 @@ class Plan(GoalOptions):
         """What a search may lose; None where gamma is fixed, or another goal is set."""
         if self.gamma is not None or self.by_goal:
             return None
-        return _TOLERANCE if self.tolerance is None else self.tolerance
+        return share("--tolerance", self.tolerance or _TOLERANCE)
 
     @property
     def trials(self) -> int:

@@ -10,75 +10,45 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+import numpy as np
+import pandas as pd
+import torch
 
+from ciplearn._core.engine import Engine
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.cli import options
+from ciplearn.cli.commands import Predict
+from ciplearn.cli.model_folder import AnyTable, ModelFolder
 from ciplearn.cli.output import is_terminal, note, progress, say, say_json
-from ciplearn.cli.parsing import of_panel, with_groups
 from ciplearn.cli.table_writer import check_ending, written_table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ciplearn._core.engine import Engine
-    from ciplearn.cli.model_folder import AnyTable, ModelFolder
-    from ciplearn.sources.table_file import TableFile
-    from ciplearn.sources.table_files import FilePart
+from ciplearn.estimators.tables import far_outside
+from ciplearn.evaluation.any_model import from_module
+from ciplearn.sources import TableFiles
+from ciplearn.sources.table_file import COPIED, TableFile, shortened
+from ciplearn.sources.table_files import FilePart
 
 # Names of the columns of predictions, which an audit reads back; the second one ends with a label and a bracket.
 ANSWER, PROBABILITY = "prediction", "probability["
-
-_option = of_panel()
 
 # Labels that training never saw are named up to this number.
 _NAMED = 5
 
 
-@with_groups
-def predict(
-    model: Annotated[Path, typer.Argument(help="A folder that ciplearn fit has written.", metavar="MODEL_DIR")],
-    table: options.Table,
-    out: Annotated[
-        Path | None,
-        _option("A .csv, .tsv or .parquet file, also .csv.gz. Default: CSV to standard output.", "FILE"),
-    ] = None,
-    identity: Annotated[str | None, _option("A column to copy beside the predictions.", "NAME", "--id")] = None,
-    predictor: Annotated[
-        str | None, _option("The model that was repaired, where the folder does not hold it.", "MODULE:NAME")
-    ] = None,
-    strength: options.Strength = None,
-    chunk_rows: Annotated[int, _option("Rows held in memory at a time.", "NUMBER", min=1)] = 50_000,
-    *,
-    reading: options.ReadingOptions,
-    work: options.EngineOptions,
-    answer: options.RunOptions,
-) -> None:
-    """Predict row by row, in the order of the file, in constant memory.
-
-    A row that misses an input gets an empty prediction, unless the model was trained with --missing impute. Classifiers
-    add one column per class with its probability.
-
-    For example:
-      ciplearn predict model new.csv --out predictions.csv --id person
-      ciplearn predict model new.csv | head
-    """
-    import torch
-
-    from ciplearn.estimators.tables import far_outside
-
+def predict(asked: Predict) -> None:
+    """Read, predict and write, chunk by chunk."""
     torch.set_num_threads(1)
-    as_json = answer.as_json
-    if as_json and out is None:
+    out, table, identity = asked.out, asked.table, asked.identity
+    if asked.as_json and out is None:
         raise InputError("--json writes a summary to standard output, where the predictions would go; pass --out too.")
     if out is not None:
-        options.keep_inputs(out, table, model, answer.config)
+        options.keep_inputs(out, table, asked.model, asked.config)
         check_ending(out)
     opened.cache_clear()
-    folder = opened(model, predictor, strength)
-    source = folder.as_in_training(reading.table(table))
+    model = asked.model, asked.predictor, asked.strength
+    folder = opened(*model)
+    source = folder.as_in_training(asked.source(table))
     answered = [ANSWER, *(f"{PROBABILITY}{label}]" for label in getattr(folder.model, "classes_", ()))]
     # From the model: a first chunk without a single prediction would not tell.
     examples = {name: [0.0] for name in answered}
@@ -89,8 +59,8 @@ def predict(
     rows = empty = 0
     unseen: Counter[tuple[str, str]] = Counter()
     far: dict[str, tuple[int, float]] = {}
-    answering = _RowAnswers(model, predictor, strength, identity, chunk_rows)
-    with closing(answering.of_table(source, work.made())) as chunks:
+    answering = _RowAnswers(model, identity, asked.chunk_rows)
+    with closing(answering.of_table(source, asked.made())) as chunks:
         # Before anything is opened to be written: a table that cannot be read leaves no trace.
         first = next(chunks, None)
         if first is None:
@@ -113,7 +83,7 @@ def predict(
         note(f"training never saw these labels, which the model takes for none that it knows: {named}{more}.")
     for name, some in far.items():
         note(f"{far_outside(folder.model.encoding_, name, *some)}.")
-    if as_json:
+    if asked.as_json:
         labels = [{"column": column, "label": label, "rows": count} for (column, label), count in unseen.items()]
         units = [{"column": name, "rows": count, "example": value} for name, (count, value) in far.items()]
         said = {"rows": rows, "without_prediction": empty, "unseen_labels": labels, "far_numbers": units}
@@ -123,23 +93,19 @@ def predict(
 
 
 # A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
-Answered = tuple["pd.DataFrame", dict[tuple[str, str], int], dict[str, tuple[int, float]]]
+Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, float]]]
 
 
 @dataclass(frozen=True)
 class _RowAnswers:
     """Predictions for a table or a part of one, wherever it is sent."""
 
-    model: Path
-    predictor: str | None
-    strength: float | None
+    model: tuple[Path, str | None, float | None]  # as `opened` takes it
     identity: str | None
     chunk_rows: int
 
     def of_table(self, source: AnyTable, engine: Engine) -> Generator[Answered, None, None]:
         """Predict file by file here; with several workers part by part, each by whoever is free, in the same order."""
-        from ciplearn.sources import TableFiles
-
         files = source.files if isinstance(source, TableFiles) else (source,)
         if engine.workers == 1:
             for file in files:
@@ -153,9 +119,7 @@ class _RowAnswers:
 
     def of_file(self, file: TableFile) -> Iterator[Answered]:
         """Predict the rows of a file, chunk by chunk."""
-        from ciplearn.sources.table_file import COPIED, shortened
-
-        folder, identity, rows = opened(self.model, self.predictor, self.strength), self.identity, 0
+        folder, identity, rows = opened(*self.model), self.identity, 0
         # The one that was trained: of a repaired model, what it repairs.
         trained = folder.model.asked.model if hasattr(folder.model, "asked") else folder.model
         encoding = getattr(trained, "encoding_", None)
@@ -188,18 +152,12 @@ class _RowAnswers:
 @cache
 def opened(model: Path, predictor: str | None, strength: float | None) -> ModelFolder:
     """Read a folder, with the model that it repairs and the strength that were named."""
-    from ciplearn.cli.model_folder import ModelFolder
-    from ciplearn.evaluation.any_model import from_module
-
     folder = ModelFolder.read(model, foreign=None if predictor is None else from_module(predictor))
     return folder if strength is None else folder.at(strength)
 
 
 def _answers(model: Any, known: pd.DataFrame) -> pd.DataFrame:
     """What a model says about complete rows, be there none."""
-    import numpy as np
-    import pandas as pd
-
     if not hasattr(model, "predict_proba"):
         return pd.DataFrame({ANSWER: model.predict(known) if len(known) else np.zeros(0)}, index=known.index)
     table = model.predict_proba(known) if len(known) else np.zeros((0, len(model.classes_)))

@@ -8,42 +8,18 @@ import socket
 import sys
 import threading
 import webbrowser
-from pathlib import Path
 from types import FrameType
-from typing import Annotated
 
 import typer
 
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn.cli import options
+from ciplearn.cli.commands import Workbench
 from ciplearn.cli.output import complain, note, say, say_json
-from ciplearn.cli.parsing import of_panel
-
-_option = of_panel()
 
 
-def workbench(
-    table: Annotated[Path | None, typer.Argument(help="A CSV, TSV or Parquet file.", metavar="[TABLE]")] = None,
-    graph: Annotated[str | None, _option("A graph file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH")] = None,
-    model: Annotated[Path | None, _option("A model folder of ciplearn fit, to look at.", "FOLDER")] = None,
-    demo: Annotated[bool, _option("Start with the demo's graph and table.", None, "--demo")] = False,
-    folder: Annotated[
-        Path | None,
-        _option("Where the work is kept. Default: a folder of your own for each TABLE, GRAPH and FOLDER.", "FOLDER"),
-    ] = None,
-    port: Annotated[int, _option("0 takes the last one, or a free one.", "NUMBER", min=0, max=65535)] = 0,
-    host: Annotated[
-        str, _option("The address to listen on; any but 127.0.0.1 opens the page to others.", "ADDRESS")
-    ] = "127.0.0.1",
-    browser: Annotated[bool, _option("Open the browser.")] = True,
-    largest_table: Annotated[int, _option("Megabytes of an unpacked table from the page.", "NUMBER", min=1)] = 100,
-    as_json: options.Json = False,
-) -> None:
-    """Draw a causal graph, see the verdict, train and walk along the frontier, in the browser.
-
-    For example:
-      ciplearn workbench people.csv --graph graph.txt
-    """
+def workbench(asked: Workbench) -> None:
+    """Serve the page until somebody stops it."""
     try:
         import uvicorn
 
@@ -58,21 +34,21 @@ def workbench(
     from ciplearn.workbench.store import InUseError, Store, default_folder
 
     bundle_file("index.html")
-    about = [str(path.resolve()) if path is not None else "" for path in (table, model)]
+    about = [str(path.resolve()) if path is not None else "" for path in (asked.table, asked.model)]
     try:
-        store = Store(folder or default_folder(*about, graph or "", "demo" if demo else ""))
+        store = Store(asked.folder or default_folder(*about, asked.graph or "", "demo" if asked.demo else ""))
     except InUseError as elsewhere:
         complain(f"ciplearn: {elsewhere}")
         raise typer.Exit(1) from elsewhere
-    drawn = None if graph is None else options.read_graph(graph)
-    desk = opened(store, table=table, graph=drawn, model=model, demo=demo)
+    drawn = None if asked.graph is None else options.read_graph(asked.graph)
+    desk = opened(store, table=asked.table, graph=drawn, model=asked.model, demo=asked.demo)
     secret = secrets.token_urlsafe(32)
-    listening = _listen(host, port or store.port, fixed=bool(port))
+    host, listening = asked.host, _listen(asked.host, asked.port or store.port, fixed=bool(asked.port))
     taken = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{taken}/?token={secret}"
     page = store.serving(address, taken)
-    if as_json:
+    if asked.as_json:
         say_json({"address": address, "folder": str(store.folder)})
     else:
         say(f"Workbench: {address}")
@@ -80,7 +56,7 @@ def workbench(
     sys.stdout.flush()
     if not is_loopback(host):
         note("others who reach this machine and know the address can use this page.")
-    if browser:
+    if asked.browser:
         # Not before the server answers, and never in its way.
         threading.Timer(0.3, webbrowser.open, (page.as_uri(),)).start()
 
@@ -91,7 +67,7 @@ def workbench(
             super().handle_exit(sig, frame)
 
     settings = uvicorn.Config(
-        application(desk, secret, host, largest_table * 1_000_000),
+        application(desk, secret, host, asked.largest_table * 1_000_000),
         log_level="warning",
         timeout_graceful_shutdown=1,
         server_header=False,

@@ -13,7 +13,7 @@ import pandas as pd
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.random import as_generator
-from ciplearn.cli.audit import Effort
+from ciplearn.cli.audited import Effort
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_with_every_label
 from ciplearn.scm import StructuralCausalModel, fit_scm

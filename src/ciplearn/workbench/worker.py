@@ -24,7 +24,7 @@ import torch
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.plain_data import as_data
 from ciplearn.cli.app import run
-from ciplearn.cli.audit import Effort
+from ciplearn.cli.audited import Effort
 from ciplearn.cli.output import listener
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.recipes import Recipe, audit_line, fit_line

@@ -1,0 +1,232 @@
+"""What each command takes, as it is typed; its docstring is the help.
+
+This module loads fast, so that ``--help`` does: what does the work is imported when it is asked for.
+"""
+
+# ruff: noqa: RUF009 - what is called makes a field
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ciplearn.cli import options
+from ciplearn.cli.options import effort, hidden, role, run
+from ciplearn.cli.parsing import NEEDED, argument, of_panel
+from ciplearn.cli.plan import Plan
+
+
+@dataclass(frozen=True)
+class Demo(options.JsonOption):
+    """Predict the income of a bank's applicants so that sex has no influence, and audit that, in half a minute.
+
+    For example:
+      ciplearn demo --out demo-output
+    """
+
+    out: Path = role(
+        "Where to write the report, the picture, the tables and the graph.", "FOLDER", default=Path("ciplearn-demo")
+    )
+
+
+@dataclass(frozen=True)
+class Bench(options.JsonOption):
+    """Measure what a penalty costs: ratios of times taken in turns, in one run, on one thread.
+
+    For example:
+      ciplearn bench --large
+    """
+
+    large: bool = role("Add the preparation on a million rows, about a minute.", None, "--large", default=False)
+
+
+@dataclass(frozen=True)
+class Check(options.RunOptions, options.ReadingOptions, options.RoleOptions, options.SeedOption):
+    """Say which independence makes a predictor counterfactually invariant, or why none is certified.
+
+    NAMES are separated by commas. With --data the roles may be left out. Exit code: 0 it holds and no data refute the
+    graph, 1 it does not or they do, 2 a mistake in the call.
+
+    For example:
+      ciplearn check 'S -> {A L Y}, A -> L -> Y, A -> Y' --outcome Y --protected A --context L,S
+      ciplearn check graph.txt --data people.csv --tests 50
+    """
+
+    graph: str = argument("A file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH", NEEDED)
+    data: Path | None = role("Test the graph's independencies on this table, too.", "TABLE")
+    tests: int = role("So many of them at most.", "NUMBER", default=200, min=1)
+    svg: Path | None = role("Write a picture of the graph, with what the table contradicts in red.", "FILE")
+
+
+@dataclass(frozen=True)
+class Fit(
+    options.RunOptions,
+    options.TrainingEngineOptions,
+    options.ReadingOptions,
+    Plan,
+    options.TaskOptions,
+    options.TableToModel,
+):
+    """Find the most accurate predictor that would have said the same had the protected columns been different.
+
+    By default it meets the limits of ciplearn audit. NAMES are separated by commas.
+
+    For example:
+      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex,age --out model
+      ciplearn fit --config model/fit.json --vcf 5% --out stricter
+    """
+
+    holdout: float = of_panel("Run", hidden=True)(
+        "Share of the rows kept from training, for the audit.", "SHARE", default=0.2, min=0, max=0.9
+    )
+    missing: str = of_panel("Run", hidden=True)(
+        "Rows with missing values: drop, impute or error.", "WORD", default="drop"
+    )
+    dry_run: bool = run("Say what was understood and stop.", None, "--dry-run", default=False)
+
+
+@dataclass(frozen=True)
+class Repair(
+    options.RunOptions,
+    options.ReadingOptions,
+    options.GoalOptions,
+    options.ModelOptions,
+    options.TaskOptions,
+    options.TableToModel,
+):
+    """Change a model as little as possible, so that it says the same had the protected columns been different.
+
+    The model is asked and never trained. An ONNX file is kept in the folder; a model of a Python module is named again
+    with --predictor wherever the folder is used.
+
+    For example:
+      ciplearn repair people.csv --predictor trees:model --config model/fit.json --out repaired
+    """
+
+    report: Path | None = role("Also write a page, before and after.", "FILE")
+
+
+@dataclass(frozen=True)
+class Predict(options.RunOptions, options.EngineOptions, options.ReadingOptions, options.StrengthOption):
+    """Predict row by row, in the order of the file, in constant memory.
+
+    A row that misses an input gets an empty prediction, unless the model was trained with --missing impute. Classifiers
+    add one column per class with its probability.
+
+    For example:
+      ciplearn predict model new.csv --out predictions.csv --id person
+      ciplearn predict model new.csv | head
+    """
+
+    model: Path = argument("A folder that ciplearn fit has written.", "MODEL_DIR", NEEDED)
+    table: Path = argument("CSV, TSV or Parquet: a file, a folder, a pattern, or -.", "TABLE", NEEDED)
+    out: Path | None = role("A .csv, .tsv or .parquet file, also .csv.gz. Default: CSV to standard output.", "FILE")
+    identity: str | None = role("A column to copy beside the predictions.", "NAME", "--id")
+    predictor: str | None = role("The model that was repaired, where the folder does not hold it.", "MODULE:NAME")
+    chunk_rows: int = role("Rows held in memory at a time.", "NUMBER", default=50_000, min=1)
+
+
+@dataclass(frozen=True)
+class Subject(options.RunOptions, options.ReadingOptions, options.TaskOptions, options.SeedOption):
+    """What ``audit`` and ``imagine`` share: the model or its roles, the table, how much to compute."""
+
+    model: Path | None = argument("A folder of ciplearn fit; left out where roles are named.", "[MODEL_DIR]")
+    table: Path | None = argument("A CSV, TSV or Parquet file, or - for standard input.", "TABLE")
+    graph: str | None = role("A file, or the graph itself. Default: that of MODEL_DIR.", "GRAPH")
+    scm: Path | None = hidden(
+        "A causal model that you know: formulas in YAML, TOML or JSON, or Python with --run-code. Default: one is "
+        "estimated from the graph and the table.",
+        "FILE",
+    )
+    run_code: bool = hidden("Run the Python file of --scm.", None, "--run-code", default=False)
+    individuals: str | None = hidden(
+        "Numbers of rows to show, counted from 0. Default: those affected most.", "NUMBERS"
+    )
+    preset: str = run("quick, standard or thorough.", "NAME", default="standard")
+    points: int | None = effort("Rows whose counterfactuals are imagined.", "NUMBER", min=2)
+    interventions: int | None = effort("Values of the protected columns per row.", "NUMBER", min=2)
+    draws: int | None = effort("Draws of what a row leaves open.", "NUMBER", min=1)
+    scm_rows: int | None = effort("Rows the causal model is estimated from.", "NUMBER", min=20)
+
+
+@dataclass(frozen=True)
+class Audit(options.EffectOption, options.StrengthOption, options.ModelOptions, Subject):
+    """Measure a model and write a page about it: does it pass, effects, groups, cost, doubts, individuals, reasons.
+
+    Rows that trained are known again and left out. With MODEL_DIR, any other model is audited beside that one.
+
+    For example:
+      ciplearn audit model people.csv --out report.html
+      ciplearn audit people.csv --predictor trees:model --graph g.txt --outcome income --protected sex
+    """
+
+    predictions: Path | None = role("Predictions for the rows that ciplearn imagine has written.", "FILE")
+    positive: str | None = hidden(
+        "Which of two labels is the positive decision. Default: the second in order.", "LABEL"
+    )
+    out: Path = role("The page to write.", "FILE", default=Path("report.html"))
+    groups: str | None = hidden("Columns to show scores by. Default: the protected ones.", "NAMES")
+    max_vcf: float | None = hidden("The most that VCF may be, up to the end of its interval.", "NUMBER", min=0)
+    gate: bool = run("Exit with code 1 where the model does not pass.", default=True, show_default=False)
+    profile: str = role(
+        "decision, bias-audit (rates by group) or model-card.", "NAME", default="decision", show_default=False
+    )
+    doubt: int | None = effort(
+        "How wrong may graph and causal model be? So many other graphs, 0 for none. Default: 20, 0 with --preset "
+        "quick, 200 with thorough.",
+        "NUMBER",
+        min=0,
+    )
+
+
+@dataclass(frozen=True)
+class Imagine(Subject):
+    """Write the rows that an audit would ask a model about: as they are, and had the protected columns been different.
+
+    Let any model predict them, keep the column id beside its predictions, and pass these to ciplearn audit
+    --predictions with the same options. A number is predicted in a column prediction, which for two labels is the
+    probability of the positive one; or one column probability[LABEL] per label.
+
+    For example:
+      ciplearn imagine people.csv --graph g.txt --outcome income --protected sex --out worlds.csv
+      ciplearn audit people.csv --graph g.txt --outcome income --protected sex --predictions said.csv
+    """
+
+    out: Path = role("The file of rows to write: .csv, .tsv or .parquet.", "FILE", default=NEEDED)
+
+
+@dataclass(frozen=True)
+class Workbench(options.JsonOption):
+    """Draw a causal graph, see the verdict, train and walk along the frontier, in the browser.
+
+    For example:
+      ciplearn workbench people.csv --graph graph.txt
+    """
+
+    table: Path | None = argument("A CSV, TSV or Parquet file.", "[TABLE]")
+    graph: str | None = role("A graph file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH")
+    model: Path | None = role("A model folder of ciplearn fit, to look at.", "FOLDER")
+    demo: bool = role("Start with the demo's graph and table.", None, "--demo", default=False)
+    folder: Path | None = role(
+        "Where the work is kept. Default: a folder of your own for each TABLE, GRAPH and FOLDER.", "FOLDER"
+    )
+    port: int = role("0 takes the last one, or a free one.", "NUMBER", default=0, min=0, max=65535)
+    host: str = role(
+        "The address to listen on; any but 127.0.0.1 opens the page to others.", "ADDRESS", default="127.0.0.1"
+    )
+    browser: bool = role("Open the browser.", default=True)
+    largest_table: int = role("Megabytes of an unpacked table from the page.", "NUMBER", default=100, min=1)
+
+
+# Name on the command line, also that of the function which does the work -> what it takes, and the module of that one.
+COMMANDS: dict[str, tuple[type, str]] = {
+    "demo": (Demo, "demo"),
+    "check": (Check, "check"),
+    "fit": (Fit, "fit"),
+    "repair": (Repair, "fit"),
+    "predict": (Predict, "predict"),
+    "audit": (Audit, "audit"),
+    "imagine": (Imagine, "audit"),
+    "bench": (Bench, "demo"),
+    "workbench": (Workbench, "workbench"),
+}
