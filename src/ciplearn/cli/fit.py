@@ -71,7 +71,7 @@ def fit(asked: Fit) -> None:
 def repair(asked: Repair) -> None:
     """Judge every strength of a model from elsewhere on halves of the rows, and write the one that a goal takes."""
     from ciplearn.estimators import CIPClassifier, CIPRegressor, Problem
-    from ciplearn.estimators.splits import judging_splits
+    from ciplearn.estimators.criteria import judging_splits
     from ciplearn.evaluation.any_model import Numbers, Probabilities
     from ciplearn.routes.comparison import compared
     from ciplearn.routes.repaired import RepairRoute
