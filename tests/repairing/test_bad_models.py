@@ -244,6 +244,29 @@ def test_rows_and_goals_that_do_not_fit():
         repaired.at(vcf=5)
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_hostile_arguments_of_a_repaired_model(labels):
+    rows = table(labels)
+    model = LogisticRegression().fit(rows[["L", "Z"]], rows["Y"]) if labels else lambda frame: frame["L"]
+    repaired = repair(model, rows, graph=GRAPH, outcome="Y", protected="A")
+    around = repaired.predict_set if labels else repaired.predict_interval
+    calls = [
+        *((repaired.at, value) for value in ("1", np.zeros(2), pd.NA, np.timedelta64(1, "s"), np.nan)),
+        *((lambda coverage: around(rows, coverage), value) for value in (None, "1", 1j, np.zeros(2), np.nan, 1)),
+        *((repaired.frontier, value) for value in (rows.iloc[:0], [1], None, pd.concat([rows, rows[["L"]]], axis=1))),
+        *((repaired.predict, value) for value in (rows["L"], rows.assign(L=[[1]] * 200))),
+        *((repaired.calibrated, value) for value in ("rows", None)),
+        *((repaired.distil, value) for value in (None, LinearRegression, "x")),
+        (repaired.distil, LinearRegression() if labels else LogisticRegression()),
+        *((repaired.save, value) for value in (None, 3, "a\0b")),
+    ]
+    for call, value in calls:
+        with pytest.raises(CiplearnError) as found:
+            call(value)
+        assert "\n" not in str(found.value)
+    assert len(repaired.calibrated(rows.iloc[:0]).conformal.scores) == 0
+
+
 def test_without_lightgbm_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "lightgbm", None)
     with pytest.raises(MissingDependencyError, match="LightGBM cannot be loaded") as found:

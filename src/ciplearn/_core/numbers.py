@@ -9,12 +9,17 @@ from itertools import islice
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ciplearn._core.errors import InputError, InputTypeError
 
 T = TypeVar("T")
 
 # More processes than any machine runs at once; each is started before the first task.
 _MOST_PROCESSES = 1024
+
+# Whole numbers by their type alone.
+_NO_NUMBERS = (bool, np.timedelta64)
 
 
 def positive(value: Any, name: str, maximum: float = math.inf) -> float:
@@ -43,7 +48,7 @@ def share(value: Any, name: str) -> float:
 
 def whole(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``minimum`` and at most ``maximum``."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Integral):
         raise InputTypeError(f"{name} must be a whole number, got {value!r}; pass an int of at least {minimum}.")
     if value < minimum:
         raise InputError(f"{name} must be at least {minimum}, got {value!r}; pass a larger number.")
@@ -70,7 +75,7 @@ def processes(n_jobs: int | None) -> int:
 
 def finite(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Real):
         raise InputTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}; pass a float.")
     try:
         number = float(value)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import CiplearnError, InputError, MissingDependencyError
 from ciplearn._core.wording import as_list
 
 Array = np.ndarray[Any, Any]
@@ -43,7 +43,7 @@ class Foreign:
         """Ask about rows; whatever goes wrong in there is said in one sentence."""
         rows = f"{len(frame)} rows with the columns {', '.join(map(str, frame.columns))}"
         advice = "correct it, or name the columns that it reads with --inputs"
-        with _in_a_sentence(f"{self.name} failed on {rows}", advice):
+        with in_a_sentence(f"{self.name} failed on {rows}", advice):
             # A copy: it may write into what it is shown.
             answer = self.ask(frame.copy() if self.inputs is None else frame[list(self.inputs)])
             if isinstance(answer, pd.Series | pd.DataFrame) and set(answer.index) == set(frame.index):
@@ -153,7 +153,7 @@ def from_module(spec: str) -> Foreign:
         raise InputError(f"--predictor must be package.module:name, got {spec!r}; pass for example trees:model.")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    with _in_a_sentence(f"--predictor {spec} could not be imported", "correct the name or the module"):
+    with in_a_sentence(f"--predictor {spec} could not be imported", "correct the name or the module"):
         model: Any = importlib.import_module(module_name)
         for part in name.split("."):
             model = getattr(model, part)
@@ -173,12 +173,12 @@ def from_module(spec: str) -> Foreign:
 
 
 @contextmanager
-def _in_a_sentence(what: str, advice: str) -> Iterator[None]:
+def in_a_sentence(what: str, advice: str) -> Iterator[None]:
     """Run the code of others: what it prints is kept from our answer, and whatever goes wrong is one sentence."""
     try:
         with redirect_stdout(sys.stderr):
             yield
-    except InputError:
+    except CiplearnError:
         raise
     except (Exception, SystemExit) as error:
         said = "it does not say why"

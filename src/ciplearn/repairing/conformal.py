@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.numbers import share
 from ciplearn.evaluation.any_model import bare
 from ciplearn.scm.kinds import Array
 
@@ -29,14 +30,14 @@ class Conformal:
         if classes is None:
             return cls(np.sort(np.abs(truth.astype(float) - strict[:, 0])))
         known = {bare(label): place for place, label in enumerate(classes)}
-        codes = np.array([known.get(bare(label), -1) for label in truth])
+        codes = np.array([known.get(bare(label), -1) for label in truth], dtype=int)
         # A label that the model does not know is never in a set.
         found = np.where(codes < 0, np.inf, 1 - strict[np.arange(len(codes)), np.maximum(codes, 0)])
         return cls(np.sort(found))
 
     def radius(self, coverage: float) -> float:
         """Return the ⌈(n + 1) c⌉-th smallest score; infinity where the rows are too few for so much."""
-        if not 0 < coverage < 1:
+        if not 0 < share(coverage, "coverage") < 1:
             raise InputError(f"coverage must lie between 0 and 1, got {coverage!r}; pass for example 0.9.")
         place = math.ceil((len(self.scores) + 1) * coverage - 1e-9)
         return float(self.scores[place - 1]) if place <= len(self.scores) else math.inf

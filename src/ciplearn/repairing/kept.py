@@ -26,6 +26,7 @@ from ciplearn.repairing.measured import Curve
 from ciplearn.repairing.ratio import NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.saving import load_model, save_model
+from ciplearn.saving.folder import as_path
 from ciplearn.saving.spec import from_spec, to_spec
 from ciplearn.scm import EstimatedModel, StructuralCausalModel
 
@@ -40,7 +41,7 @@ _LARGEST = 1 << 12
 
 def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Write a repaired model: its causal model, ratio, trees and strength, and the model itself where that is data."""
-    target, worlds, asked, floor = Path(folder), repaired.worlds, repaired.asked, repaired.floor
+    target, worlds, asked, floor = as_path(folder), repaired.worlds, repaired.asked, repaired.floor
     with listed_folder(target, overwrite=overwrite) as fresh:
         described = {
             "format": _FORMAT,
@@ -106,7 +107,7 @@ def load_repaired(
     >>> again.predict(people).tolist() == repaired.predict(people).tolist()
     True
     """
-    place = Path(folder)
+    place = as_path(folder)
     if not os.path.exists(place / DESCRIPTION):
         raise InputError(f"{folder} is no repaired model; pass the folder that save has written.")
     check_finished(place)

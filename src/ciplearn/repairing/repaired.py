@@ -16,7 +16,9 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, share
+from ciplearn._core.tables import checked_table
 from ciplearn.causal import Verdict
+from ciplearn.evaluation.any_model import in_a_sentence
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing.asked import Asked
@@ -81,7 +83,7 @@ class Repaired:
         rows : DataFrame
             With the outcome.
         """
-        if self.outcome not in rows.columns:
+        if self.outcome not in checked_table(rows, "rows").columns:
             raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
         rows, strict = rows[rows[self.outcome].notna()], self.strict()
         said = strict.numbers(rows) if self.asked.classes is None else strict.predict_proba(rows)
@@ -138,7 +140,9 @@ class Repaired:
         if sum(goal is not None for goal in (strength, max_effect, vcf)) != 1:
             raise InputError("at takes one of strength, max_effect and vcf; name one of them.")
         if strength is not None:
-            found = math.inf if strength == math.inf else non_negative(strength, "strength")
+            found = (
+                math.inf if isinstance(strength, float) and strength == math.inf else non_negative(strength, "strength")
+            )
         else:
             curve = self.measured if rows is None else self._measured_on(rows)
             if max_effect is not None:
@@ -165,7 +169,10 @@ class Repaired:
         return np.concatenate(parts)
 
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
-        return Curve.of(self.engine, self.worlds, rows.assign(**self.worlds.checked(rows)))
+        known = self.worlds.checked(rows)
+        if known.empty:
+            raise InputError("There are no rows to measure on; pass at least one.")
+        return Curve.of(self.engine, self.worlds, rows.assign(**known))
 
     def numbers(self, X: Any) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""
@@ -230,7 +237,9 @@ class Repaired:
         if shown is None:
             raise InputError("A repaired model that was loaded keeps no rows; pass rows=.")
         self.worlds.checked(shown)
-        return Distilled.of(self, learner, shown)
+        advice = "pass a scikit-learn regressor, for labels a classifier that takes sample_weight"
+        with in_a_sentence(f"The learner ({type(learner).__name__}) learns nothing from this model", advice):
+            return Distilled.of(self, learner, shown)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write it to a folder, as data that is never run; see `load_repaired`."""

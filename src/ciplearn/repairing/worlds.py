@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import check_cells
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
+from ciplearn._core.tables import checked_table
 from ciplearn.repairing.levels import Levels
 from ciplearn.repairing.ratio import OfNumbers, Ratio
 from ciplearn.scm import Scalar, StructuralCausalModel, Units
@@ -172,7 +174,10 @@ class Worlds:
             raise InputError(
                 f"The rows lack {missing[0]!r}; the repaired model reads {', '.join(self.columns)}, so add the column."
             )
-        return self._with_possible_numbers(self._with_known_labels(X[list(self.columns)]))
+        rows = checked_table(X[list(self.columns)], "X")
+        for column in rows.columns:
+            check_cells(rows[column])
+        return self._with_possible_numbers(self._with_known_labels(rows))
 
     def _with_known_labels(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Take a label that the causal model never saw for the usual one, in every world alike."""

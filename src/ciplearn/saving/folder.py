@@ -311,7 +311,7 @@ def _read_models(folder: Path, entries: list[Any], reader: Callable[[Path], Any]
 
 def as_path(folder: Any) -> Path:
     """Return a folder as a path."""
-    if not isinstance(folder, str | os.PathLike):
+    if not isinstance(folder, str | os.PathLike) or "\0" in str(folder):
         raise InputTypeError(f"folder must be a path, got {folder!r}; pass for example 'model'.")
     return Path(folder)
 
