@@ -51,7 +51,9 @@ def written(folder):
         if turn := re.search('"/turn of (.*)"', line):
             name = turn[1]
         # What failed has changed nothing.
-        if "= -1 " in line or ("open" in line and not re.search("O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", line)):
+        if "= -1 " in line or (
+            re.search(r"\bopen(at)?\(", line) and not re.search("O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", line)
+        ):
             continue
         # Semaphores of the libraries that count processor cores; they have no name once they are made.
         paths = re.findall(r'"([^"]+)"', line)
