@@ -10,7 +10,7 @@ import torch
 from ciplearn.cli.commands import Bench, Demo
 from ciplearn.cli.output import say, say_json
 from ciplearn.experiments import demo as experiment
-from ciplearn.experiments.speed import measurements
+from ciplearn.experiments import speed
 
 
 def demo(asked: Demo) -> None:
@@ -38,7 +38,7 @@ def bench(asked: Bench) -> None:
     """Measure, and say each ratio as it is found."""
     torch.set_num_threads(1)
     found = []
-    for measurement in measurements(large=asked.large):
+    for measurement in speed.measurements(large=asked.large):
         found.append(asdict(measurement))
         if not asked.as_json:
             say(f"{measurement.name}: {measurement.ratio:.2f} × (goal {measurement.goal}; {measurement.detail})")
