@@ -126,7 +126,7 @@ def test_options_in_the_files_of_the_page_are_those_of_the_commands(folder, caps
     Path("fit.yaml").write_text(options.text)
     command = re.match(r"# fit.yaml: (ciplearn .*)", options.text)[1].split()
     works(command, capsys, "--route", "line")
-    assert json.loads(Path("model/fit.json").read_text())["tolerance"] == 0.1, "what is typed beats the file"
+    assert json.loads(Path("model/fit.json").read_text())["tolerance"] == "0.1", "what is typed beats the file"
     Path("known.yaml").write_text(model.text)
     audit = re.match(r"# known.yaml: (ciplearn .*)", model.text)[1].split()
     nodes = '"years at school" -> L, S -> A, A -> {L Y}, L -> Y'
