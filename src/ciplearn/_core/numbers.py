@@ -9,17 +9,12 @@ from itertools import islice
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ciplearn._core.errors import InputError, InputTypeError
 
 T = TypeVar("T")
 
 # More processes than any machine runs at once; each is started before the first task.
 _MOST_PROCESSES = 1024
-
-# Whole numbers by their type alone.
-_NO_NUMBERS = (bool, np.timedelta64)
 
 
 def positive(value: Any, name: str, maximum: float = math.inf) -> float:
@@ -48,7 +43,7 @@ def share(value: Any, name: str) -> float:
 
 def whole(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``minimum`` and at most ``maximum``."""
-    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Integral):
+    if _is_no_number(value) or not isinstance(value, Integral):
         raise InputTypeError(f"{name} must be a whole number, got {value!r}; pass an int of at least {minimum}.")
     if value < minimum:
         raise InputError(f"{name} must be at least {minimum}, got {value!r}; pass a larger number.")
@@ -75,7 +70,7 @@ def processes(n_jobs: int | None) -> int:
 
 def finite(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a finite number."""
-    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Real):
+    if _is_no_number(value) or not isinstance(value, Real):
         raise InputTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}; pass a float.")
     try:
         number = float(value)
@@ -84,6 +79,11 @@ def finite(value: Any, name: str) -> float:
     if not math.isfinite(number):
         raise InputError(f"{name} must be finite, got {value!r}; pass an ordinary number.")
     return number
+
+
+def _is_no_number(value: Any) -> bool:
+    # Both are whole numbers by their type alone; a length of time is told by its name, so that numpy need not load.
+    return isinstance(value, bool) or type(value).__name__ == "timedelta64"
 
 
 def _at_most(number: float, name: str, maximum: float) -> float:
