@@ -319,7 +319,8 @@ def _at_the_floor(field: Field, useful: pd.DataFrame) -> str | None:
     # A simpler predictor that varies as little, and hardly on average, is worth more than strength.
     plain = useful[useful["strength"].isna() & (useful["effect"].abs() <= _HARDLY * field.limit)]
     least = pd.concat([near, plain])
-    least = least[least["vcf"] <= _AS_LITTLE * near["vcf"].min()]
+    # Predictors whose typical difference √(2 VCF) is within the limit are not told apart by how much they vary.
+    least = least[least["vcf"] <= max(_AS_LITTLE * near["vcf"].min(), field.limit**2 / 2)]
     return str(least["loss"].idxmin()) if len(least) else None
 
 
