@@ -116,6 +116,40 @@ def made_up(seed):
     return CausalGraph.from_edges(edges), world(a), world(1 - a)
 
 
+def additive(seed):
+    """The same for a table whose rows tell their noise, with a bent score; A moves some columns."""
+    draw = np.random.default_rng([77, seed])
+    n, moved, fair = int(draw.integers(1100, 4300)), int(draw.integers(1, 4)), int(draw.integers(0, 3))
+    hidden, direct = draw.random() < 0.4, draw.random() < 0.5
+    a = (draw.random(n) < draw.uniform(0.3, 0.7)).astype(int)
+    noise = {f"b{i}": draw.normal(size=n) * draw.uniform(0.5, 1.5) for i in range(moved)}
+    noise |= {f"f{i}": draw.normal(size=n) for i in range(fair)}
+    by_a = {name: draw.normal() * 1.2 for name in noise}
+    weight = {name: draw.normal() for name in noise}
+    bent = {name: draw.random() < 0.4 for name in noise}
+    by_fair = {f"b{i}": draw.normal() * (draw.random() < 0.4) * (fair > 0) for i in range(moved)}
+    at_once = draw.normal() * direct
+    rest = draw.normal(size=n) * hidden + draw.normal(size=n) * draw.uniform(0.5, 2)
+    share = draw.uniform(0.3, 0.7)
+
+    def world(a):
+        values = {name: each for name, each in noise.items() if name.startswith("f")}
+        for name in by_fair:
+            values[name] = by_a[name] * a + by_fair[name] * values.get("f0", 0) + noise[name]
+        score = sum(weight[name] * (0.6 * values[name] ** 2 if bent[name] else values[name]) for name in noise)
+        return pd.DataFrame({"A": a, **values}), score + at_once * a + rest
+
+    (here, score), (there, moved_score) = world(a), world(1 - a)
+    cut = np.quantile(score, share)
+    edges = [(name, "Y") for name in noise] + [("A", name) for name in by_fair] + [("A", "Y")] * direct
+    edges += [("f0", name) for name, effect in by_fair.items() if effect]
+    yes = [np.where(each > cut, "yes", "no") for each in (score, moved_score)]
+    return CausalGraph.from_edges(edges), here.assign(Y=yes[0]), there.assign(Y=yes[1])
+
+
+MADE = {"mixed": made_up, "additive": additive}
+
+
 def tables(options):
     """Print one line per table, and means."""
     rows = []
