@@ -166,3 +166,21 @@ def test_problem_settles_roles_task_and_rows_once(table):
     assert labels.is_classification
     with pytest.raises(InputError, match="lacks the outcome 'Q'"):
         Problem.of(table, graph=GRAPH, outcome="Q", protected=["A"])
+
+
+def test_a_model_without_the_columns_whose_noise_is_open_keeps_limits_that_no_reader_of_them_can():
+    # L is a label that A moves: behind a label many values of the noise are possible.
+    draw = np.random.default_rng(0)
+    a, z, noise = draw.integers(2, size=1500), draw.normal(size=1500), draw.logistic(size=1500)
+    label = 2 * a - 1 + noise > 0
+    table = pd.DataFrame({"A": a, "Z": z, "L": np.where(label, "up", "down"), "Y": 2 * label + z})
+    found = compared(table, WithinLimits(Limits(max_effect=0.2)), routes=["repair"])
+    rows = found.table.set_index("name")
+    assert found.met
+    assert found.chosen.startswith("linear without open columns")
+    assert "L" not in found.model.worlds.inputs
+    assert not rows[rows["learner"] == "linear"]["allowed"].any()
+
+
+def test_where_rows_tell_their_noise_no_column_is_open(within):
+    assert not within.table["name"].str.contains("open columns").any()

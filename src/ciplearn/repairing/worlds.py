@@ -98,6 +98,11 @@ class Worlds:
             # The outcome acts on what is read, and nobody knows it yet.
             return False
 
+    def open_in(self, rows: pd.DataFrame) -> set[str]:
+        """Return the nodes that A moves and whose noise these rows do not tell."""
+        rows = rows[[name for name in self._behind if name in rows.columns]]
+        return {node for node in self._moving if not self.scm.abduct(rows, nodes=[node], random_state=self.seed).exact}
+
     def under(self, units: Units, setting: Mapping[str, Any]) -> pd.DataFrame:
         """Return the units' rows under a setting of A, or of some of it."""
         return self.scm.do(setting).predict(units, self.seed)

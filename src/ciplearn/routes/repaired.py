@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from ciplearn.causal.vector_columns import node_of
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing import Repaired
 from ciplearn.repairing.asked import Asked
@@ -37,7 +39,9 @@ _TRIED, _MEASURED = 50, 500
 class RepairRoute(Route):
     """f = (w m + γ f̄) / (w + γ) for the model m of each learner, on worlds that are imagined once for all of them.
 
-    Where rows leave open the noise behind them, a boosted correction of the best model is tried beside the formula.
+    Where rows leave open the noise behind them, two more are tried with the best learner: a boosted correction of its
+    model, and the formula on a model that does not read the columns whose noise is open. That one keeps strict limits
+    which no function of a label that A moves can keep.
     """
 
     name: ClassVar[str] = REPAIR
@@ -65,34 +69,40 @@ class RepairRoute(Route):
             complete=True,
         )
         walk.step(len(learners))
-        if not worlds.units(part.problem.complete.head(_TRIED)).exact:
-            best = min(learners, key=lambda learner: walk.loss(part.base(learner)))
-            corrected = _repaired(part, best, CORRECTION)
-            yield Family(
-                self._candidates(part, [best], CORRECTION),
-                worlds.columns,
-                lambda frame: corrected.along(frame, self.strengths),
-                complete=True,
-            )
+        if worlds.units(part.problem.complete.head(_TRIED)).exact:
+            return
+        best = min(learners, key=lambda learner: walk.loss(part.base(learner)))
+        for engine, inputs in ((CORRECTION, None), (FORMULA, told_inputs(part, worlds))):
+            if inputs is None or inputs:
+                repaired = _repaired(part, best, engine, inputs)
+                yield Family(
+                    self._candidates(part, [best], engine, inputs),
+                    repaired.worlds.columns,
+                    partial(repaired.along, strengths=self.strengths),
+                    complete=True,
+                )
 
-    def _candidates(self, part: Part, learners: list[str], engine: str) -> tuple[Candidate, ...]:
+    def _candidates(
+        self, part: Part, learners: list[str], engine: str, inputs: tuple[str, ...] | None = None
+    ) -> tuple[Candidate, ...]:
         done = "repaired" if engine == FORMULA else "corrected"
+        which = "" if inputs is None else " without open columns"
         return tuple(
             Candidate(
-                f"{learner}, {done} at {'full strength' if np.isinf(gamma) else f'strength {gamma:.3g}'}",
+                f"{learner}{which}, {done} at {'full strength' if np.isinf(gamma) else f'strength {gamma:.3g}'}",
                 self.name,
                 self.rests_on,
-                _repaired(part, learner, engine).at(gamma),
-                self._maker(learner, engine, gamma),
-                learner,
+                _repaired(part, learner, engine, inputs).at(gamma),
+                self._maker(learner, engine, gamma, inputs),
+                f"{learner}{which}",
                 strength=gamma,
             )
             for learner in learners
             for gamma in self.strengths
         )
 
-    def _maker(self, learner: str, engine: str, gamma: float) -> Callable[[Part], Any]:
-        return lambda part: _repaired(part, learner, engine).at(gamma)
+    def _maker(self, learner: str, engine: str, gamma: float, inputs: tuple[str, ...] | None) -> Callable[[Part], Any]:
+        return lambda part: _repaired(part, learner, engine, inputs).at(gamma)
 
     def _along(self, part: Part, learners: list[str], worlds: Worlds) -> Callable[[pd.DataFrame], Array]:
         models = [_asked(part, learner) for learner in learners]
@@ -109,41 +119,50 @@ class RepairRoute(Route):
         return along
 
 
-def _worlds(part: Part) -> Worlds:
+def told_inputs(part: Part, worlds: Worlds) -> tuple[str, ...]:
+    """Return the inputs but those that A moves and whose noise a row leaves open, as it does behind a label."""
+    rows, nodes = part.problem.complete.head(_TRIED), part.problem.graph.nodes
+    open_nodes = worlds.open_in(rows)
+    return tuple(name for name in part.problem.inputs if node_of(name, nodes) not in open_nodes)
+
+
+def _worlds(part: Part, inputs: tuple[str, ...] | None = None) -> Worlds:
     """The worlds of rows under the causal model of a part, the same for every learner."""
     problem = part.problem
 
     def make() -> Worlds:
         return ground(
-            part.base(next(iter(part.learners))),
+            part.base(next(iter(part.learners)), inputs),
             problem.complete,
             problem.graph,
             problem.outcome,
             list(problem.protected),
             # What reads hidden nodes off a whole row reads the outcome, too; the part that is needed does without.
             None if problem.graph.latent else part.scm,
-            list(problem.inputs),
+            list(inputs or problem.inputs),
             np.random.default_rng(part.seed),
         )[1]
 
-    worlds: Worlds = part.once("worlds", make)
+    worlds: Worlds = part.once(("worlds", inputs), make)
     return worlds
 
 
-def _asked(part: Part, learner: str) -> Asked:
+def _asked(part: Part, learner: str, inputs: tuple[str, ...] | None = None) -> Asked:
     problem = part.problem
     asked: Asked = part.once(
-        ("asked", learner),
-        lambda: Asked.of(part.base(learner), problem.complete, problem.outcome, (), list(problem.inputs)),
+        ("asked", learner, inputs),
+        lambda: Asked.of(
+            part.base(learner, inputs), problem.complete, problem.outcome, (), list(inputs or problem.inputs)
+        ),
     )
     return asked
 
 
-def _repaired(part: Part, learner: str, engine: str) -> Repaired:
+def _repaired(part: Part, learner: str, engine: str, inputs: tuple[str, ...] | None = None) -> Repaired:
     table = part.problem.complete
 
     def make() -> Repaired:
-        asked, worlds = _asked(part, learner), _worlds(part)
+        asked, worlds = _asked(part, learner, inputs), _worlds(part, inputs)
         chosen: Engine = Formula(asked, worlds)
         generator = np.random.default_rng(part.seed)
         if engine == CORRECTION:
@@ -151,5 +170,5 @@ def _repaired(part: Part, learner: str, engine: str) -> Repaired:
         some = table.iloc[np.sort(generator.permutation(len(table))[:_MEASURED])]
         return Repaired(asked, worlds, chosen, Curve.of(chosen, worlds, some), part.problem.outcome, rests_on=engine)
 
-    repaired: Repaired = part.once(("repaired", learner, engine), make)
+    repaired: Repaired = part.once(("repaired", learner, engine, inputs), make)
     return repaired
