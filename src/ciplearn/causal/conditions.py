@@ -30,8 +30,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal.adjustment import Adjustment
-from ciplearn.causal.dag import Dag
+from ciplearn.causal.dag import Adjustment, Dag
 from ciplearn.causal.independence import Independence
 from ciplearn.causal.paths import predictor_name
 from ciplearn.causal.question import Question
@@ -176,7 +175,9 @@ def some_set_certifies(conditions: Conditions) -> bool:
     inside = largest_inside(conditions)
     parents = {missing for _, missing in conditions.unexplained(inside)}
     outside = conditions.observed - conditions.known
-    return parents <= outside and conditions.adjustment(inside).exists(outside | inside, inside | parents)
+    return (
+        parents <= outside and conditions.adjustment(inside).canonical(outside | inside, inside | parents) is not None
+    )
 
 
 def search_limit(graph: CausalGraph) -> int:

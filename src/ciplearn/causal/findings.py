@@ -8,10 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.conditions import Conditions
+from ciplearn.causal.dag import Adjustment, reachable, shortest_open_walk
 from ciplearn.causal.paths import Path, as_path, shortest_directed, why_open
-from ciplearn.causal.separation import reachable, shortest_open_walk
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import first
 from ciplearn._core.wording import as_list, as_set
+from ciplearn.causal.dag import separated, smallest_separator
 from ciplearn.causal.names import Names, as_names, in_order
-from ciplearn.causal.separation import separated, smallest_separator
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph

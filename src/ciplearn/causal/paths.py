@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal.adjustment import Adjustment
-from ciplearn.causal.dag import Dag
+from ciplearn.causal.dag import Adjustment, Dag
 from ciplearn.causal.independence import PREDICTOR
 
 if TYPE_CHECKING:
