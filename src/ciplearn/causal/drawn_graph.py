@@ -16,10 +16,15 @@ from typing import TYPE_CHECKING, Self
 
 from ciplearn._core.errors import GraphError
 from ciplearn.causal.dag import Dag
-from ciplearn.causal.formats.dot import read_dot, write_dot
-from ciplearn.causal.formats.json_format import read_json, write_json
-from ciplearn.causal.formats.networkx_format import read_gml, read_networkx, write_gml, write_networkx
-from ciplearn.causal.formats.parts import GraphParts
+from ciplearn.causal.formats.dot_and_gml import (
+    read_dot,
+    read_gml,
+    read_networkx,
+    write_dot,
+    write_gml,
+    write_networkx,
+)
+from ciplearn.causal.formats.json_format import GraphParts, read_json, write_json
 from ciplearn.causal.formats.text import (
     edge_parts,
     read_dagitty,
@@ -241,7 +246,7 @@ class DrawnGraph:
 
     @classmethod
     def from_networkx(cls, graph: networkx.DiGraph) -> Self:
-        """Read a networkx graph (`ciplearn.causal.formats.networkx_format`)."""
+        """Read a networkx graph (`ciplearn.causal.formats.dot_and_gml`)."""
         return cls(**vars(read_networkx(graph)))
 
     @classmethod
