@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ciplearn.causal.conditions import predictor_name
 from ciplearn.causal.drawing_parts import Box, Line, boxes, draw_lines, draw_node, node_size, rectangle
 from ciplearn.causal.layout import Layout, layered
 from ciplearn.causal.names import tiers_of
-from ciplearn.causal.paths import Path, predictor_name
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
-    from ciplearn.causal.independence import Independence
+    from ciplearn.causal.statements import Independence, Path
     from ciplearn.causal.verdict import Verdict
 
 _WIDE = 10  # nodes

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from ciplearn._core.errors import GraphError
 from ciplearn._core.numbers import first
 from ciplearn._core.wording import as_set
-from ciplearn.causal.criterion import judge, judge_class
+from ciplearn.causal.conditions import read_question
+from ciplearn.causal.criterion import judge
 from ciplearn.causal.dag import Adjustment, separated, shortest_open_walk
 from ciplearn.causal.drawing import draw
 from ciplearn.causal.drawn_graph import DrawnGraph
-from ciplearn.causal.independence import Independence, implied_independencies
+from ciplearn.causal.findings import as_path, proper_causal_paths
 from ciplearn.causal.names import Names
-from ciplearn.causal.orientations import equivalence_class, members, members_by_parents
-from ciplearn.causal.paths import Path, as_path, proper_causal_paths
-from ciplearn.causal.question import read_question
+from ciplearn.causal.orientations import equivalence_class, judge_class, members, members_by_parents
+from ciplearn.causal.statements import Independence, Path, implied_independencies
 from ciplearn.causal.verdict import Verdict
 
 if TYPE_CHECKING:

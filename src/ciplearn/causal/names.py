@@ -1,13 +1,16 @@
-"""What may be written in a graph: names, their order and which one a typo meant; edges and tiers; positions."""
+"""What may be written in a graph: names, their order and which one a typo meant; edges, tiers and positions.
+
+A node ``A`` may be a vector, whose values stand in columns ``A[0]``, ``A[1]``, ...
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ciplearn._core.choices import entries
-from ciplearn._core.errors import GraphError
+from ciplearn._core.errors import GraphError, InputError
 
 Names = str | Iterable[str]
 Edge = tuple[str, str]
@@ -15,6 +18,7 @@ Edge = tuple[str, str]
 # Line breaks, control characters, surrogates and non-characters cannot be drawn, typed or written to XML.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _DIGITS = re.compile(r"([0-9]+)")
+_ENTRY = re.compile(r"(.+)\[\d+\]")
 
 # So many letters at least are the beginning of a name.
 _BEGINNING = 3
@@ -128,3 +132,30 @@ def checked_point(name: str, place: Iterable[float | str]) -> tuple[float, float
     if not (abs(x) < float("inf") and abs(y) < float("inf")):
         raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {place!r}; correct it.")
     return x, y
+
+
+def node_of(column: str, nodes: Collection[str]) -> str:
+    """Return the node that a column is an entry of, or the column itself."""
+    entry = _ENTRY.fullmatch(column)
+    return entry[1] if column not in nodes and entry and entry[1] in nodes else column
+
+
+def columns_of(node: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that hold a node: one of its name, or its entries in order; none if there are neither."""
+    if node in columns:
+        return (node,)
+    return tuple(sorted((column for column in columns if node_of(column, (node,)) == node), key=natural_key))
+
+
+def nodes_of(named: Sequence[str], nodes: Collection[str], columns: Sequence[str], role: str) -> tuple[str, ...]:
+    """Return the nodes that names of nodes or columns stand for; a vector counts only if all its entries are named."""
+    meant = tuple(node_of(name, nodes) for name in named)
+    for name, node in zip(named, meant, strict=True):
+        entries = columns_of(node, columns)
+        left_out = [entry for entry in entries if name != node and entry not in named]
+        if left_out:
+            raise InputError(
+                f"{role} names {name!r}, one of {len(entries)} columns of the node {node!r}, and leaves out "
+                f"{left_out[0]!r}; name the node, or all its columns."
+            )
+    return tuple(dict.fromkeys(meant))

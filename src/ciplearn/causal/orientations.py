@@ -1,4 +1,4 @@
-"""The graphs that a graph with undirected edges stands for.
+"""The graphs that a graph with undirected edges stands for, and the verdict over all of them.
 
 A member directs every undirected edge so that no directed cycle and no new unshielded collider (a → b ← c with a and c
 not adjacent) appears: the graphs that data with these independencies cannot tell apart. Bidirected edges count as
@@ -8,18 +8,32 @@ nowhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
 from ciplearn._core.numbers import first
+from ciplearn._core.wording import as_set
+from ciplearn.causal.conditions import Question
+from ciplearn.causal.criterion import judge
 from ciplearn.causal.names import Edge, Names
+from ciplearn.causal.statements import Finding
+from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
+
+
+# A drawing is judged at every change: so many graphs, and fewer where every node has many neighbours.
+_MOST_MEMBERS, _FEWEST_MEMBERS, _MOST_WORK = 256, 16, 2_000_000
+
+# Adjustment sets that are tried on all graphs, the most common first.
+_MOST_SETS = 8
 
 
 def members(graph: CausalGraph, limit: int | None) -> Iterator[CausalGraph]:
@@ -46,12 +60,6 @@ def equivalence_class(graph: CausalGraph) -> CausalGraph:
     # A graph without cycles is a member of its own class, so that no edge is forced both ways.
     directed, undirected = _closed(_neighbours(graph), (), fixed, loose) or (set(graph.directed), set())
     return replace(graph, directed=tuple(sorted(directed)), undirected=tuple(sorted(undirected)))
-
-
-def chosen_directions(graph: CausalGraph, member: CausalGraph) -> tuple[Edge, ...]:
-    """Return the directions that a member gives to the undirected edges of `graph`."""
-    drawn = set(member.directed)
-    return tuple((a, b) if (a, b) in drawn else (b, a) for a, b in graph.undirected)
 
 
 def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
@@ -165,3 +173,67 @@ def _closed(
                 loose[y].discard(x)
                 around |= touched(x, y)
     return directed, undirected
+
+
+def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
+    """Judge every member, up to a bound, with one adjustment set for all of them where there is one."""
+    degrees = Counter(name for edge in (*graph.directed, *graph.bidirected, *graph.undirected) for name in edge)
+    work = sum(degree**2 for degree in degrees.values())
+    most = min(_MOST_MEMBERS, max(_FEWEST_MEMBERS, _MOST_WORK // work))
+    listing = list(members(graph, most + 1))
+    complete = len(listing) <= most
+    judged = [judge(member, question) for member in listing[:most]]
+    if not judged:
+        raise GraphError(
+            "No graph directs every undirected edge without a cycle or a new collider; check the undirected edges "
+            f"{', '.join(f'{a} − {b}' for a, b in graph.undirected)}."
+        )
+    shared = _one_adjustment(listing[:most], question, judged)
+    holding = [verdict for verdict in shared if verdict.holds]
+    holds_in = "all" if len(holding) == len(shared) else "some" if holding else "none"
+    example = next((verdict for verdict in shared if not verdict.holds), shared[0])
+    # An edge decides with the direction in which the criterion holds, and against which it never does.
+    both_ways = [edge for a, b in graph.undirected for edge in ((a, b), (b, a))]
+    with_or_against = (edge for edge in both_ways if all(one.holds == (edge in one.graph.directed) for one in shared))
+    deciding = tuple(with_or_against) if holds_in == "some" else ()
+    scope, given = f"{'' if complete else 'the first '}{len(shared)} graphs", as_set(shared[0].adjustment)
+    sentence = (
+        f"The criterion holds in {len(holding)} of {scope} that this drawing stands for, with adjustment set {given}"
+    )
+    if deciding:
+        a, b = deciding[0]
+        sentence += f"; the edge {a} − {b} decides: it holds in all with {a} → {b} and in none with {b} → {a}"
+    elif holds_in == "some":
+        drawn = example.graph.directed
+        sentence += f"; it fails, for example, with {', '.join(f'{a} → {b}' for a, b in both_ways if (a, b) in drawn)}"
+    sentence += "."
+    if not complete:
+        loose = len(graph.undirected)
+        sentence += f" There are more than {len(shared)}: direct some of the {loose} undirected edges and ask again."
+    orders = (Change("direct edge", (a, b), f"direct {a} → {b} if you can argue for it") for a, b in deciding)
+    repairs = [Repair((order,), shared[0].independence) for order in orders]
+    fields = {name: getattr(example, name) for name in Verdict.__dataclass_fields__}
+    fields |= {
+        "holds": holds_in == "all" and complete,
+        "paper_condition": all(verdict.paper_condition for verdict in shared) and complete,
+        "findings": (Finding("class", holds_in == "all" and complete, sentence), *example.findings),
+        "graph": graph,
+        "find_repairs": partial(tuple, repairs),
+        "injective": tuple(dict.fromkeys(name for verdict in shared for name in verdict.injective)),
+        "assumptions": tuple(dict.fromkeys(sentence for verdict in shared for sentence in verdict.assumptions)),
+    }
+    return ClassVerdict(**fields, holds_in=holds_in, members=tuple(shared), deciding=deciding, complete=complete)
+
+
+def _one_adjustment(graphs: list[CausalGraph], question: Question, judged: list[Verdict]) -> list[Verdict]:
+    """Judge again with the adjustment set that holds in most members: training can enforce one statement only."""
+    choices = Counter(verdict.adjustment for verdict in judged)
+    if len(choices) == 1:
+        return judged
+    best: list[Verdict] = []
+    for choice, _ in choices.most_common(_MOST_SETS):
+        trial = [judge(graph, replace(question, adjustment=choice)) for graph in graphs]
+        best = max(best, trial, key=lambda verdicts: (sum(verdict.holds for verdict in verdicts), len(verdicts)))
+        if all(verdict.holds for verdict in best):
+            break
+    return best

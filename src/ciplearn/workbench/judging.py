@@ -6,8 +6,7 @@ from itertools import islice
 from typing import Any
 
 from ciplearn._core.wording import as_list, as_set
-from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.causal.findings import Assumption, Finding
+from ciplearn.causal import Assumption, CausalGraph, Finding, Verdict
 from ciplearn.workbench.document import Document
 
 # By the key of an assumption: the tab that does it on this page, and what it shows there.

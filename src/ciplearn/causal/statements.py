@@ -1,8 +1,8 @@
-"""`Independence`: a conditional independence as a value; and those that a graph implies, which data can contradict."""
+"""What is said of a graph, as values: independencies, which data can contradict, paths, findings and assumptions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -81,6 +81,120 @@ class Independence:
     def from_dict(cls, content: Mapping[str, Any]) -> Independence:
         """Read what `to_dict` wrote."""
         return cls(right=content["right"], given=content["given"], left=content["left"])
+
+
+@dataclass(frozen=True)
+class Path:
+    """Nodes in order and the arrow between each and the next: ``→``, ``←``, ``↔`` or ``−``.
+
+    Examples
+    --------
+    >>> from ciplearn.causal import Path
+    >>> print(Path(("A", "U", "Y"), ("←", "→")))
+    A ← U → Y
+    """
+
+    nodes: tuple[str, ...]
+    arrows: tuple[str, ...]
+
+    def __str__(self) -> str:
+        tail = "".join(f" {arrow} {node}" for arrow, node in zip(self.arrows, self.nodes[1:], strict=True))
+        return self.nodes[0] + tail
+
+    @property
+    def edges(self) -> tuple[tuple[str, str, str], ...]:
+        """Triples (node, arrow, next node)."""
+        return tuple(zip(self.nodes, self.arrows, self.nodes[1:], strict=False))
+
+    def to_list(self) -> list[str]:
+        """Return nodes and arrows in turn, JSON-ready: a name may hold an arrow, so the text alone could be misread."""
+        return [self.nodes[0], *(step for edge in self.edges for step in edge[1:])]
+
+    @classmethod
+    def from_list(cls, steps: Sequence[str]) -> Path:
+        """Read what `to_list` wrote."""
+        return cls(tuple(steps[::2]), tuple(steps[1::2]))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that speaks for or against the verdict.
+
+    Attributes
+    ----------
+    condition : str
+        ``"validity"``, ``"parents"``, ``"noise"``, ``"inputs"``, ``"paper"``, or ``"class"`` where edges have no
+        direction.
+    holds : bool
+        Whether it speaks for the verdict.
+    sentence : str
+        The finding in words, with nodes and paths.
+    paths : tuple of Path
+        The paths in the sentence; open ones are drawn in red.
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
+    >>> [(finding.condition, finding.holds) for finding in verdict.findings]
+    [('validity', True), ('parents', True), ('paper', True)]
+    """
+
+    condition: str
+    holds: bool
+    sentence: str
+    paths: tuple[Path, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as JSON-ready data."""
+        walks = [path.to_list() for path in self.paths]
+        return {**vars(self), "paths": [str(path) for path in self.paths], "walks": walks}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Finding:
+        """Read what `to_dict` wrote."""
+        paths = tuple(Path.from_list(walk) for walk in content["walks"])
+        return cls(content["condition"], content["holds"], content["sentence"], paths)
+
+
+class Assumption(str):
+    """What a verdict rests on, as a sentence; a string with two more attributes.
+
+    Attributes
+    ----------
+    sentence : str
+        The assumption.
+    check : str
+        What can refute it, or show how much it matters.
+    key : str
+        Which of them it is: "graph", "overlap", "inputs", "exact" or "injective".
+
+    Examples
+    --------
+    >>> from ciplearn import CausalGraph
+    >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
+    >>> print(verdict.assumptions[0])
+    The graph is right: no edge and no unobserved common cause is missing.
+    >>> verdict.assumptions[0].key
+    'graph'
+    """
+
+    check: str
+    key: str = ""
+
+    def __new__(cls, sentence: str, check: str, key: str = "") -> Assumption:
+        """Make the string and hang the check and the key on it."""
+        assumption = super().__new__(cls, sentence)
+        assumption.check, assumption.key = check, key
+        return assumption
+
+    def __reduce__(self) -> tuple[type[Assumption], tuple[str, str, str]]:
+        return Assumption, (self.sentence, self.check, self.key)
+
+    @property
+    def sentence(self) -> str:
+        """The assumption as a plain string."""
+        return str.__str__(self)
 
 
 def implied_independencies(graph: CausalGraph, limit: int | None) -> Iterator[Independence]:
