@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from ciplearn import CausalGraph
-from ciplearn.workbench.bundle import BUNDLE
+from ciplearn.workbench import BUNDLE
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.judging import judged
 from tests.workbench.browser import browsing, served

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
 from ciplearn.causal.dag import Adjustment, Dag
-from ciplearn.causal.names import Names, in_order
+from ciplearn.causal.names import Names, in_order, unused
 from ciplearn.causal.statements import PREDICTOR, Independence
 
 if TYPE_CHECKING:
@@ -113,10 +113,7 @@ def _refuse_overlap(question: Question) -> None:
 
 def predictor_name(graph: CausalGraph) -> str:
     """Return the name under which Ŷ is shown: one that no node of the graph has."""
-    name = PREDICTOR
-    while name in graph.index:
-        name += "′"
-    return name
+    return unused(PREDICTOR, graph.index)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Conditions, Question, default_adjustment, search_limit, some_set_certifies
@@ -26,12 +26,10 @@ from ciplearn.causal.findings import (
 )
 from ciplearn.causal.names import in_order
 from ciplearn.causal.statements import Finding, Path
-from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict
+from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict, common_cause
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
-
-_Member = TypeVar("_Member")
 
 # More than three changes at once are no longer a repair but another study.
 _MOST_CHANGES = 3
@@ -140,10 +138,6 @@ class _Draft:
         return Repair(self.changes, self.conditions.statement(self.adjustment))
 
 
-# A change, and the fields of the graph or of the roles that it replaces.
-_Step = tuple[Change, dict[str, Any]]
-
-
 def find_repairs(graph: CausalGraph, question: Question) -> tuple[Repair, ...]:
     """Return the repairs with the fewest changes, each with the adjustment set it allows."""
     start = _Draft(graph, replace(question, adjustment=None))
@@ -172,19 +166,16 @@ def find_repairs(graph: CausalGraph, question: Question) -> tuple[Repair, ...]:
 def _changed_once_more(drafts: list[_Draft], tried: set[frozenset[Change]]) -> Iterator[_Draft]:
     """Yield each draft with one more change, drafts that were tried before left out."""
     for draft in drafts:
-        for change, fields in _steps(draft):
+        for change in _changes(draft):
             key = frozenset((*draft.changes, change))
             if key not in tried:
                 tried.add(key)
-                on_question = fields.keys() <= {"context", "inputs"}
-                yield _Draft(
-                    draft.graph if on_question else replace(draft.graph, **fields),
-                    replace(draft.question, **fields) if on_question else draft.question,
-                    (*draft.changes, change),
-                )
+                graph, context, inputs = change.applied(draft.graph, draft.question.context, draft.question.inputs)
+                question = replace(draft.question, context=context, inputs=inputs)
+                yield _Draft(graph, question, (*draft.changes, change))
 
 
-def _steps(draft: _Draft) -> Iterator[_Step]:
+def _changes(draft: _Draft) -> Iterator[Change]:
     """Yield the changes that may help, the cheapest to argue for first."""
     graph, question, conditions = draft.graph, draft.question, draft.conditions
     paths = draft.open_paths
@@ -194,44 +185,26 @@ def _steps(draft: _Draft) -> Iterator[_Step]:
     nodes = list(dict.fromkeys(nodes))
     for node in nodes:
         if node in graph.latent:
-            yield Change("measure", (node,), f"measure {node}"), {"latent": graph.latent - {node}}
-    for path in paths:
-        yield from _edge_steps(graph, path)
-    for node in nodes:
-        outside = node not in graph.latent and node != question.outcome
-        if outside and node not in question.context and node not in question.protected:
-            order = Change("add to context", (node,), f"add {node} to the context")
-            yield order, {"context": (*question.context, node)}
-    for node in dict.fromkeys((*nodes, *question.context)):
-        if node in question.context and node not in question.protected:
-            order = Change("drop from context", (node,), f"drop {node} from the context")
-            yield order, {"context": _without(question.context, node)}
-    for node in nodes:
-        if node in question.inputs and len(question.inputs) > 1:
-            order = Change("drop from inputs", (node,), f"keep {node} out of the inputs")
-            yield order, {"inputs": _without(question.inputs, node)}
-
-
-def _edge_steps(graph: CausalGraph, path: Path) -> Iterator[_Step]:
-    for one, arrow, other in path.edges:
+            yield Change("measure", (node,), f"measure {node}")
+    for one, arrow, other in (edge for path in paths for edge in path.edges):
         a, b = (other, one) if arrow == "←" else (one, other)
         if arrow == "↔":
             pair = (a, b) if (a, b) in graph.bidirected else (b, a)
-            cause = f"common cause of {pair[0]} and {pair[1]}"
-            while cause in graph.index:
-                cause += "′"
-            left = {"bidirected": _without(graph.bidirected, pair)}
-            measured = {**left, "directed": (*graph.directed, (cause, a), (cause, b))}
-            yield Change("measure", pair, f"measure the {cause}"), measured
-            order = Change("drop common cause", pair, f"drop {a} ↔ {b} if you can argue that there is no such cause")
-            yield order, left
+            yield Change("measure", pair, f"measure the {common_cause(graph, *pair)}")
+            no_cause = f"drop {a} ↔ {b} if you can argue that there is no such cause"
+            yield Change("drop common cause", pair, no_cause)
         elif (a, b) in graph.directed:
-            order = Change("drop edge", (a, b), f"drop {a} → {b} if you can argue that there is no such effect")
-            yield order, {"directed": _without(graph.directed, (a, b))}
-
-
-def _without(members: tuple[_Member, ...], left_out: _Member) -> tuple[_Member, ...]:
-    return tuple(member for member in members if member != left_out)
+            yield Change("drop edge", (a, b), f"drop {a} → {b} if you can argue that there is no such effect")
+    for node in nodes:
+        outside = node not in graph.latent and node != question.outcome
+        if outside and node not in question.context and node not in question.protected:
+            yield Change("add to context", (node,), f"add {node} to the context")
+    for node in dict.fromkeys((*nodes, *question.context)):
+        if node in question.context and node not in question.protected:
+            yield Change("drop from context", (node,), f"drop {node} from the context")
+    for node in nodes:
+        if node in question.inputs and len(question.inputs) > 1:
+            yield Change("drop from inputs", (node,), f"keep {node} out of the inputs")
 
 
 def find_fallbacks(conditions: Conditions, s: Set[int]) -> tuple[Fallback, ...]:

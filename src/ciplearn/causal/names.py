@@ -37,6 +37,13 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names), key=natural_key))
 
 
+def unused(name: str, taken: Collection[str]) -> str:
+    """Return the name with as many primes as make it another than those that are taken."""
+    while name in taken:
+        name += "′"
+    return name
+
+
 def checked_name(name: object) -> str:
     """Return `name` as a plain string, or say why it cannot name a node."""
     if not isinstance(name, str):

@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
-from ciplearn.causal.names import Edge, in_order
+from ciplearn.causal.names import Edge, in_order, unused
 from ciplearn.causal.statements import Assumption, Finding, Independence, Path
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 _ROLES = ("protected", "context", "inputs", "adjustment")
+
+
+def common_cause(graph: CausalGraph, a: str, b: str) -> str:
+    """Return the name that the cause behind a ↔ b gets once it is measured."""
+    return unused(f"common cause of {a} and {b}", graph.index)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,35 @@ class Change:
     def to_dict(self) -> dict[str, Any]:
         """Return the change as JSON-ready data."""
         return {**vars(self), "nodes": list(self.nodes)}
+
+    def applied(
+        self, graph: CausalGraph, context: tuple[str, ...], inputs: tuple[str, ...]
+    ) -> tuple[CausalGraph, tuple[str, ...], tuple[str, ...]]:
+        """Return graph, context and inputs as they are after the change."""
+        fields: dict[str, Any] = {}
+        if self.kind == "measure" and len(self.nodes) == 1:
+            fields["latent"] = graph.latent - {*self.nodes}
+        elif self.kind in ("measure", "drop common cause"):
+            fields["bidirected"] = tuple(pair for pair in graph.bidirected if pair != self.nodes)
+            if self.kind == "measure":
+                cause = common_cause(graph, *self.nodes)
+                fields["directed"] = (*graph.directed, *((cause, node) for node in self.nodes))
+        elif self.kind == "drop edge":
+            fields["directed"] = tuple(edge for edge in graph.directed if edge != self.nodes)
+        elif self.kind == "direct edge":
+            fields["undirected"] = tuple(edge for edge in graph.undirected if set(edge) != set(self.nodes))
+            fields["directed"] = (*graph.directed, self.nodes)
+        elif self.kind == "adjust for":
+            fields["adjusted"] = self.nodes
+        elif self.kind == "add to context":
+            context = in_order((*context, *self.nodes))
+        elif self.kind == "drop from context":
+            context = tuple(name for name in context if name not in self.nodes)
+        elif self.kind == "drop from inputs":
+            inputs = tuple(name for name in inputs if name not in self.nodes)
+        else:
+            raise InputError(f"A repair cannot apply {self.kind!r}; change the drawing by hand.")
+        return replace(graph, **fields) if fields else graph, context, inputs
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Change:

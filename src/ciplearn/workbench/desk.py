@@ -19,8 +19,7 @@ import ciplearn
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import checksum
 from ciplearn.causal import CausalGraph
-from ciplearn.workbench.document import Document
-from ciplearn.workbench.examples import EXAMPLES, example
+from ciplearn.workbench.document import EXAMPLES, Document, example
 from ciplearn.workbench.judging import advised, judged
 from ciplearn.workbench.protocol import LARGEST_TEXT, NOTATIONS, SAVED, check_message
 from ciplearn.workbench.recipes import Recipe

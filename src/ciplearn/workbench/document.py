@@ -1,4 +1,4 @@
-"""`Document`: what is drawn on the page, as the page sends it."""
+"""`Document`: what is drawn on the page, as the page sends it; and graphs one click away to begin with."""
 
 from __future__ import annotations
 
@@ -12,33 +12,7 @@ from typing import Any, Self
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.verdict import Change
-from ciplearn.workbench.schema import Schema, check
-
-_NAME = {"type": "string", "maxLength": 10_000}
-_NAMES = {"type": "array", "items": _NAME}
-_EDGES = {"type": "array", "items": {"type": "array", "items": _NAME, "minItems": 2, "maxItems": 2}}
-_SPOT = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-
-# What is drawn, as JSON; whether its graph can be is another question, which `Document.read` asks too.
-DOCUMENT: Schema = {
-    "type": "object",
-    "properties": {
-        "graph": {
-            "type": "object",
-            "properties": {
-                **dict.fromkeys(("nodes", "latent", "exposures", "outcomes", "adjusted"), _NAMES),
-                **dict.fromkeys(("directed", "bidirected", "undirected"), _EDGES),
-                "positions": {"type": "object", "additionalProperties": _SPOT},
-            },
-            "additionalProperties": False,
-        },
-        "context": {**_NAMES, "type": ["array", "null"]},
-        "inputs": {**_NAMES, "type": ["array", "null"]},
-        # Kinds of columns that a person can choose on the page.
-        "kinds": {"type": "object", "additionalProperties": {"type": "string", "enum": ["number", "category"]}},
-    },
-    "additionalProperties": False,
-}
+from ciplearn.workbench.protocol import DOCUMENT, check
 
 
 @dataclass(frozen=True)
@@ -109,10 +83,10 @@ class Document:
     def repaired(self, verdict: Verdict, changes: tuple[Change, ...]) -> Document:
         """Apply the changes of a repair that `verdict` proposes."""
         # The repair was judged for these roles and without an adjustment set of the user's.
-        changed = replace(self, graph=replace(self.graph, adjusted=()), context=verdict.context, inputs=verdict.inputs)
+        graph, context, inputs = replace(self.graph, adjusted=()), verdict.context, verdict.inputs
         for change in changes:
-            changed = _applied(changed, change)
-        return changed.with_defaults()
+            graph, context, inputs = change.applied(graph, context, inputs)
+        return replace(self, graph=graph, context=context, inputs=inputs).with_defaults()
 
     def with_defaults(self) -> Document:
         """Write roles that are the default as the default."""
@@ -124,46 +98,101 @@ class Document:
         )
 
 
-def _applied(document: Document, change: Change) -> Document:
-    graph, context, inputs = document.graph, document.context or (), document.inputs or ()
-    nodes = change.nodes
-    if change.kind == "measure" and len(nodes) == 1:
-        graph = replace(graph, latent=graph.latent - set(nodes))
-    elif change.kind == "measure":
-        graph = _with_cause(graph, (nodes[0], nodes[1]))
-    elif change.kind == "drop edge":
-        graph = replace(graph, directed=tuple(edge for edge in graph.directed if edge != nodes))
-    elif change.kind == "drop common cause":
-        graph = replace(graph, bidirected=tuple(edge for edge in graph.bidirected if edge != nodes))
-    elif change.kind == "direct edge":
-        kept = tuple(edge for edge in graph.undirected if set(edge) != set(nodes))
-        graph = replace(graph, undirected=kept, directed=(*graph.directed, (nodes[0], nodes[1])))
-    elif change.kind == "adjust for":
-        graph = replace(graph, adjusted=nodes)
-    elif change.kind == "add to context":
-        context = tuple(name for name in graph.observed if name in {*context, *nodes})
-    elif change.kind == "drop from context":
-        context = tuple(name for name in context if name not in nodes)
-    elif change.kind == "drop from inputs":
-        inputs = tuple(name for name in inputs if name not in nodes)
-    else:
-        raise InputError(f"The workbench cannot apply {change.kind!r}; change the drawing by hand.")
-    return replace(document, graph=graph, context=context, inputs=inputs)
-
-
-def _with_cause(graph: CausalGraph, pair: tuple[str, str]) -> CausalGraph:
-    cause = f"common cause of {pair[0]} and {pair[1]}"
-    while cause in graph.index:
-        cause += "′"
-    return replace(
-        graph,
-        bidirected=tuple(edge for edge in graph.bidirected if edge != pair),
-        directed=(*graph.directed, (cause, pair[0]), (cause, pair[1])),
-    )
-
-
 def _names(graph: CausalGraph, content: Any, role: str) -> tuple[str, ...] | None:
     if content is None:
         return None
     chosen = set(graph.known_observed(content, role))
     return tuple(name for name in graph.nodes if name in chosen)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A graph in DAGitty's notation, with a name, a sentence, and whether a table can be drawn for it."""
+
+    name: str
+    title: str
+    about: str
+    text: str
+    context: tuple[str, ...] | None = None
+    has_table: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a list of examples shows."""
+        return {"name": self.name, "title": self.title, "about": self.about, "has_table": self.has_table}
+
+    def document(self) -> Document:
+        """Return the drawing."""
+        return Document(CausalGraph.from_dagitty(self.text), self.context)
+
+
+EXAMPLES = (
+    Example(
+        "demo",
+        "The demo: a bank's applicants",
+        "The bank predicts income; sex must not influence the prediction. Comes with 8000 made-up people to train on.",
+        'dag { region [pos="0,0"] age [pos="1,0"] sex [exposure,pos="1,2"] training [pos="2,0.4"] '
+        'hours [pos="2,1.6"] income [outcome,pos="3,1"] '
+        "region -> {age training income} {age sex} -> {training hours income} {training hours} -> income }",
+        has_table=True,
+    ),
+    Example(
+        "first",
+        "The paper's first synthetic case",
+        "Z confounds, A acts on Y directly and by way of L.",
+        'dag { Z [pos="0,0"] A [exposure,pos="0,1.4"] L [pos="1.3,0.7"] Y [outcome,pos="2.6,0.7"] '
+        "Z -> {A L Y} A -> L -> Y A -> Y }",
+    ),
+    Example(
+        "loan",
+        "A hidden cause, and how to repair it",
+        "Wealth moves region and income, and nobody has measured it: the criterion fails, and says what would help.",
+        "dag { region [exposure] loan [outcome] wealth [latent] wealth -> {region income} region -> income -> loan "
+        "age -> {income loan} }",
+        context=("age", "region"),
+    ),
+    Example(
+        "mediator",
+        "The paper's figure (a)",
+        "A mediator L with a confounder S: the criterion holds given S.",
+        "dag { A [exposure] Y [outcome] A -> L -> Y S -> {L Y} A -> Y }",
+    ),
+    Example(
+        "causal",
+        "Causal direction",
+        "Features in three parts and a hidden confounder of A and Y.",
+        "dag { A [exposure] Y [outcome] A -> X∧ -> Y A -> X_Y⊥ X∧ -> X_Y⊥ X_A⊥ -> {X∧ Y} A <-> Y }",
+    ),
+    Example(
+        "anticausal",
+        "Anti-causal direction",
+        "The features are effects of Y, which the statement therefore conditions on.",
+        "dag { A [exposure] Y [outcome] Y -> {X_A⊥ X∧} A -> {X∧ X_Y⊥} A <-> Y }",
+    ),
+    Example(
+        "adult",
+        "Income in blocks",
+        "Adult: age and sex, marital status, education, work and income, with unobserved causes.",
+        "dag { A [exposure] Y [outcome] H_m [latent] H_d [latent] H_r [latent] A -> {M D R Y} M -> {D R Y} D -> {R Y} "
+        "R -> Y C -> {M D R Y} H_m -> M H_d -> D H_r -> R }",
+    ),
+    Example(
+        "mbias",
+        "M-bias",
+        "M is an effect of two hidden causes: for the effect of A on Y, adjusting for it is a famous trap.",
+        "dag { A [exposure] Y [outcome] U1 [latent] U2 [latent] U1 -> {A M} U2 -> {M Y} A -> Y }",
+    ),
+    Example(
+        "napkin",
+        "The napkin",
+        "A graph in which no adjustment set identifies the effect.",
+        "dag { A [exposure] Y [outcome] W -> Z -> A -> Y W <-> A W <-> Y }",
+    ),
+)
+
+
+def example(name: Any) -> Example:
+    """Return an example by its name."""
+    by_name = {one.name: one for one in EXAMPLES}
+    if name not in by_name:
+        raise InputError(f"There is no example {name!r}; choose one of {', '.join(by_name)}.")
+    return by_name[name]

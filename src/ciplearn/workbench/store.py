@@ -27,8 +27,7 @@ from typing import Any
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import locked, read_bounded, whole_file, write_file
-from ciplearn.workbench.protocol import SERVER
-from ciplearn.workbench.schema import Schema, check
+from ciplearn.workbench.protocol import SERVER, Schema, check
 
 # In MiB: a run with all of its stops.
 _LARGEST = 64

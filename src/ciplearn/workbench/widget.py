@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ciplearn._core.errors import InputTypeError, MissingDependencyError
 from ciplearn._core.plain_data import as_data
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.workbench.bundle import bundle_file
+from ciplearn.workbench import bundle_file
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.store import Store
