@@ -58,14 +58,14 @@ class Desk:
             "advise": lambda message: advised(_document(message)),
             # A drawing of a link: the page shows it once it is known to be one.
             "open": lambda message: {"document": message["document"]},
-            "read": self._read,
+            "read": lambda message: {"document": Document(CausalGraph.from_text(message["text"])).to_dict()},
             "write": self._write,
             "save": self._save,
             "example": self._example,
             "table": self._upload,
             "demo-table": lambda message: {"table": self.take_demo_table()},
-            "describe": self._describe,
-            "falsify": self._falsify,
+            "describe": lambda message: self.table.describe(_document(message)),
+            "falsify": lambda message: self.table.falsified(_document(message)),
             "train": self._train,
             "cancel": self._cancel,
             "forget": self._forget,
@@ -135,7 +135,7 @@ class Desk:
                 "found_saved": self.found_saved,
                 "examples": [entry.to_dict() for entry in EXAMPLES],
                 "ciplearn": ciplearn.__version__,
-                "table": {"name": self._saved["table"]["name"]} if self._saved.get("table") else None,
+                "table": {"name": self._saved["table"]["name"]} if self.has_table else None,
                 "runs": [public(run) for run in self.runs.known.values()],
                 "interrupted": self.runs.interrupted,
                 # After the runs, which may be among it.
@@ -151,9 +151,6 @@ class Desk:
             with suppress(InputError):
                 answer["fingerprint"] = document.fingerprint(self.table.digest)
         return answer
-
-    def _read(self, message: Message) -> Answer:
-        return {"document": Document(CausalGraph.from_text(message["text"])).to_dict()}
 
     def _write(self, message: Message) -> Answer:
         notation, graph = message["format"], _document(message).graph
@@ -174,8 +171,8 @@ class Desk:
                 return {"version": self._saved["version"]}
             if message.get("version") != self._saved["version"] and not message.get("anyway"):
                 return {"conflict": True, **self._last_save()}
-            fresh = {"version": self._saved["version"] + 1, "document": dict(content), "client": message.get("client")}
-            self._keep(**fresh)
+            version = self._saved["version"] + 1
+            self._keep(version=version, document=dict(content), client=message.get("client"))
             saved = self._last_save()
         self.tell({"event": "document", **saved})
         return {"version": saved["version"]}
@@ -206,9 +203,8 @@ class Desk:
         with self._lock:
             self._table = table
             self._keep(table={"name": shown, "stored": stored, "path": None if stored else str(path)})
-        said = {"name": shown}
-        self.tell({"event": "table", "table": said})
-        return said
+        self.tell({"event": "table", "table": {"name": shown}})
+        return {"name": shown}
 
     def take_demo_table(self) -> Answer:
         """Draw the demo's table, and let it be the table."""
@@ -230,12 +226,11 @@ class Desk:
 
         with self._lock:
             if self._table is None:
-                known = self._saved.get("table")
-                if not known:
+                if not self.has_table:
                     raise InputError("There is no table yet; drop one on the page.")
-                stored = known.get("stored")
-                path = self.store.table_path(stored) if stored else Path(known["path"])
-                self._table = Table(path, known["name"])
+                saved = self._saved["table"]
+                path = self.store.table_path(saved["stored"]) if saved["stored"] else Path(saved["path"])
+                self._table = Table(path, saved["name"])
             return self._table
 
     def _upload(self, message: Message) -> Answer:
@@ -248,17 +243,8 @@ class Desk:
             return {"table": self.take_table(self.store.table_path(stored), shown, stored)}
         except CiplearnError as problem:
             path = self.store.tables / stored
-            words = str(problem).replace(str(path), shown)
             path.unlink(missing_ok=True)
-            raise InputError(words) from problem
-
-    def _describe(self, message: Message) -> Answer:
-        return self.table.describe(_document(message))
-
-    def _falsify(self, message: Message) -> Answer:
-        from ciplearn.workbench.tables import falsified
-
-        return falsified(_document(message), self.table)
+            raise InputError(str(problem).replace(str(path), shown)) from problem
 
     # ---------------------------------------------------------------- training, and what if
 
@@ -325,11 +311,10 @@ def opened(
     """
     if table is not None and not table.is_file():
         raise InputError(f"There is no table {str(table)!r}; check the path.")
-    document = None if graph is None else Document(graph)
     if model is not None:
         document = _of_model(model)
-    elif demo:
-        document = example("demo").document()
+    else:
+        document = example("demo").document() if demo else Document(graph or CausalGraph())
     desk = Desk(store, document)
     if table is not None:
         # Read when the page asks about it: the server is there at once, however large the table is.
@@ -342,11 +327,9 @@ def opened(
 
 
 def _of_model(folder: Path) -> Document:
-    """Return the drawing of a model folder."""
     from ciplearn.repairing import load_model
 
-    saved = load_model(folder)
-    verdict = saved.verdict_
+    verdict = load_model(folder).verdict_
     if verdict is None:
         raise InputError(f"{folder} was trained without a graph; the workbench has nothing to draw.")
     graph = replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -42,21 +42,26 @@ def listed(comparison: Comparison) -> list[Stop]:
     stops: list[Stop] = []
     for number, path in enumerate(paths):
         for one in path:
-            stop = {
-                "key": f"s{len(stops):02d}",
-                "name": one["name"],
-                "path": number,
-                "along": _along([each["name"] for each in path]),
-                "learner": one["learner"],
-                "free": one["kind"] == FREE,
-                "baseline": one["kind"] == BASELINE,
-                "mixed": one["share"] is not None,
-                **{key: one[key] for key in ("allowed", "shrinks", "rests_on")},
-                **{name: one.get(name) for name in _MEASURES},
-                **_without_model(),
-            }
-            stops.append(stop)
+            about = {key: one[key] for key in ("name", "learner", "allowed", "shrinks", "rests_on")}
+            about |= {"free": one["kind"] == FREE, "baseline": one["kind"] == BASELINE}
+            about |= {"mixed": one["share"] is not None, **{name: one.get(name) for name in _MEASURES}}
+            stops.append(_stop(len(stops), number, _along([each["name"] for each in path]), about))
     return stops
+
+
+def _stop(number: int, path: int, along: str, about: Mapping[str, Any]) -> Stop:
+    """Return a stop, which is as it is said to be, and by default nothing special and without a model."""
+    return {
+        "key": f"s{number:02d}",
+        "path": path,
+        "along": along,
+        **dict.fromkeys(("free", "baseline", "mixed", "shrinks"), False),
+        **{"allowed": None, "rests_on": ""},
+        # model: a folder inside that of the run, or any other; strength: of a repaired one, as text, for it may be inf;
+        # weaker: the statement that training has kept to, where it is not the verdict's
+        **dict.fromkeys(("model", "strength", "weaker")),
+        **about,
+    }
 
 
 def _goes_on(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
@@ -80,12 +85,6 @@ def _along(names: Sequence[str]) -> str:
     return f"{' '.join(words[0] for words in alike).rstrip(',')} …"
 
 
-def _without_model() -> Stop:
-    # model: a folder inside that of the run, or any other; strength: of a repaired one, as text, for it may be inf;
-    # weaker: the statement that training has kept to, where it is not the verdict's
-    return {"model": None, "strength": None, "weaker": None}
-
-
 def save_models(comparison: Comparison, stops: Sequence[Stop], folder: Path) -> None:
     """Keep the model of every stop that can be kept, and say at the stop where it is.
 
@@ -95,15 +94,14 @@ def save_models(comparison: Comparison, stops: Sequence[Stop], folder: Path) -> 
     knobs = {chosen["path"]: "model"} if hasattr(comparison.model, "strength") else {}
     for stop in stops:
         model = comparison.models[stop["name"]]
-        has_knob = hasattr(model, "strength")
         statement = enforced_statement(model)
         if statement is not None and statement != statement_on_columns(model.verdict_, tuple(model.feature_names_in_)):
             stop["weaker"] = str(statement)
-        if has_knob:
+        if has_knob := hasattr(model, "strength"):
             stop["strength"] = repr(float(model.strength))
-        if has_knob and stop["path"] in knobs:
-            stop["model"] = knobs[stop["path"]]
-            continue
+            if stop["path"] in knobs:
+                stop["model"] = knobs[stop["path"]]
+                continue
         try:
             save_model(model, folder / "stops" / stop["key"])
         except CiplearnError:
@@ -145,11 +143,11 @@ def subject_of(folder: Path, table: Table, document: Document) -> Audited:
     rows, verdict = table.typed(document), document.verdict()
     task = task_of(rows[verdict.outcome])
     if task == CLASSIFICATION:
-        rows = rows.assign(**{verdict.outcome: rows[verdict.outcome].astype("category")})
+        rows[verdict.outcome] = rows[verdict.outcome].astype("category")
     return Audited(load_model(folder), None, verdict, task, rows, rows, f"All {len(rows)} complete rows.", {})
 
 
-def of_folder(folder: Path, subject: Audited, measure: Any) -> tuple[list[Stop], str]:
+def of_folder(folder: Path, subject: Audited, measure: Callable[[Audited], Audit]) -> tuple[list[Stop], str]:
     """Return the stops of a model folder, and which is its model: what was compared, or else its trials, measured.
 
     ``measure``: from a model to its `Audit`.
@@ -170,24 +168,17 @@ def of_folder(folder: Path, subject: Audited, measure: Any) -> tuple[list[Stop],
         if kept is not None and free is not chosen:
             free["model"] = str(folder / kept["folder"])
         return stops, chosen["key"]
-    tried = (
-        [] if fitted is None else [(trial["gamma"], folder / trial["folder"]) for trial in fitted.training["trials"]]
-    )
-    places = {path.resolve(): gamma for gamma, path in tried}
-    places.setdefault(folder.resolve(), getattr(subject.model, "gamma_", 0.0))
+    trials = [] if fitted is None else fitted.training["trials"]
+    gammas = {(folder / trial["folder"]).resolve(): trial["gamma"] for trial in trials}
+    gammas.setdefault(folder.resolve(), getattr(subject.model, "gamma_", 0.0))
     stops = []
-    for path, gamma in sorted(places.items(), key=lambda place: place[1]):
+    for path, gamma in sorted(gammas.items(), key=lambda trial: trial[1]):
         model = load_model(path)
-        found = measure(replace(subject, model=model, folder=None))
+        audit = measure(replace(subject, model=model, folder=None))
+        loss, score = ("mse", "r2") if "mse" in audit.scores else ("log_loss", "accuracy")
+        values = (audit.scores[loss], audit.scores[score], audit.vcf.value, audit.vcf.relative, None, None)
         is_free = not gamma and getattr(model, "route_", None) in (INDEPENDENCE, NO_ROUTE)
-        about = {"key": f"s{len(stops):02d}", "name": FREE if is_free else f"gamma {gamma:g}", "free": is_free}
-        path_of_all = {"path": 0, "along": "gamma …", "learner": "network", "allowed": None, "rests_on": ""}
-        others = dict.fromkeys(("baseline", "mixed", "shrinks"), False)
-        stops.append({**about, **path_of_all, **others, **_measured(found), **_without_model(), "model": str(path)})
+        about = {"name": FREE if is_free else f"gamma {gamma:g}", "free": is_free, "learner": "network"}
+        about |= {"model": str(path), **dict(zip(_MEASURES, values, strict=True))}
+        stops.append(_stop(len(stops), 0, "gamma …", about))
     return stops, next(stop["key"] for stop in stops if stop["model"] == str(folder.resolve()))
-
-
-def _measured(found: Audit) -> Stop:
-    loss, score = ("mse", "r2") if "mse" in found.scores else ("log_loss", "accuracy")
-    values = (found.scores[loss], found.scores[score], found.vcf.value, found.vcf.relative, None, None)
-    return dict(zip(_MEASURES, values, strict=True))
