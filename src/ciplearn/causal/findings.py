@@ -48,27 +48,21 @@ def why_open(graph: CausalGraph, path: Path, given: Set[str]) -> str:
     return ", ".join(clauses) if clauses else "nothing stands between its ends"
 
 
-def directed_paths(dag: Dag, start: int, targets: Set[int], avoiding: Set[int]) -> Iterator[list[int]]:
-    """Yield the directed paths from `start` to `targets` whose later nodes are outside `avoiding`."""
-    hopeful = dag.ancestors(targets, avoiding=avoiding)
-    walk = [start]
-    branches = [iter(dag.children[start])]
-    while branches:
-        node = next(branches[-1], None)
-        if node is None:
-            branches.pop()
-            walk.pop()
-        elif node in hopeful:
-            walk.append(node)
-            if node in targets:
-                yield list(walk)
-            branches.append(iter(dag.children[node]))
-
-
 def proper_causal_paths(problem: Adjustment) -> Iterator[list[int]]:
     """Yield every directed path from X to Y that meets X at its first node only."""
+    children, hopeful = problem.dag.children, problem.dag.ancestors(problem.y, avoiding=problem.x)
     for start in sorted(problem.x):
-        yield from directed_paths(problem.dag, start, problem.y, problem.x)
+        walk, branches = [start], [iter(children[start])]
+        while branches:
+            node = next(branches[-1], None)
+            if node is None:
+                branches.pop()
+                walk.pop()
+            elif node in hopeful:
+                walk.append(node)
+                if node in problem.y:
+                    yield list(walk)
+                branches.append(iter(children[node]))
 
 
 def shortest_directed(dag: Dag, sources: Set[int], target: int, avoiding: Set[int]) -> list[int] | None:

@@ -13,15 +13,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
-from ciplearn._core.numbers import first
 from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Question
 from ciplearn.causal.criterion import judge
-from ciplearn.causal.names import Edge, Names
+from ciplearn.causal.names import Edge
 from ciplearn.causal.statements import Finding
 from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
 
@@ -34,16 +33,6 @@ _MOST_MEMBERS, _FEWEST_MEMBERS, _MOST_WORK = 256, 16, 2_000_000
 
 # Adjustment sets that are tried on all graphs, the most common first.
 _MOST_SETS = 8
-
-
-def members(graph: CausalGraph, limit: int | None) -> Iterator[CausalGraph]:
-    """Yield the members of the class of `graph` in a fixed order, at most `limit` of them."""
-    return first(_members(graph), limit)
-
-
-def members_by_parents(graph: CausalGraph, nodes: Names, limit: int | None) -> Iterator[CausalGraph]:
-    """Yield one member per choice of parents that the nodes may have, at most `limit` of them."""
-    return first(_by_parents(graph, set(graph.known(nodes, "by_parents_of"))), limit)
 
 
 def equivalence_class(graph: CausalGraph) -> CausalGraph:
@@ -62,7 +51,8 @@ def equivalence_class(graph: CausalGraph) -> CausalGraph:
     return replace(graph, directed=tuple(sorted(directed)), undirected=tuple(sorted(undirected)))
 
 
-def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
+def members(graph: CausalGraph) -> Iterator[CausalGraph]:
+    """Yield the members of the class of `graph` in a fixed order."""
     joined = _neighbours(graph)
     stack: list[tuple[set[Edge], set[Edge], Edge | None]] = [(set(graph.directed), set(graph.undirected), None)]
     while stack:
@@ -80,7 +70,8 @@ def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
             stack.append((directed | {edge}, undirected - {(a, b)}, edge))
 
 
-def _by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGraph]:
+def members_by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGraph]:
+    """Yield one member per choice of parents that the nodes may have."""
     open_here = [edge for edge in graph.undirected if nodes & set(edge)]
     rest = tuple(edge for edge in graph.undirected if not nodes & set(edge))
     colliders = _colliders(graph)
@@ -91,7 +82,7 @@ def _by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGraph]:
         except GraphError:
             continue
         if _colliders(candidate) == colliders:
-            yield from members(candidate, 1)
+            yield from islice(members(candidate), 1)
 
 
 def _neighbours(graph: CausalGraph) -> dict[str, set[str]]:
@@ -180,7 +171,7 @@ def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
     degrees = Counter(name for edge in (*graph.directed, *graph.bidirected, *graph.undirected) for name in edge)
     work = sum(degree**2 for degree in degrees.values())
     most = min(_MOST_MEMBERS, max(_FEWEST_MEMBERS, _MOST_WORK // work))
-    listing = list(members(graph, most + 1))
+    listing = list(islice(members(graph), most + 1))
     complete = len(listing) <= most
     judged = [judge(member, question) for member in listing[:most]]
     if not judged:

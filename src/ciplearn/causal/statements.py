@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -202,19 +202,15 @@ def implied_independencies(graph: CausalGraph, limit: int | None) -> Iterator[In
 
     A pair that no observed set separates is left out: the graph says nothing that can be tested about it.
     """
-    graph.dag()
-    return first(_statements(graph), limit)
-
-
-def _statements(graph: CausalGraph) -> Iterator[Independence]:
     dag, observed = graph.dag(), sorted(graph.numbers(graph.observed))
-    for a, b in combinations(observed, 2):
-        # Adjacent nodes are never separated; skipping them saves the search.
-        if a in dag.parents[b] or b in dag.parents[a]:
-            continue
-        z = smallest_separator(dag, {a}, {b}, set(observed) - {a, b}, set())
-        if z is not None:
-            yield Independence(right=graph.names({b}), given=graph.names(z), left=graph.names({a}))
+    # Adjacent nodes are never separated; skipping them saves the search.
+    apart = ((a, b) for a, b in combinations(observed, 2) if a not in dag.parents[b] and b not in dag.parents[a])
+    cut = ((a, b, smallest_separator(dag, {a}, {b}, set(observed) - {a, b}, set())) for a, b in apart)
+    return first((_between(graph, a, b, z) for a, b, z in cut if z is not None), limit)
+
+
+def _between(graph: CausalGraph, a: int, b: int, z: Set[int]) -> Independence:
+    return Independence(right=graph.names({b}), given=graph.names(z), left=graph.names({a}))
 
 
 def local_independencies(graph: CausalGraph) -> Iterator[Independence]:
@@ -236,4 +232,4 @@ def local_independencies(graph: CausalGraph) -> Iterator[Independence]:
             enough = separated(dag, {u}, {v}, parents)
             z = parents if enough else smallest_separator(dag, {u}, {v}, observed - {u, v}, set())
             if z is not None:
-                yield Independence(right=graph.names({u}), given=graph.names(z), left=graph.names({v}))
+                yield _between(graph, v, u, z)
