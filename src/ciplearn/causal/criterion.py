@@ -21,8 +21,7 @@ from ciplearn.causal.findings import (
     inputs_finding,
     noise_findings,
     paper_findings,
-    parents_findings,
-    validity_findings,
+    path_findings,
 )
 from ciplearn.causal.names import in_order
 from ciplearn.causal.statements import Finding, Path
@@ -44,10 +43,7 @@ def judge(graph: CausalGraph, question: Question) -> Verdict:
     """
     conditions = Conditions.of(graph, question)
     s = default_adjustment(conditions) if question.adjustment is None else frozenset(graph.numbers(question.adjustment))
-    paths = [
-        *validity_findings(graph, conditions.adjustment(s), s, conditions.predictor_name),
-        *parents_findings(conditions, s),
-    ]
+    paths = path_findings(conditions, s)
     against = [finding for finding in paths if not finding.holds]
     noise = noise_findings(conditions, s)
     # The shorter way asks for less than injective noise: take it where the longer one needs more, or fails.
@@ -64,11 +60,7 @@ def judge(graph: CausalGraph, question: Question) -> Verdict:
         assumptions=assumptions(conditions, s, injective, by_inputs),
         warnings=_warnings(conditions, s, against if by_inputs else ()),
         injective=injective,
-        outcome=question.outcome,
-        protected=question.protected,
-        context=question.context,
-        inputs=question.inputs,
-        adjustment=graph.names(s),
+        **{**vars(question), "adjustment": graph.names(s)},
         graph=graph,
         find_repairs=partial(tuple) if holds else partial(find_repairs, graph, question),
         find_fallbacks=partial(tuple) if holds else partial(find_fallbacks, conditions, s),
@@ -127,11 +119,7 @@ class _Draft:
 
     @property
     def open_paths(self) -> list[Path]:
-        conditions, s = self.conditions, self.adjustment
-        findings = [
-            *validity_findings(self.graph, conditions.adjustment(s), s, conditions.predictor_name),
-            *parents_findings(conditions, s),
-        ]
+        findings = path_findings(self.conditions, self.adjustment)
         return [path for finding in findings if not finding.holds for path in finding.paths]
 
     def repair(self) -> Repair:

@@ -108,8 +108,13 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
     return [Finding("validity", True, sentence)]
 
 
-def parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
-    """Say whether the nodes through which A changes the context are known together with their parents."""
+def path_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
+    """Say whether `s` is valid for Ŷ, and whether what A changes in the context is known with its parents."""
+    validity = validity_findings(conditions.graph, conditions.adjustment(s), s, conditions.predictor_name)
+    return [*validity, *_parents_findings(conditions, s)]
+
+
+def _parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     graph, protected = conditions.graph, conditions.written(conditions.protected)
     inside = conditions.written(conditions.known | s)
     findings = []

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
+from ciplearn._core.plain_data import as_data
 from ciplearn._core.random import as_generator
 from ciplearn.cli.audited import Effort
 from ciplearn.evaluation import variance_of_counterfactuals
@@ -110,7 +111,7 @@ class Imagination:
             "observed": _values(observed),
             "imagined": {str(name): _average(imagined[name]) for name in imagined.columns},
             "moved": [str(name) for name in imagined.columns if _differs(imagined[name], observed[name].iloc[0])],
-            "outcome": _plain(self.outcomes.iloc[places[0]]),
+            "outcome": as_data(self.outcomes.iloc[places[0]]),
             "protected": list(self.protected),
             "before": self._said(observed),
             "after": self._said(imagined),
@@ -152,12 +153,12 @@ class Imagination:
         else:
             levels = np.linspace(described["low"], described["high"], _CURVE).tolist()
         said = [self._said(self._had(observed, {**wanted, name: level})) for level in levels]
-        points = [{"at": _plain(level), **both} for level, both in zip(levels, said, strict=True)]
+        points = [{"at": as_data(level), **both} for level, both in zip(levels, said, strict=True)]
         return {"name": name, "kind": described["kind"], "points": points}
 
 
 def _values(row: pd.DataFrame) -> dict[str, Any]:
-    return {str(name): _plain(row[name].iloc[0]) for name in row.columns}
+    return {str(name): as_data(row[name].iloc[0]) for name in row.columns}
 
 
 def _average(column: pd.Series) -> float | str:
@@ -173,12 +174,6 @@ def _differs(imagined: pd.Series, observed: Any) -> bool:
     if holds_numbers(imagined):
         return not np.allclose(imagined.to_numpy(dtype=float), float(observed))
     return bool((imagined.astype(str) != str(observed)).any())
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, int | float | bool) else str(value)
 
 
 def _answer(model: Any, rows: pd.DataFrame) -> float:

@@ -45,57 +45,41 @@ def check(value: Any, schema: Schema, what: str, depth: int = 0) -> None:
     """
     kinds = schema.get("type", _JSON)
     kinds = (kinds,) if isinstance(kinds, str) else kinds
-    if not any(_is(value, kind) for kind in kinds):
+    # In Python True is a whole number.
+    fitting = ("boolean",) if isinstance(value, bool) else _TYPES
+    if not any(kind in fitting and isinstance(value, _TYPES[kind]) for kind in kinds):
         raise _refused(value, what, " or ".join(_WORDS[kind] for kind in kinds))
     if "enum" in schema and value not in schema["enum"]:
         raise _refused(value, what, f"one of {', '.join(map(str, schema['enum']))}")
     if isinstance(value, str):
-        _check_text(value, schema, what)
+        longest = schema.get("maxLength", math.inf)
+        if len(value) > longest:
+            raise InputError(f"{_begun(what)} has {len(value)} characters, and {longest} are allowed; send fewer.")
+        if not value.isascii() and re.search("[\ud800-\udfff]", value):
+            raise _refused(value, what, "text of whole characters")
+        if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
+            raise _refused(value, what, "a name of ours")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = schema.get("minimum", -_LARGEST), schema.get("maximum", _LARGEST)
         if not math.isfinite(min(max(value, -_LARGEST), _LARGEST)) or not low <= value <= high:
             raise _refused(value, what, f"a number from {low:g} to {high:g}")
-    elif isinstance(value, list | dict):
-        if depth >= _DEEPEST:
-            raise InputError(f"{_begun(what)} is nested too deeply; send less.")
-        if isinstance(value, list):
-            _check_list(value, schema, what, depth + 1)
-        else:
-            _check_object(value, schema, what, depth + 1)
-
-
-def _is(value: Any, kind: str) -> bool:
-    return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
-
-
-def _check_text(value: str, schema: Schema, what: str) -> None:
-    longest = schema.get("maxLength", math.inf)
-    if len(value) > longest:
-        raise InputError(f"{_begun(what)} has {len(value)} characters, and {longest} are allowed; send fewer.")
-    if not value.isascii() and re.search("[\ud800-\udfff]", value):
-        raise _refused(value, what, "text of whole characters")
-    if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
-        raise _refused(value, what, "a name of ours")
-
-
-def _check_list(value: list[Any], schema: Schema, what: str, depth: int) -> None:
-    least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
-    if not least <= len(value) <= most:
-        raise _refused(value, what, f"a list of {least} to {most}" if least != most else f"a list of {least}")
-    for entry in value:
-        check(entry, schema.get("items", {}), f"an entry of {what}", depth)
-
-
-def _check_object(value: dict[Any, Any], schema: Schema, what: str, depth: int) -> None:
-    known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
-    missing = [name for name in schema.get("required", ()) if name not in value]
-    if missing:
-        raise InputError(f"{_begun(what)} lacks {missing[0]!r}; send it too.")
-    for name, entry in value.items():
-        check(name, {"type": "string", "maxLength": 10_000}, f"a key of {what}")
-        if name not in known and others is False:
-            raise InputError(f"{_begun(what)} has no key {name[:80]!r}; send {', '.join(known)}.")
-        check(entry, known.get(name, others), f"{name[:80]!r} of {what}", depth)
+    elif isinstance(value, list | dict) and depth >= _DEEPEST:
+        raise InputError(f"{_begun(what)} is nested too deeply; send less.")
+    elif isinstance(value, list):
+        least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+        if not least <= len(value) <= most:
+            raise _refused(value, what, f"a list of {least} to {most}" if least != most else f"a list of {least}")
+        for entry in value:
+            check(entry, schema.get("items", {}), f"an entry of {what}", depth + 1)
+    elif isinstance(value, dict):
+        named, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        if missing := [name for name in schema.get("required", ()) if name not in value]:
+            raise InputError(f"{_begun(what)} lacks {missing[0]!r}; send it too.")
+        for name, entry in value.items():
+            check(name, {"type": "string", "maxLength": 10_000}, f"a key of {what}")
+            if name not in named and others is False:
+                raise InputError(f"{_begun(what)} has no key {name[:80]!r}; send {', '.join(named)}.")
+            check(entry, named.get(name, others), f"{name[:80]!r} of {what}", depth + 1)
 
 
 def _begun(what: str) -> str:

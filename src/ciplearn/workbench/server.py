@@ -213,34 +213,27 @@ class Guard:
             return "Requests from other sites are refused; open the workbench itself."
         if scope["method"] == "GET" and scope["path"] in PAGE:
             return None
-        return None if self._has_secret(scope, headers) else _NO_SECRET
-
-    def _has_secret(self, scope: Scope, headers: dict[str, str]) -> bool:
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
         given = headers.get("x-token") or (asked[0] if scope["method"] == "GET" and asked else "")
-        return hmac.compare_digest(given.encode(), self.secret.encode())
+        return None if hmac.compare_digest(given.encode(), self.secret.encode()) else _NO_SECRET
 
     def _is_ours(self, host: str) -> bool:
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        name = name.strip("[]")
-        if name == "localhost":
-            return True
-        try:
-            address = ipaddress.ip_address(name)
-        except ValueError:
-            # A host that was named on the command line answers to that name.
-            return name == self.host
-        return address.is_loopback or not is_loopback(self.host)
+        name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).strip("[]")
+        # A host that was named on the command line answers to that name.
+        return is_loopback(name) or (name == self.host if _address(name) is None else not is_loopback(self.host))
 
 
 def is_loopback(host: str) -> bool:
     """Tell whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
+    address = _address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return None
 
 
 def unpacks_beyond(name: str, content: bytes, largest: int) -> bool:
