@@ -19,15 +19,14 @@ import ciplearn
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import checksum
 from ciplearn.causal import CausalGraph
-from ciplearn.workbench.document import EXAMPLES, Document, example
-from ciplearn.workbench.judging import advised, judged
+from ciplearn.workbench.document import EXAMPLES, Document, advised, example, judged
 from ciplearn.workbench.protocol import LARGEST_TEXT, NOTATIONS, SAVED, check_message
 from ciplearn.workbench.recipes import Recipe
 from ciplearn.workbench.store import Store
 
 if TYPE_CHECKING:
-    from ciplearn.workbench.imagining import Imagination
     from ciplearn.workbench.runs import Runs
+    from ciplearn.workbench.stops import Imagination
     from ciplearn.workbench.tables import Table
 
 Message = Mapping[str, Any]
@@ -282,7 +281,7 @@ class Desk:
 
     def _imagine(self, message: Message) -> Imagination:
         """Return what a stop imagines with; the last one is kept, for the next slider."""
-        from ciplearn.workbench.imagining import Imagination
+        from ciplearn.workbench.stops import Imagination
 
         run, folder, stop = self.runs.with_model(message["run"], message["stop"])
         with self._imagining:

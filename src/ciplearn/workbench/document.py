@@ -1,4 +1,7 @@
-"""`Document`: what is drawn on the page, as the page sends it; and graphs one click away to begin with."""
+"""`Document`: what is drawn on the page; what the page says about it; and graphs one click away to begin with.
+
+The verdict is there at once, the searches behind it when there is time.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,21 @@ from functools import cached_property
 from typing import Any, Self
 
 from ciplearn._core.errors import InputError
-from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.causal.verdict import Change
+from ciplearn._core.wording import as_list, as_set
+from ciplearn.causal import CausalGraph, Change, Path, Verdict
+from ciplearn.causal.names import in_order
 from ciplearn.workbench.protocol import DOCUMENT, check
+
+# By the key of an assumption: the tab that does it on this page, and what it shows there.
+_BESIDE = {
+    "graph": ("data", "A table can refute the drawing, and never prove it."),
+    "overlap": ("train", "The report of a kept stop counts imagined rows that lie where there are no data."),
+    "inputs": ("outline", "True of every model that is trained here; the outline shows its inputs."),
+    "exact": ("train", "Every stop shows what is left: the variance of counterfactuals."),
+}
+
+# More sets than a person compares.
+_SHOWN_SETS = 12
 
 
 @dataclass(frozen=True)
@@ -37,12 +52,9 @@ class Document:
         check(content, DOCUMENT, "the drawing")
         # By way of text: the reader of graphs in JSON says what is wrong with them.
         graph = CausalGraph.from_json(json.dumps(content.get("graph", {}), ensure_ascii=False))
-        return cls(
-            graph,
-            _names(graph, content.get("context"), "context"),
-            _names(graph, content.get("inputs"), "inputs"),
-            content.get("kinds", {}),
-        )
+        chosen = {role: content[role] for role in ("context", "inputs") if content.get(role) is not None}
+        chosen = {role: in_order(graph.known_observed(names, role)) for role, names in chosen.items()}
+        return cls(graph, **chosen, kinds=content.get("kinds", {}))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as JSON data, the reverse of `read`."""
@@ -98,11 +110,110 @@ class Document:
         )
 
 
-def _names(graph: CausalGraph, content: Any, role: str) -> tuple[str, ...] | None:
-    if content is None:
-        return None
-    chosen = set(graph.known_observed(content, role))
-    return tuple(name for name in graph.nodes if name in chosen)
+def judged(document: Document) -> dict[str, Any]:
+    """Return the verdict without its searches; it takes milliseconds and is asked for at every change."""
+    missing = document.missing_roles()
+    if missing:
+        return {"state": "roles", "missing": missing}
+    verdict = document.verdict()
+    return {
+        "state": "judged",
+        "holds": verdict.holds,
+        "holds_in": getattr(verdict, "holds_in", None),
+        "statement": str(verdict.independence),
+        **{side: list(getattr(verdict.independence, side)) for side in ("right", "given")},
+        **{role: list(getattr(verdict, role)) for role in ("protected", "adjustment", "injective")},
+        "causal": _causal(document.graph, verdict),
+        "biasing": [list(edge) for path in verdict.open_paths for edge in path.edges],
+        "reasons": [
+            {"paths": [_path(path) for path in one.paths]}
+            | {name: getattr(one, name) for name in ("condition", "holds", "sentence")}
+            for one in verdict.findings
+        ],
+        # The tab of the page that bears on an assumption; without one, the check of the command line.
+        "assumptions": [
+            dict(zip(("tab", "check"), _BESIDE.get(one.key, (None, one.check)), strict=True)) | {"sentence": str(one)}
+            for one in verdict.assumptions
+        ],
+        "notes": list(verdict.warnings),
+        "adjustment_sets": _adjustment_sets(document, verdict),
+        "routes": _routes(document, verdict),
+    }
+
+
+def advised(document: Document) -> dict[str, Any]:
+    """Return repairs, each with the document it leads to, and weaker statements; a search that may take seconds."""
+    if document.missing_roles():
+        return {"repairs": [], "weaker": []}
+    verdict = document.verdict()
+    return {
+        "repairs": [
+            {"sentence": str(repair), "document": document.repaired(verdict, repair.changes).to_dict()}
+            for repair in verdict.repairs
+        ],
+        "weaker": [{"statement": str(one.independence), "implies": one.implies} for one in verdict.weaker],
+    }
+
+
+def _causal(graph: CausalGraph, verdict: Verdict) -> list[list[str]]:
+    """The edges by which what is protected acts on the outcome."""
+    if graph.undirected:
+        return []
+    below = {*verdict.protected, *graph.descendants(verdict.protected)}
+    above = {verdict.outcome, *graph.ancestors(verdict.outcome)}
+    return [[a, "→", b] for a, b in graph.directed if a in below and b in above]
+
+
+def _path(path: Path) -> dict[str, Any]:
+    return {"text": str(path), "edges": [list(edge) for edge in path.edges], "nodes": list(path.nodes)}
+
+
+def _adjustment_sets(document: Document, verdict: Verdict) -> dict[str, Any]:
+    """The sets that identify the effect of A on Y itself, beside the one that the statement conditions on."""
+    graph = document.graph
+    if graph.undirected:
+        return {"minimal": [], "optimal": None, "more": False, "about": "Direct every edge to see adjustment sets."}
+    minimal = graph.minimal_adjustment_sets(verdict.protected, verdict.outcome, limit=_SHOWN_SETS + 1)
+    sets = [list(in_order(names)) for names in minimal]
+    optimal = graph.optimal_adjustment_set(verdict.protected, verdict.outcome)
+    effect = f"the effect of {as_set(verdict.protected)} on {verdict.outcome}"
+    return {
+        "minimal": sets[:_SHOWN_SETS],
+        "more": len(sets) > _SHOWN_SETS,
+        "optimal": None if optimal is None else list(in_order(optimal)),
+        "about": f"Sets that identify {effect}." if sets else f"No observed set identifies {effect}.",
+    }
+
+
+def _routes(document: Document, verdict: Verdict) -> list[dict[str, Any]]:
+    """The ways to an invariant predictor: whether the drawing allows each, why, and what it rests on."""
+    directed = not document.graph.undirected
+    below = set(document.graph.descendants(verdict.protected)) if directed else set()
+    safe = [name for name in verdict.inputs if name not in below]
+    moved = [name for name in verdict.inputs if name in below and name not in verdict.protected]
+    who, imagined = as_list(verdict.protected), as_list(moved) if moved else "no other input"
+    imagines = f"imagines {imagined}, had {who} been different"
+    sees = f"sees {as_set(safe)}"
+    if directed and not safe:
+        sees = f"every input is changed by {as_set(verdict.protected)}: nothing is left to predict from"
+    rest = f"adds what the parents do not explain of {as_set(moved)}" if moved else "the same as CF1 here"
+    certified = "certifies" if verdict.holds else "does not certify"
+    by_model, by_graph, by_noise = (
+        f"the graph {more}" for more in ("and an estimated causal model", "alone", "and additive noise")
+    )
+    ways = (
+        ("Repair: the smallest change of a trained model", directed, imagines, by_model),
+        ("Independence penalty", verdict.holds, f"the graph {certified} {verdict.independence}", by_graph),
+        ("Counterfactual penalty", directed, imagines, by_model),
+        ("Straight line: CF1 mixed with no penalty", directed and bool(safe), sees, by_graph),
+        (f"CF1: without anything that follows from {who}", directed and bool(safe), sees, by_graph),
+        (f"CF2: CF1, and the unexplained rest of what follows from {who}", directed, rest, by_noise),
+    )
+    unknown = "the direction of every edge must be known"
+    return [
+        {"title": title, "allowed": allowed, "why": why if allowed or directed else unknown, "rests_on": rests_on}
+        for title, allowed, why, rests_on in ways
+    ]
 
 
 @dataclass(frozen=True)
