@@ -179,10 +179,6 @@ class Conditions:
             if self.is_noise(parent) and len(self.dag.children[parent]) > 1
         ]
 
-    def certifies_by_paths(self, s: Set[int]) -> bool:
-        """Tell whether the conditions on validity and parents hold with adjustment set `s`."""
-        return not self.unexplained(s) and self.adjustment(s).is_valid(s)
-
     def certifies_by_inputs(self, s: Set[int]) -> bool:
         """Tell whether every input lies in A ∪ W ∪ S, and those in S do not descend from A."""
         return self.inputs <= self.known | s and self.affected.isdisjoint(self.inputs & s)
@@ -218,10 +214,10 @@ def default_adjustment(conditions: Conditions) -> frozenset[int]:
     a set that is valid at least, else the largest inside.
     """
     inside = largest_inside(conditions)
-    if conditions.certifies_by_paths(inside):
+    parents = frozenset(missing for _, missing in conditions.unexplained(inside))
+    if not parents and conditions.adjustment(inside).is_valid(inside):
         return inside
     outside = conditions.observed - conditions.known
-    parents = frozenset(missing for _, missing in conditions.unexplained(inside))
     inputs = conditions.inputs - conditions.known
     required_inputs = inputs if inputs.isdisjoint(conditions.affected) else frozenset[int]()
     for required in (parents, required_inputs):

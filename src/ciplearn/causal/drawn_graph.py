@@ -251,36 +251,13 @@ class DrawnGraph:
             raise GraphError(f"The file {str(path)!r} has more signs than any graph, {_LONGEST}; check the path.")
         return cls.from_text(text)
 
-    def to_edges(self) -> str:
-        """Write an edge list on one line, which `from_edges` reads back."""
-        return edge_text.write_edge_text(self)
-
-    def to_tiers(self) -> str:
-        """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones.
-
-        Raises `GraphError` if the arrows are not exactly those of tiers.
-        """
-        return edge_text.write_tiers(self)
-
-    def to_dagitty(self) -> str:
-        """Write a DAGitty model."""
-        return edge_text.write_dagitty(self)
-
-    def to_json(self) -> str:
-        """Write JSON text."""
-        return json_format.write_json(self)
-
-    def to_dot(self) -> str:
-        """Write DOT text, latent nodes and bidirected edges dashed."""
-        return dot_and_gml.write_dot(self)
-
-    def to_gml(self) -> str:
-        """Write GML text."""
-        return dot_and_gml.write_gml(self)
-
-    def to_networkx(self) -> networkx.DiGraph:
-        """Return a networkx ``DiGraph``, or a ``MultiDiGraph`` where there are bidirected or undirected edges."""
-        return dot_and_gml.write_networkx(self)
+    to_edges = edge_text.write_edge_text
+    to_tiers = edge_text.write_tiers
+    to_dagitty = edge_text.write_dagitty
+    to_json = json_format.write_json
+    to_dot = dot_and_gml.write_dot
+    to_gml = dot_and_gml.write_gml
+    to_networkx = dot_and_gml.write_networkx
 
     def __repr__(self) -> str:
         text = self.to_edges()

@@ -15,6 +15,8 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from ciplearn.causal.names import heads, turned
+
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
@@ -67,14 +69,10 @@ def boxes(graph: CausalGraph, roles: Mapping[str, str], apart: set[str], tier_of
     An edge from or to a block then stands for one from or to each of its members, and nothing is lost.
     """
     loose = {name for edge in graph.undirected for name in edge}
-    parents: dict[str, list[str]] = {name: [] for name in graph.nodes}
-    children: dict[str, list[str]] = {name: [] for name in graph.nodes}
-    for a, b in graph.directed:
-        parents[b].append(a)
-        children[a].append(b)
+    parents, children = heads(graph.nodes, turned(graph.directed)), heads(graph.nodes, graph.directed)
     blocks: dict[object, list[str]] = {}
     for name in roles:
-        kin = () if name not in parents else (tuple(parents[name]), tuple(children[name]))
+        kin = () if name not in parents else (frozenset(parents[name]), frozenset(children[name]))
         alone = name in apart or name in loose or sum(map(len, kin)) < 2
         alike: object = tier_of[name] if name in tier_of else (roles[name], *kin)
         blocks.setdefault(name if alone and name not in tier_of else alike, []).append(name)
@@ -202,11 +200,7 @@ def layered(
 
 
 def _columns(order: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    parents: dict[str, list[str]] = {name: [] for name in order}
-    children: dict[str, list[str]] = {name: [] for name in order}
-    for a, b in edges:
-        parents[b].append(a)
-        children[a].append(b)
+    parents, children = heads(order, turned(edges)), heads(order, edges)
     column: dict[str, int] = {}
     for name in order:
         column[name] = 1 + max((column[parent] for parent in parents[name]), default=-1)

@@ -111,14 +111,23 @@ def checked_edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple
     return tuple(sorted(pairs, key=lambda pair: (rank[pair[0]], rank[pair[1]])))
 
 
-def tiers_of(directed: Iterable[Edge]) -> list[tuple[str, ...]]:
+def heads(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, set[str]]:
+    """Return for each node the nodes that its edges lead to."""
+    led_to: dict[str, set[str]] = {node: set() for node in nodes}
+    for a, b in edges:
+        led_to[a].add(b)
+    return led_to
+
+
+def turned(edges: Iterable[Edge]) -> list[Edge]:
+    """Return edges with their ends exchanged."""
+    return [(b, a) for a, b in edges]
+
+
+def tiers_of(directed: Collection[Edge]) -> list[tuple[str, ...]]:
     """Groups of nodes, each of which acts on all later ones; none where the edges are not exactly those of tiers."""
-    parents: dict[str, set[str]] = {}
-    for a, b in directed:
-        parents.setdefault(a, set())
-        parents.setdefault(b, set()).add(a)
     alike: dict[frozenset[str], list[str]] = {}
-    for name, causes in parents.items():
+    for name, causes in heads((name for edge in directed for name in edge), turned(directed)).items():
         alike.setdefault(frozenset(causes), []).append(name)
     earlier: set[str] = set()
     tiers = []

@@ -20,7 +20,7 @@ from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Question
 from ciplearn.causal.criterion import judge
-from ciplearn.causal.names import Edge
+from ciplearn.causal.names import Edge, heads, turned
 from ciplearn.causal.statements import Finding
 from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
 
@@ -75,8 +75,8 @@ def members_by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGr
     open_here = [edge for edge in graph.undirected if nodes & set(edge)]
     rest = tuple(edge for edge in graph.undirected if not nodes & set(edge))
     colliders = _colliders(graph)
-    for turned in product((False, True), repeat=len(open_here)):
-        chosen = [(b, a) if turn else (a, b) for (a, b), turn in zip(open_here, turned, strict=True)]
+    for turns in product((False, True), repeat=len(open_here)):
+        chosen = [(b, a) if turn else (a, b) for (a, b), turn in zip(open_here, turns, strict=True)]
         try:
             candidate = replace(graph, directed=(*graph.directed, *chosen), undirected=rest)
         except GraphError:
@@ -86,19 +86,14 @@ def members_by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGr
 
 
 def _neighbours(graph: CausalGraph) -> dict[str, set[str]]:
-    joined: dict[str, set[str]] = {node: set() for node in graph.nodes}
-    for a, b in (*graph.directed, *graph.bidirected, *graph.undirected):
-        joined[a].add(b)
-        joined[b].add(a)
-    return joined
+    edges = (*graph.directed, *graph.bidirected, *graph.undirected)
+    return heads(graph.nodes, (*edges, *turned(edges)))
 
 
 def _colliders(graph: CausalGraph) -> set[tuple[str, str, str]]:
     """Unshielded colliders a → b ← c with a < c."""
     joined = _neighbours(graph)
-    into: dict[str, set[str]] = {node: set() for node in graph.nodes}
-    for a, b in (*graph.directed, *graph.bidirected, *((b, a) for a, b in graph.bidirected)):
-        into[b].add(a)
+    into = heads(graph.nodes, (*turned(graph.directed), *turned(graph.bidirected), *graph.bidirected))
     return {(a, b, c) for b, ends in into.items() for a, c in combinations(sorted(ends), 2) if c not in joined[a]}
 
 
@@ -114,17 +109,9 @@ def _closed(
     Where everything but the edge `new` was closed before, only what it bears on is looked at.
     """
     directed, undirected = set(directed), set(undirected)
-    parents, children, loose, into = (dict[str, set[str]]((node, set()) for node in joined) for _ in range(4))
-    for a, b in directed:
-        parents[b].add(a)
-        children[a].add(b)
-        into[b].add(a)
-    for a, b in bidirected:
-        into[a].add(b)
-        into[b].add(a)
-    for a, b in undirected:
-        loose[a].add(b)
-        loose[b].add(a)
+    parents, children = heads(joined, turned(directed)), heads(joined, directed)
+    loose = heads(joined, (*undirected, *turned(undirected)))
+    into = heads(joined, (*turned(directed), *turned(bidirected), *bidirected))
 
     def forced(a: str, b: str) -> bool:
         """Tell whether a − b must become a → b."""

@@ -65,9 +65,9 @@ class Desk:
             "demo-table": lambda message: {"table": self.take_demo_table()},
             "describe": lambda message: self.table.describe(_document(message)),
             "falsify": lambda message: self.table.falsified(_document(message)),
-            "train": self._train,
-            "cancel": self._cancel,
-            "forget": self._forget,
+            "train": lambda message: {"run": self.runs.start(_document(message), self.table, Recipe.read(message))},
+            "cancel": lambda message: {"cancelled": self.runs.cancel(message["run"])},
+            "forget": lambda message: {"forgotten": self.runs.forget(message["run"])},
             "show": self._show,
             "keep": lambda message: {"run": self.runs.keep(message["run"], message["stop"])},
             "download": lambda message: self.runs.download(message["run"], message["stop"], message["what"]),
@@ -257,21 +257,6 @@ class Desk:
                 self._runs = Runs(self.store, self.tell)
             return self._runs
 
-    def measure(self, models: Path) -> None:
-        """Let the models of a folder be the stops of a run: only measured, on the table."""
-        self.runs.start(self.document, self.table, Recipe(), models)
-
-    def _train(self, message: Message) -> Answer:
-        return {"run": self.runs.start(_document(message), self.table, Recipe.read(message))}
-
-    def _cancel(self, message: Message) -> Answer:
-        self.runs.cancel(message["run"])
-        return {"cancelled": message["run"]}
-
-    def _forget(self, message: Message) -> Answer:
-        self.runs.forget(message["run"])
-        return {"forgotten": message["run"]}
-
     def _show(self, message: Message) -> Answer:
         """Let the table of a run be the table again, and return its drawing."""
         run = self.runs.run(message["run"])
@@ -321,7 +306,8 @@ def opened(
     elif demo and not desk.has_table:
         threading.Thread(target=desk.take_demo_table, daemon=True).start()
     if model is not None and table is not None and not desk.runs.known:
-        desk.measure(model.resolve())
+        # Its models are the stops of a run, which are only measured.
+        desk.runs.start(desk.document, desk.table, Recipe(), model.resolve())
     return desk
 
 

@@ -119,8 +119,8 @@ class Runs:
         self._at_work = name
         self._job = Job(folder, lambda event: self._told(name, event, key))
 
-    def cancel(self, name: str) -> None:
-        """End a training and leave nothing of it; of a stop that is being kept, nothing of that."""
+    def cancel(self, name: str) -> str:
+        """End a training and leave nothing of it, or of a stop that is being kept; return its name."""
         run = self.run(name)
         with self._lock:
             job, at_work = self._job, self._at_work
@@ -134,14 +134,14 @@ class Runs:
         if job is not None and at_work == name:
             job.end()
         if run["status"] == "cancelled":
-            self.forget(name)
-            return
+            return self.forget(name)
         for key in keeping:
             self._drop_kept(name, key)
         self._changed(name)
+        return name
 
-    def forget(self, name: str) -> None:
-        """Remove a run that is not at work."""
+    def forget(self, name: str) -> str:
+        """Remove a run that is not at work, and return its name."""
         run = self.run(name)
         if run["status"] == "running":
             raise InputError("This training is at work; cancel it instead.")
@@ -149,6 +149,7 @@ class Runs:
             self.known.pop(name, None)
             self.store.remove_run(name)
         self._tell({"event": "run-gone", "name": name})
+        return name
 
     def close(self) -> None:
         """End what is at work; finished stops stay."""

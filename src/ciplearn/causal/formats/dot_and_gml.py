@@ -200,7 +200,7 @@ def read_marks(parts: GraphParts, name: str, marks: dict[str, Any]) -> None:
 
 
 def write_networkx(graph: DrawnGraph) -> networkx.DiGraph:
-    """Write a ``DiGraph``; a ``MultiDiGraph`` where two nodes may need two edges, that is with other kinds of edges."""
+    """Return a networkx ``DiGraph``, or a ``MultiDiGraph`` where there are bidirected or undirected edges."""
     import networkx
 
     plain = not graph.bidirected and not graph.undirected

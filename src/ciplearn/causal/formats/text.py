@@ -361,17 +361,20 @@ class _TextReader(Cursor):
 
 def write_dagitty(graph: DrawnGraph) -> str:
     """Write a DAGitty model: ``dag``, or ``pdag`` where an edge has no direction."""
-    lines = [f"  {line}" for line in _statements(graph)]
-    return "\n".join(["pdag {" if graph.undirected else "dag {", *lines, "}", ""])
+    kind, lines = "pdag" if graph.undirected else "dag", [f"  {line}" for line in _statements(graph)]
+    return "\n".join([f"{kind} {{", *lines, "}", ""])
 
 
 def write_edge_text(graph: DrawnGraph) -> str:
-    """Write an edge list on one line."""
+    """Write an edge list on one line, which `from_edges` reads back."""
     return ", ".join(_statements(graph))
 
 
 def write_tiers(graph: DrawnGraph) -> str:
-    """Write the arrows as one line of tiers, and after it what else the graph has."""
+    """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones, and then the rest.
+
+    Raises `GraphError` if the arrows are not exactly those of tiers.
+    """
     tiers = tiers_of(graph.directed)
     if not tiers:
         raise GraphError(
