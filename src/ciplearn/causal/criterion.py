@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Conditions, Question, default_adjustment, search_limit, some_set_certifies
-from ciplearn.causal.findings import (
-    assumptions,
-    inputs_finding,
-    noise_findings,
-    paper_findings,
-    path_findings,
-)
+from ciplearn.causal.findings import assumptions, inputs_finding, noise_findings, paper_findings, path_findings
 from ciplearn.causal.names import in_order
 from ciplearn.causal.statements import Finding, Path
 from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict, common_cause

@@ -29,10 +29,7 @@ _LONGEST = 20_000_000
 # Comments may stand before the first word of any notation but JSON.
 _LEADING = re.compile(r"(?:\s|//[^\n]*\n|\#[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _OPENINGS = (
-    (
-        re.compile(r"(?:strict\s+)?(?:di)?graph\b\s*(?:[\w.-]+\s*|\"[^\"]*\"\s*)?\{", re.I),
-        dot_and_gml.read_dot,
-    ),
+    (re.compile(r"(?:strict\s+)?(?:di)?graph\b\s*(?:[\w.-]+\s*|\"[^\"]*\"\s*)?\{", re.I), dot_and_gml.read_dot),
     # A mark in brackets, as in "graph [latent]", is one of a node of that name.
     (
         re.compile(r"(?:(?:creator|version|comment)\b[^\n]*\s+)*graph\s*\[\s*(?:\w+\s+[-+.\d\"\[]|[]#])", re.I),
@@ -136,8 +133,6 @@ class DrawnGraph:
         """Return the names of node numbers in natural order; roots of bidirected edges have none and are left out."""
         return tuple(self.nodes[number] for number in sorted(numbers) if number < len(self.nodes))
 
-    # ---------------------------------------------------------------- kinship
-
     @property
     def observed(self) -> tuple[str, ...]:
         """The nodes that are not latent."""
@@ -170,8 +165,6 @@ class DrawnGraph:
         """Return every node after its parents; nodes that are free at the same time stand in natural order."""
         order = self.dag().topological_order() or []
         return tuple(self.nodes[number] for number in order if number < len(self.nodes))
-
-    # ---------------------------------------------------------------- notations
 
     @classmethod
     def _read(cls, text: str, reader: Callable[[str], GraphParts]) -> Self:

@@ -239,36 +239,29 @@ def assumptions(
     rests = ", on which the certificate rests" if by_inputs else ""
     where = f" together with every value of {conditions.written(s)}" if s else ""
     right = conditions.written(conditions.exposures(s))
-    rests_on = [
-        Assumption(
+    rests_on = {
+        "graph": (
             "The graph is right: no edge and no unobserved common cause is missing.",
             "ciplearn check GRAPH --data TABLE (graph.falsify) can refute it but never prove it; sensitivity shows how "
             "much a wrong edge or a hidden common cause would matter.",
-            "graph",
         ),
-        Assumption(
+        "overlap": (
             f"Overlap{rests}: every value that changing {protected} could give to {right} occurs{where}.",
             "audit counts the imagined rows that lie where there are no data.",
-            "overlap",
         ),
-        Assumption(
+        "inputs": (
             f"{conditions.predictor_name} is a function of {inputs} and of nothing else but independent noise.",
             "true of every model that receives these columns and no others; look at what predict is given.",
-            "inputs",
         ),
-        Assumption(
+        "exact": (
             "The independence is exact: a small but positive dependence bounds no counterfactual difference by itself.",
             "independence_test on rows that training has not seen can refute it; variance_of_counterfactuals measures "
             "what is left.",
-            "exact",
         ),
-    ]
+    }
     if injective:
-        rests_on.append(
-            Assumption(
-                f"{as_set(injective)}: injective in the total noise, unobserved causes included, given their parents.",
-                "no data can refute it; for discrete variables counterfactual_bounds shows what may happen without it.",
-                "injective",
-            )
+        rests_on["injective"] = (
+            f"{as_set(injective)}: injective in the total noise, unobserved causes included, given their parents.",
+            "no data can refute it; for discrete variables counterfactual_bounds shows what may happen without it.",
         )
-    return tuple(rests_on)
+    return tuple(Assumption(sentence, check, key) for key, (sentence, check) in rests_on.items())

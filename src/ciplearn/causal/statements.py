@@ -123,14 +123,13 @@ class Finding:
     Attributes
     ----------
     condition : str
-        ``"validity"``, ``"parents"``, ``"noise"``, ``"inputs"``, ``"paper"``, or ``"class"`` where edges have no
-        direction.
+        ``"validity"``, ``"parents"``, ``"noise"``, ``"inputs"``, ``"paper"``, or ``"class"`` of undirected graphs.
     holds : bool
         Whether it speaks for the verdict.
     sentence : str
-        The finding in words, with nodes and paths.
+        The finding in words.
     paths : tuple of Path
-        The paths in the sentence; open ones are drawn in red.
+        The paths in the sentence.
 
     Examples
     --------
@@ -198,10 +197,7 @@ class Assumption(str):
 
 
 def implied_independencies(graph: CausalGraph, limit: int | None) -> Iterator[Independence]:
-    """Yield a ⊥ b | Z with a smallest observed Z for each pair of observed nodes that some observed set separates.
-
-    A pair that no observed set separates is left out: the graph says nothing that can be tested about it.
-    """
+    """Yield a ⊥ b | Z with a smallest observed Z for each pair of observed nodes that some observed set separates."""
     dag, observed = graph.dag(), sorted(graph.numbers(graph.observed))
     # Adjacent nodes are never separated; skipping them saves the search.
     apart = ((a, b) for a, b in combinations(observed, 2) if a not in dag.parents[b] and b not in dag.parents[a])
@@ -214,12 +210,11 @@ def _between(graph: CausalGraph, a: int, b: int, z: Set[int]) -> Independence:
 
 
 def local_independencies(graph: CausalGraph) -> Iterator[Independence]:
-    """Yield v ⊥ u | parents of v for each observed v and each earlier observed u that is no parent.
+    """Yield v ⊥ u | parents of v for each observed v and each u before it in topological order that is no parent.
 
-    Earlier means in topological order. Without latent nodes and bidirected edges this is the ordered local Markov
-    property, pair by pair, from which the other independencies of the graph follow. Where the observed parents do not
-    separate a pair, because a cause is not observed, a smallest observed set does it; a pair that none separates is
-    left out.
+    Without latent nodes and bidirected edges this is the ordered local Markov property, pair by pair, from which the
+    other independencies of the graph follow. Where the observed parents do not separate a pair, because a cause is not
+    observed, a smallest observed set does it; a pair that none separates is left out.
     """
     dag = graph.dag()
     observed = graph.numbers(graph.observed)

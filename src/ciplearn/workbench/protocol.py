@@ -178,11 +178,7 @@ MESSAGES: dict[str, Schema] = {
     "read": _object(("text",), text={"type": "string", "maxLength": LARGEST_TEXT}),
     "write": _object(("document", "format"), document=DOCUMENT, format={"type": "string", "enum": list(NOTATIONS)}),
     "save": _object(
-        ("document",),
-        document=DOCUMENT,
-        version={**_COUNT, "type": ["integer", "null"]},
-        anyway=_FLAG,
-        client=_PERHAPS,
+        ("document",), document=DOCUMENT, version={**_COUNT, "type": ["integer", "null"]}, anyway=_FLAG, client=_PERHAPS
     ),
     "example": _object(("name",), name=_SHORT),
     "table": _object(("name", "content"), name=_SHORT, content={"type": "bytes"}),

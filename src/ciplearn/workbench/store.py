@@ -88,8 +88,6 @@ class Store:
         """Let others work here."""
         self._held.close()
 
-    # ---------------------------------------------------------------- small files
-
     def read(self, name: str, schema: Schema) -> dict[str, Any]:
         """Return a JSON file of the folder, empty where it is missing; one that is damaged is set aside and said."""
         path = self.folder / name
@@ -123,8 +121,6 @@ class Store:
         write_file(page, f'{text}<title>ciplearn workbench</title><a href="{there}">Open the workbench</a>', 0o600)
         return page
 
-    # ---------------------------------------------------------------- tables
-
     def add_table(self, shown: str, content: bytes) -> str:
         """Store a table under a name of our own, and return it with its ending."""
         ending = next((end for end in sorted(TABLE_ENDINGS, key=len, reverse=True) if shown.lower().endswith(end)), "")
@@ -142,8 +138,6 @@ class Store:
         if not _NAME.fullmatch(stem) or f"{dot}{ending}" not in TABLE_ENDINGS or not path.is_file():
             raise InputError(f"There is no table {name[:80]!r} here; drop it on the page again.")
         return path
-
-    # ---------------------------------------------------------------- runs
 
     def run_folder(self, name: Any) -> Path:
         """Return the folder of a run; any name that is not one of ours is refused."""

@@ -185,9 +185,7 @@ def read_edge_text(text: str) -> GraphParts:
 
 
 def edge_parts(
-    directed: str | Iterable[Edge | str],
-    bidirected: str | Iterable[Edge | str],
-    undirected: str | Iterable[Edge | str],
+    directed: str | Iterable[Edge | str], bidirected: str | Iterable[Edge | str], undirected: str | Iterable[Edge | str]
 ) -> GraphParts:
     """Collect edges; text among the directed ones may draw any edge, elsewhere edges of that kind only."""
     parts = GraphParts()
