@@ -191,8 +191,8 @@ def minimal_separators(
         yield cut | must_include
         border = sorted(cut - kept_out)
         # Pushed in reverse so that the lowest number is explored first.
-        for place in range(len(border) - 1, -1, -1):
-            stack.append((part | {border[place]}, kept_out | frozenset(border[:place])))
+        for rank in range(len(border) - 1, -1, -1):
+            stack.append((part | {border[rank]}, kept_out | frozenset(border[:rank])))
 
 
 def smallest_separator(

@@ -115,7 +115,7 @@ def draw(
     open_ends = {name for line in lines if line.is_open or line.kind == "refuted" for name in (line.a, line.b)}
     framed = wide and not placed
     tiers = tiers_of(graph.directed) if framed and not open_ends and not graph.undirected else []
-    tier_of = {name: place for place, tier in enumerate(tiers) for name in tier} if len(tiers) > 2 else {}
+    tier_of = {name: rank for rank, tier in enumerate(tiers) for name in tier} if len(tiers) > 2 else {}
     if tier_of:
         lines = [line for line in lines if line.kind != "cause" or tier_of[line.b] - tier_of[line.a] == 1]
     parts = boxes(graph, roles, open_ends if framed else set(names), tier_of)
@@ -163,11 +163,11 @@ def _lines(graph: CausalGraph, verdict: Verdict | None, predictor: str, shown: S
 def _laid_out(graph: CausalGraph, lines: Sequence[Line], box_of: Mapping[str, Box]) -> Layout:
     """Lay the boxes out in columns, Ŷ in the last; bidirected edges ask for no column but are led around boxes too."""
     member = next(graph.members(1), None) if graph.undirected else graph
-    rank = {name: place for place, name in enumerate(member.topological_order() if member else graph.nodes)}
+    rank = {name: level for level, name in enumerate(member.topological_order() if member else graph.nodes)}
     order = sorted({box.name for box in box_of.values()}, key=lambda name: rank.get(name, len(rank)))
-    place = {name: number for number, name in enumerate(order)}
+    column = {name: number for number, name in enumerate(order)}
     ends = [(box_of[line.a].name, box_of[line.b].name, line.asks_no_column) for line in lines]
-    edges = [(a, b) if place[a] < place[b] else (b, a) for a, b, common in ends if not common]
+    edges = [(a, b) if column[a] < column[b] else (b, a) for a, b, common in ends if not common]
     sizes = {box.name: box.size for box in box_of.values()}
     last = next((name for name in order if name not in rank), None)
     layout = layered(order, edges, sizes, [(a, b) for a, b, common in ends if common], last)

@@ -84,13 +84,13 @@ def _box(members: tuple[str, ...], common: set[frozenset[str]]) -> Box:
     sizes = [node_size(name) for name in members]
     if len(members) == 1:
         return Box(members, sizes[0], {members[0]: 0.0})
-    place, offsets = _PADDING, {}
+    top, offsets = _PADDING, {}
     for number, (name, (_, height)) in enumerate(zip(members, sizes, strict=True)):
         if number:
-            place += _BETWEEN_COMMON if frozenset((members[number - 1], name)) in common else _BETWEEN
-        offsets[name] = place + height / 2
-        place += height
-    total = place + _PADDING
+            top += _BETWEEN_COMMON if frozenset((members[number - 1], name)) in common else _BETWEEN
+        offsets[name] = top + height / 2
+        top += height
+    total = top + _PADDING
     width = max(width for width, _ in sizes) + 2 * _PADDING
     return Box(members, (width, total), {name: offset - total / 2 for name, offset in offsets.items()})
 
@@ -224,7 +224,7 @@ def _chains(columns: Mapping[str, int], edges: Sequence[tuple[str, str]]) -> lis
 
 def _neighbours(rows: Sequence[Sequence[Slot]], chains: Sequence[Sequence[Slot]]) -> tuple[Beside, Beside]:
     """For each slot, the slots in the column to its left that an edge joins to it, and those to its right."""
-    column = {slot: place for place, row in enumerate(rows) for slot in row}
+    column = {slot: rank for rank, row in enumerate(rows) for slot in row}
     left: dict[Slot, list[Slot]] = {slot: [] for slot in column}
     right: dict[Slot, list[Slot]] = {slot: [] for slot in column}
     for chain in chains:
@@ -243,11 +243,11 @@ def _improve_order(rows: list[list[Slot]], left: Beside, right: Beside) -> None:
         if fewest == 0:
             break
         beside = left if sweep % 2 == 0 else right
-        spot = {slot: float(place) for row in rows for place, slot in enumerate(row)}
+        spot = {slot: float(rank) for row in rows for rank, slot in enumerate(row)}
         for row in rows if sweep % 2 == 0 else reversed(rows):
             means = {slot: fmean([spot[other] for other in beside[slot]] or [spot[slot]]) for slot in row}
             row.sort(key=means.__getitem__)
-            spot.update({slot: float(place) for place, slot in enumerate(row)})
+            spot.update({slot: float(rank) for rank, slot in enumerate(row)})
         crossings = _crossings(rows, right)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
@@ -258,7 +258,7 @@ def _improve_order(rows: list[list[Slot]], left: Beside, right: Beside) -> None:
 
 def _swap_neighbours(rows: list[list[Slot]], left: Beside, right: Beside) -> None:
     """Swap slots that stand beside each other while that removes crossings."""
-    spot = {slot: place for row in rows for place, slot in enumerate(row)}
+    spot = {slot: rank for row in rows for rank, slot in enumerate(row)}
 
     def crossed(upper: Slot, lower: Slot) -> int:
         return sum(spot[a] > spot[b] for side in (left, right) for a in side[upper] for b in side[lower])
@@ -266,18 +266,18 @@ def _swap_neighbours(rows: list[list[Slot]], left: Beside, right: Beside) -> Non
     for _ in range(_SWEEPS):
         swapped = False
         for row in rows:
-            for place in range(len(row) - 1):
-                upper, lower = row[place], row[place + 1]
+            for rank in range(len(row) - 1):
+                upper, lower = row[rank], row[rank + 1]
                 if crossed(lower, upper) < crossed(upper, lower):
-                    row[place], row[place + 1] = lower, upper
-                    spot[lower], spot[upper] = place, place + 1
+                    row[rank], row[rank + 1] = lower, upper
+                    spot[lower], spot[upper] = rank, rank + 1
                     swapped = True
         if not swapped:
             return
 
 
 def _crossings(rows: Sequence[Sequence[Slot]], right: Beside) -> int:
-    spot = {slot: place for row in rows for place, slot in enumerate(row)}
+    spot = {slot: rank for row in rows for rank, slot in enumerate(row)}
     total = 0
     for row in rows:
         ends: list[int] = []

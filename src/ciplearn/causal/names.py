@@ -29,7 +29,7 @@ def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
     # re.split puts digits at odd places only: text is compared with text and number with number, first by its length.
     parts = _DIGITS.split(name)
     parts[1::2] = [part.lstrip("0") for part in parts[1::2]]
-    return tuple((len(part), part) if place % 2 else part for place, part in enumerate(parts)), name
+    return tuple((len(part), part) if rank % 2 else part for rank, part in enumerate(parts)), name
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -71,20 +71,20 @@ def as_names(value: Names, role: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked_name(name) for name in names))
 
 
-def closest(name: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
+def closest(name: str, names: Sequence[str], cutoff: float = 0.6) -> list[str]:
     """Return the known name that was most likely meant, or none: one that begins with it, or is spelt much like it."""
-    longer = [other for other in known if len(name) >= _BEGINNING and other.startswith(name)]
-    return sorted(longer, key=len)[:1] or difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    longer = [other for other in names if len(name) >= _BEGINNING and other.startswith(name)]
+    return sorted(longer, key=len)[:1] or difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
 
 
-def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
+def nearest(name: str, names: Sequence[str], kind: str = "nodes") -> str:
     """Return a clause that points at the known name closest to `name`."""
-    lowered = {candidate.lower(): candidate for candidate in reversed(known)}
+    lowered = {candidate.lower(): candidate for candidate in reversed(names)}
     if meant := closest(name.lower(), list(lowered), 0.5):
         return f"did you mean {lowered[meant[0]]!r}?"
-    if not known:
+    if not names:
         return f"there are no {kind}."
-    shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return f"the {kind} are {shown}."
 
 
@@ -105,7 +105,7 @@ def checked_edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple
         if a == b:
             raise GraphError(f"No node causes itself, but the {kind} edge {a!r} to {b!r} was received; remove it.")
         pairs.add((a, b))
-    rank = {name: place for place, name in enumerate(in_order(checked.values()))}
+    rank = {name: number for number, name in enumerate(in_order(checked.values()))}
     if symmetric:
         pairs = {(a, b) if rank[a] < rank[b] else (b, a) for a, b in pairs}
     return tuple(sorted(pairs, key=lambda pair: (rank[pair[0]], rank[pair[1]])))
@@ -139,14 +139,14 @@ def tiers_of(directed: Collection[Edge]) -> list[tuple[str, ...]]:
     return tiers
 
 
-def checked_point(name: str, place: Iterable[float | str]) -> tuple[float, float]:
+def checked_point(name: str, point: Iterable[float | str]) -> tuple[float, float]:
     """Return the position of a node as two finite numbers."""
     try:
-        x, y = (float(coordinate) for coordinate in place)
+        x, y = (float(coordinate) for coordinate in point)
     except (TypeError, ValueError, OverflowError):
         x = y = float("nan")
     if not (abs(x) < float("inf") and abs(y) < float("inf")):
-        raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {place!r}; correct it.")
+        raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {point!r}; correct it.")
     return x, y
 
 

@@ -219,9 +219,9 @@ def local_independencies(graph: CausalGraph) -> Iterator[Independence]:
     dag = graph.dag()
     observed = graph.numbers(graph.observed)
     order = [node for node in dag.topological_order() or [] if node in observed]
-    for place, v in enumerate(order):
+    for rank, v in enumerate(order):
         parents = set(dag.parents[v]) & observed
-        for u in order[:place]:
+        for u in order[:rank]:
             if u in parents:
                 continue
             enough = separated(dag, {u}, {v}, parents)

@@ -188,8 +188,8 @@ class Guard:
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *own]
+                ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message.get("headers", []), *ours]
             await send(message)
 
         if refusal is None:
@@ -264,7 +264,7 @@ def _parquet_beyond(content: bytes, largest: int) -> bool:
     size = 0
     try:
         about = ParquetFile(io.BytesIO(content))
-        columns = [about.schema.column(place) for place in range(len(about.schema))]
+        columns = [about.schema.column(number) for number in range(len(about.schema))]
         # Text that is repeated stays as it is in the file: the text once, and its number in every row.
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         file = ParquetFile(io.BytesIO(content), read_dictionary=texts)

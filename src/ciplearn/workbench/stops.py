@@ -238,10 +238,10 @@ class Imagination:
         """Return rows to pick from, the most affected first, and what the protected nodes can be."""
         judged = self.free if self.free is not None else self.kept
         inputs = [str(name) for name in self.rows.columns if name != self.outcomes.name]
-        found = variance_of_counterfactuals(
+        per_row = variance_of_counterfactuals(
             judged, self.scm, self.rows, list(self.protected), 300, 40, 0, inputs=inputs, n_draws=5
         ).per_row
-        top = found.sort_values("vcf", ascending=False, kind="stable").head(_SHOWN_ROWS)
+        top = per_row.sort_values("vcf", ascending=False, kind="stable").head(_SHOWN_ROWS)
         return {
             "columns": [str(name) for name in self.rows.columns],
             "rows": [
@@ -265,17 +265,17 @@ class Imagination:
 
     def imagine(self, row: Any, values: Any) -> dict[str, Any]:
         """Say what the row would have been with other protected values, and what both models would have said."""
-        places = [place for place, index in enumerate(self.rows.index) if str(index) == str(row)]
-        if not places:
+        positions = [position for position, index in enumerate(self.rows.index) if str(index) == str(row)]
+        if not positions:
             raise InputError(f"There is no row {str(row)[:40]!r} among those that judge; pick one of the list.")
-        observed = self.rows.iloc[[places[0]]]
+        observed = self.rows.iloc[[positions[0]]]
         wanted = self._checked(values)
         imagined = self._had(observed, wanted)
         return {
             "observed": _values(observed),
             "imagined": {str(name): _average(imagined[name]) for name in imagined.columns},
             "moved": [str(name) for name in imagined.columns if _differs(imagined[name], observed[name].iloc[0])],
-            "outcome": as_data(self.outcomes.iloc[places[0]]),
+            "outcome": as_data(self.outcomes.iloc[positions[0]]),
             "protected": list(self.protected),
             "before": self._said(observed),
             "after": self._said(imagined),
@@ -301,8 +301,8 @@ class Imagination:
         return checked
 
     def _had(self, observed: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:
-        found = self.scm.counterfactual(observed, wanted, n_draws=_DRAWS, random_state=0)
-        return found[[name for name in self.rows.columns if name in found.columns]]
+        worlds = self.scm.counterfactual(observed, wanted, n_draws=_DRAWS, random_state=0)
+        return worlds[[name for name in self.rows.columns if name in worlds.columns]]
 
     def _said(self, frame: pd.DataFrame) -> dict[str, float | None]:
         models = {"kept": self.kept, "free": self.free}
@@ -316,8 +316,8 @@ class Imagination:
             levels = list(self.rows[name].cat.categories)
         else:
             levels = np.linspace(described["low"], described["high"], _CURVE).tolist()
-        said = [self._said(self._had(observed, {**wanted, name: level})) for level in levels]
-        points = [{"at": as_data(level), **both} for level, both in zip(levels, said, strict=True)]
+        answers = [self._said(self._had(observed, {**wanted, name: level})) for level in levels]
+        points = [{"at": as_data(level), **both} for level, both in zip(levels, answers, strict=True)]
         return {"name": name, "kind": described["kind"], "points": points}
 
 

@@ -65,8 +65,8 @@ class Store:
         self.folder = folder.expanduser().resolve()
         self.tables, self.runs = self.folder / "tables", self.folder / "runs"
         try:
-            for place in (self.folder, self.tables, self.runs, self.folder / "opening"):
-                place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for path in (self.folder, self.tables, self.runs, self.folder / "opening"):
+                path.mkdir(parents=True, exist_ok=True, mode=0o700)
             (self.folder / "lock").touch(0o600)
         except OSError as error:
             raise InputError(
@@ -147,8 +147,8 @@ class Store:
 
     def run_names(self) -> Iterator[str]:
         """Iterate over the runs, the oldest first."""
-        found = [place for place in self.runs.iterdir() if place.is_dir() and _NAME.fullmatch(place.name)]
-        yield from (place.name for place in sorted(found, key=lambda place: (place.stat().st_mtime, place.name)))
+        folders = [folder for folder in self.runs.iterdir() if folder.is_dir() and _NAME.fullmatch(folder.name)]
+        yield from (folder.name for folder in sorted(folders, key=lambda folder: (folder.stat().st_mtime, folder.name)))
 
     def remove_run(self, name: str) -> None:
         """Leave nothing of a run."""

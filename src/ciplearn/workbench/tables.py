@@ -137,12 +137,12 @@ class Table:
         Each statement comes with its p-value, corrected for their number, and its power: the smallest partial
         correlation that would have been noticed with probability 0.8.
         """
-        found = document.graph.falsify(self.typed(document), limit=_MOST_TESTS, random_state=0)
-        violated = set(found.violated)
-        rows = found.tests.astype(object).where(found.tests.notna(), None)
+        result = document.graph.falsify(self.typed(document), limit=_MOST_TESTS, random_state=0)
+        violated = set(result.violated)
+        rows = result.tests.astype(object).where(result.tests.notna(), None)
         return {
-            "refuted": found.refuted,
-            "sentence": str(found),
+            "refuted": result.refuted,
+            "sentence": str(result),
             "tests": [
                 {
                     "statement": str(statement),
@@ -153,6 +153,6 @@ class Table:
                     "obstacle": row["obstacle"] or "",
                     "refuted": statement in violated,
                 }
-                for statement, (_, row) in zip(found.statements, rows.iterrows(), strict=True)
+                for statement, (_, row) in zip(result.statements, rows.iterrows(), strict=True)
             ],
         }

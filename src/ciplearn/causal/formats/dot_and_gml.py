@@ -262,7 +262,7 @@ def _parsed(text: str, label: str) -> networkx.Graph:
     try:
         return networkx.parse_gml(text, label=label)
     except malformed as problem:
-        place = _GML_PLACE.search(str(problem))
-        line, column = (max(1, int(number)) for number in place.groups()) if place else (1, 1)
+        spot = _GML_PLACE.search(str(problem))
+        line, column = (max(1, int(number)) for number in spot.groups()) if spot else (1, 1)
         reason = " ".join(str(problem).split()).partition("; use sys")[0] or type(problem).__name__
         raise GraphSyntaxError(f"This is not GML: {reason}", line, column) from None

@@ -292,30 +292,30 @@ class _TextReader(Cursor):
         if self.next < self.no_bar_before:
             return False
         tiers: list[list[Token]] = [[]]
-        place = self.next
+        ahead = self.next
         while True:
-            token, before = self.tokens[place], self.tokens[place - 1]
-            goes_on = place == self.next or before.kind == "sign"
+            token, before = self.tokens[ahead], self.tokens[ahead - 1]
+            goes_on = ahead == self.next or before.kind == "sign"
             if token.kind == "name" and (goes_on or self.beside(before, token)):
                 tiers[-1].append(token)
             elif token.kind == "sign" and token.text == "|":
                 tiers.append([])
             elif token.kind != "sign" or token.text != ",":
                 break
-            place += 1
+            ahead += 1
         if len(tiers) == 1:
-            self.no_bar_before = place
+            self.no_bar_before = ahead
             return False
         if token.kind == "arrow" or (token.kind == "sign" and token.text in "[{="):
             wrong = f"{token.text!r} stands in a line of tiers; begin a new line, or write ';' before it"
             raise self.error(token, wrong)
         if not all(tiers):
             raise self.error(self.peek(), "A tier is empty; name at least one node on each side of a bar")
-        for number in range(self.next, place):
+        for number in range(self.next, ahead):
             if self.tokens[number].kind == "name":
                 self.declare(self.tokens[number])
                 self.refuse_loose_words(number)
-        self.next = place
+        self.next = ahead
         for number, tier in enumerate(tiers):
             self.join([name for earlier in tiers[:number] for name in earlier], "->", tier)
         return True
@@ -336,16 +336,16 @@ class _TextReader(Cursor):
             raise self.error(self.tokens[start], "A group is empty; name at least one node")
         if separated:
             # {A B} are two nodes, but next to a comma, {years at school, B}, words without one are likely one name.
-            for place in range(start, self.next):
-                self.refuse_loose_words(place)
+            for number in range(start, self.next):
+                self.refuse_loose_words(number)
         return inside
 
-    def refuse_loose_words(self, place: int) -> None:
+    def refuse_loose_words(self, start: int) -> None:
         """Refuse words that stand beside the name at `place`, where an edge list would make several nodes of them."""
         if self.framed:
             return
-        words = [self.tokens[place]]
-        while self.beside(words[-1], beside := self.tokens[place + len(words)]):
+        words = [self.tokens[start]]
+        while self.beside(words[-1], beside := self.tokens[start + len(words)]):
             words.append(beside)
         if len(words) > 1 and not all(word.quoted for word in words):
             name = " ".join(word.text for word in words)
