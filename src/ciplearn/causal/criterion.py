@@ -9,8 +9,8 @@ context. So the search follows the witnesses instead of trying every node of the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import Conditions, Question, default_adjustment, search_limit, some_set_certifies
 from ciplearn.causal.findings import assumptions, inputs_finding, noise_findings, paper_findings, path_findings
 from ciplearn.causal.names import in_order
-from ciplearn.causal.statements import Finding, Path
+from ciplearn.causal.statements import Finding
 from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict, common_cause
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # More than three changes at once are no longer a repair but another study.
 _MOST_CHANGES = 3
 _MOST_REPAIRS = 12
+
+# A changed graph with changed roles, and the changes that led there.
+_Draft = tuple[Conditions, tuple[Change, ...]]
 
 
 @lru_cache(maxsize=64)
@@ -91,52 +94,23 @@ def _warnings(conditions: Conditions, s: Set[int], against: Sequence[Finding]) -
     return tuple(notes)
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """A changed graph with changed roles, and the changes that led there."""
-
-    graph: CausalGraph
-    question: Question
-    changes: tuple[Change, ...] = ()
-
-    @cached_property
-    def conditions(self) -> Conditions:
-        return Conditions.of(self.graph, self.question)
-
-    @cached_property
-    def adjustment(self) -> frozenset[int]:
-        return default_adjustment(self.conditions)
-
-    @property
-    def certified(self) -> bool:
-        return some_set_certifies(self.conditions)
-
-    @property
-    def open_paths(self) -> list[Path]:
-        findings = path_findings(self.conditions, self.adjustment)
-        return [path for finding in findings if not finding.holds for path in finding.paths]
-
-    def repair(self) -> Repair:
-        return Repair(self.changes, self.conditions.statement(self.adjustment))
-
-
 def find_repairs(graph: CausalGraph, question: Question) -> tuple[Repair, ...]:
     """Return the repairs with the fewest changes, each with the adjustment set it allows."""
-    start = _Draft(graph, replace(question, adjustment=None))
-    if start.certified:
-        wanted = graph.names(start.adjustment)
-        order = Change(
-            "adjust for", wanted, f"adjust for {as_set(wanted)} instead of {as_set(question.adjustment or ())}"
-        )
-        return (replace(start, changes=(order,)).repair(),)
-    layer, tried = [start], {frozenset[Change]()}
+    start = Conditions.of(graph, replace(question, adjustment=None))
+    if some_set_certifies(start):
+        s = default_adjustment(start)
+        wanted = graph.names(s)
+        order = f"adjust for {as_set(wanted)} instead of {as_set(question.adjustment or ())}"
+        return (Repair((Change("adjust for", wanted, order),), start.statement(s)),)
+    layer: list[_Draft] = [(start, ())]
+    tried = {frozenset[Change]()}
     for _ in range(_MOST_CHANGES):
         repairs, following = [], []
-        for draft in _changed_once_more(layer, tried):
-            if draft.certified:
-                repairs.append(draft.repair())
+        for draft, changes in _changed_once_more(layer, tried):
+            if some_set_certifies(draft):
+                repairs.append(Repair(changes, draft.statement(default_adjustment(draft))))
             else:
-                following.append(draft)
+                following.append((draft, changes))
             if len(tried) > search_limit(graph) or len(repairs) == _MOST_REPAIRS:
                 break
         if repairs:
@@ -147,22 +121,22 @@ def find_repairs(graph: CausalGraph, question: Question) -> tuple[Repair, ...]:
 
 def _changed_once_more(drafts: list[_Draft], tried: set[frozenset[Change]]) -> Iterator[_Draft]:
     """Yield each draft with one more change, drafts that were tried before left out."""
-    for draft in drafts:
+    for draft, changes in drafts:
         for change in _changes(draft):
-            key = frozenset((*draft.changes, change))
+            key = frozenset((*changes, change))
             if key not in tried:
                 tried.add(key)
                 graph, context, inputs = change.applied(draft.graph, draft.question.context, draft.question.inputs)
                 question = replace(draft.question, context=context, inputs=inputs)
-                yield _Draft(graph, question, (*draft.changes, change))
+                yield Conditions.of(graph, question), (*changes, change)
 
 
-def _changes(draft: _Draft) -> Iterator[Change]:
+def _changes(conditions: Conditions) -> Iterator[Change]:
     """Yield the changes that may help, the cheapest to argue for first."""
-    graph, question, conditions = draft.graph, draft.question, draft.conditions
-    paths = draft.open_paths
+    graph, question, s = conditions.graph, conditions.question, default_adjustment(conditions)
+    paths = [path for finding in path_findings(conditions, s) if not finding.holds for path in finding.paths]
     nodes = [node for path in paths for node in path.nodes if node in graph.index]
-    nodes += graph.names({node for node, missing in conditions.unexplained(draft.adjustment) if node == missing})
+    nodes += graph.names({node for node, missing in conditions.unexplained(s) if node == missing})
     nodes += [name for name in question.inputs if name not in question.context and name not in question.protected]
     nodes = list(dict.fromkeys(nodes))
     for node in nodes:
@@ -173,8 +147,8 @@ def _changes(draft: _Draft) -> Iterator[Change]:
         if arrow == "↔":
             pair = (a, b) if (a, b) in graph.bidirected else (b, a)
             yield Change("measure", pair, f"measure the {common_cause(graph, *pair)}")
-            no_cause = f"drop {a} ↔ {b} if you can argue that there is no such cause"
-            yield Change("drop common cause", pair, no_cause)
+            order = f"drop {a} ↔ {b} if you can argue that there is no such cause"
+            yield Change("drop common cause", pair, order)
         elif (a, b) in graph.directed:
             yield Change("drop edge", (a, b), f"drop {a} → {b} if you can argue that there is no such effect")
     for node in nodes:
@@ -219,12 +193,13 @@ def _smaller_context(graph: CausalGraph, question: Question) -> Fallback | None:
             if tried > search_limit(graph) and count < len(droppable):
                 break
             kept = tuple(name for name in question.context if name not in dropped)
-            draft = _Draft(graph, replace(question, context=kept, adjustment=None))
-            if draft.certified:
-                known = in_order((*question.protected, *kept, *graph.names(draft.adjustment)))
+            conditions = Conditions.of(graph, replace(question, context=kept, adjustment=None))
+            if some_set_certifies(conditions):
+                s = default_adjustment(conditions)
+                respected = in_order((*question.protected, *kept, *graph.names(s)))
                 promise = (
-                    f"counterfactual invariance in {as_set(question.protected)} with respect to {as_set(known)}, a "
+                    f"counterfactual invariance in {as_set(question.protected)} with respect to {as_set(respected)}, a "
                     "smaller context than the one asked about."
                 )
-                return Fallback(draft.conditions.statement(draft.adjustment), promise)
+                return Fallback(conditions.statement(s), promise)
     return None
