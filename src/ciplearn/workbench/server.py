@@ -14,15 +14,16 @@ import io
 import ipaddress
 import json
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
-from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import as_data
@@ -38,11 +39,6 @@ _HEARTBEAT_SECONDS = 10.0
 
 # A table of types on the machine may call scripts plain text, and browsers then refuse to run them.
 _MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _NO_SECRET = (
     "This request lacks the secret of the server, which is new at every start. Open the whole address that ciplearn "
@@ -68,7 +64,7 @@ _BLOCK = 1 << 20
 _ROWS = 1024
 
 
-def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table: int = 100_000_000) -> App:
+def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table: int = 100_000_000) -> ASGIApp:
     """Return the guarded ASGI application of a desk.
 
     ``secret``: what every request must know; ``host``: the address that will be listened on; ``largest_table``: bytes
@@ -169,7 +165,7 @@ class Guard:
     admits addresses in digits, which no name of another site can be mistaken for.
     """
 
-    def __init__(self, app: App, secret: str, host: str = "127.0.0.1") -> None:
+    def __init__(self, app: ASGIApp, secret: str, host: str = "127.0.0.1") -> None:
         self.app = app
         self.secret = secret
         self.host = host
@@ -183,38 +179,32 @@ class Guard:
             # No other protocol is spoken here.
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._refusal(scope, headers)
 
-        async def guarded(message: MutableMapping[str, Any]) -> None:
+        async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *ours]
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        if refusal is None:
-            await self.app(scope, receive, guarded)
-            return
-        body = json.dumps({"error": refusal}).encode() if scope["method"] != "GET" else refusal.encode()
-        kind = b"application/json" if scope["method"] != "GET" else b"text/plain; charset=utf-8"
-        await guarded({"type": "http.response.start", "status": 403, "headers": [(b"content-type", kind)]})
-        await guarded({"type": "http.response.body", "body": body})
+        refusal, answer = self._refusal(Request(scope)), self.app
+        if refusal is not None:
+            by_hand = scope["method"] == "GET"
+            answer = PlainTextResponse(refusal, 403) if by_hand else _json({"error": refusal}, 403)
+        await answer(scope, receive, guarded)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> str | None:
-        host = headers.get("host", "")
+    def _refusal(self, request: Request) -> str | None:
+        headers, is_get = request.headers, request.method == "GET"
+        host, origin = headers.get("host", ""), headers.get("origin")
         if not self._is_ours(host):
             return (
                 f"This server does not answer to {host[:80]!r}; open the address that ciplearn workbench has printed."
             )
-        origin = headers.get("origin")
         if origin is not None and origin != f"http://{host}":
             return f"Requests from {origin[:80]!r} are refused; open the workbench itself."
-        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and scope["path"] != "/":
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and request.scope["path"] != "/":
             return "Requests from other sites are refused; open the workbench itself."
-        if scope["method"] == "GET" and scope["path"] in PAGE:
+        if is_get and request.scope["path"] in PAGE:
             return None
-        asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
-        given = headers.get("x-token") or (asked[0] if scope["method"] == "GET" and asked else "")
+        given = headers.get("x-token") or (request.query_params.get("token", "") if is_get else "")
         return None if hmac.compare_digest(given.encode(), self.secret.encode()) else _NO_SECRET
 
     def _is_ours(self, host: str) -> bool:
