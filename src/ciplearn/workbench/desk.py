@@ -22,7 +22,7 @@ from ciplearn.causal import CausalGraph
 from ciplearn.workbench.document import EXAMPLES, Document, advised, example, judged
 from ciplearn.workbench.protocol import LARGEST_TEXT, NOTATIONS, SAVED, check_message
 from ciplearn.workbench.recipes import Recipe
-from ciplearn.workbench.store import Store
+from ciplearn.workbench.store import Store, write_json
 
 if TYPE_CHECKING:
     from ciplearn.workbench.runs import Runs
@@ -182,7 +182,7 @@ class Desk:
 
     def _keep(self, **changed: Any) -> None:
         self._saved = {**self._saved, **changed}
-        self.store.write("document.json", self._saved)
+        write_json(self.store.folder / "document.json", self._saved)
 
     # ---------------------------------------------------------------- the table
 

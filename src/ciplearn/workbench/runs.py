@@ -54,7 +54,7 @@ class Runs:
         self.known: dict[str, Run] = {}
         self.interrupted = ""
         # The runs of an earlier server; a training that was cut short goes.
-        for name in list(store.run_names()):
+        for name in store.run_names():
             run = store.read(f"runs/{name}/run.json", RUN)
             if not store.run_folder(name).exists():
                 continue

@@ -20,7 +20,6 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -82,7 +81,7 @@ class Store:
             )
         # Of a server that was killed, only the port still holds.
         self.port = self.read("server.json", SERVER).get("port", 0)
-        self.write("server.json", {"port": self.port})
+        write_json(self.folder / "server.json", {"port": self.port})
 
     def close(self) -> None:
         """Let others work here."""
@@ -105,17 +104,13 @@ class Store:
             return {}
         return content
 
-    def write(self, name: str, content: dict[str, Any]) -> None:
-        """Write a JSON file of the folder."""
-        write_json(self.folder / name, content)
-
     def serving(self, address: str, port: int) -> Path:
         """Keep where the server is, and return a page that leads there.
 
         The address holds the secret: a browser that is started with the page's name does not show it to everybody who
         lists processes.
         """
-        self.write("server.json", {"address": address, "port": port})
+        write_json(self.folder / "server.json", {"address": address, "port": port})
         page, there = self.folder / "opening" / "open.html", html.escape(address)
         text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={there}">'
         write_file(page, f'{text}<title>ciplearn workbench</title><a href="{there}">Open the workbench</a>', 0o600)
@@ -145,10 +140,10 @@ class Store:
             raise InputError(f"There is no run {str(name)[:80]!r} here; reload the page.")
         return self.runs / name
 
-    def run_names(self) -> Iterator[str]:
-        """Iterate over the runs, the oldest first."""
+    def run_names(self) -> list[str]:
+        """Return the names of the runs, the oldest first."""
         folders = [folder for folder in self.runs.iterdir() if folder.is_dir() and _NAME.fullmatch(folder.name)]
-        yield from (folder.name for folder in sorted(folders, key=lambda folder: (folder.stat().st_mtime, folder.name)))
+        return [folder.name for folder in sorted(folders, key=lambda folder: (folder.stat().st_mtime, folder.name))]
 
     def remove_run(self, name: str) -> None:
         """Leave nothing of a run."""
