@@ -151,9 +151,9 @@ class Conditions:
         """X = (A ∪ W) ∖ S."""
         return self.known - s
 
-    def adjustment(self, s: Set[int]) -> Adjustment:
-        """The adjustment problem (X, Ŷ) that S must solve."""
-        return Adjustment(self.dag, self.exposures(s), frozenset((self.predictor,)))
+    def adjustment(self, s: Set[int], *constraints: Set[int]) -> Adjustment:
+        """The adjustment problem (X, Ŷ) that S must solve; with what another set for it may hold, and must."""
+        return Adjustment(self.dag, self.exposures(s), frozenset((self.predictor,)), *constraints)
 
     def responding(self, s: Set[int]) -> set[int]:
         """R: nodes of X ∖ A that A changes, with every node through which A changes them."""
@@ -223,7 +223,7 @@ def default_adjustment(conditions: Conditions) -> frozenset[int]:
     for required in (parents, required_inputs):
         for allowed in (outside - {conditions.outcome}, outside):
             if required <= allowed:
-                s = conditions.adjustment(inside).smallest(allowed | inside, inside | required)
+                s = conditions.adjustment(inside, allowed | inside, inside | required).smallest()
                 if s is not None:
                     return frozenset(s)
     return inside | required_inputs
@@ -236,9 +236,8 @@ def some_set_certifies(conditions: Conditions) -> bool:
     inside = largest_inside(conditions)
     parents = {missing for _, missing in conditions.unexplained(inside)}
     outside = conditions.observed - conditions.known
-    return (
-        parents <= outside and conditions.adjustment(inside).canonical(outside | inside, inside | parents) is not None
-    )
+    problem = conditions.adjustment(inside, outside | inside, inside | parents)
+    return parents <= outside and problem.canonical() is not None
 
 
 def search_limit(graph: CausalGraph) -> int:

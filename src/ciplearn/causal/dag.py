@@ -288,6 +288,8 @@ class Adjustment:
     dag: Dag
     x: frozenset[int]
     y: frozenset[int]
+    allowed: Set[int] = frozenset()  # what a set that is looked for may hold
+    required: Set[int] = frozenset()  # what it must hold
 
     @cached_property
     def proper_causal(self) -> set[int]:
@@ -310,35 +312,35 @@ class Adjustment:
         """Tell whether `z`, disjoint from X and Y, is a valid adjustment set."""
         return self.forbidden.isdisjoint(z) and separated(self.backdoor_graph, self.x, self.y, z)
 
-    def canonical(self, allowed: Set[int], must_include: Set[int]) -> set[int] | None:
-        """Return the allowed ancestors of X, Y and `must_include`: valid whenever any allowed set is, else None."""
-        usable = self._usable(allowed)
-        candidate = self.backdoor_graph.ancestors(self.x | self.y | must_include) & usable
-        return candidate if must_include <= usable and self.is_valid(candidate) else None
+    @cached_property
+    def usable(self) -> set[int]:
+        """The allowed nodes that are not forbidden."""
+        return set(self.allowed) - self.forbidden - self.x - self.y
 
-    def minimal(self, allowed: Set[int], must_include: Set[int]) -> Iterator[set[int]]:
-        """Yield every valid set that loses validity with any node but `must_include` left out, nearest to X first."""
-        if must_include <= (usable := self._usable(allowed)):
-            yield from minimal_separators(self.backdoor_graph, self.x, self.y, usable, must_include)
+    def canonical(self) -> set[int] | None:
+        """Return the allowed ancestors of X, Y and what is required: valid whenever any allowed set is, else None."""
+        candidate = self.backdoor_graph.ancestors(self.x | self.y | self.required) & self.usable
+        return candidate if self.required <= self.usable and self.is_valid(candidate) else None
 
-    def smallest(self, allowed: Set[int], must_include: Set[int]) -> set[int] | None:
+    def minimal(self) -> Iterator[set[int]]:
+        """Yield every valid set that loses validity with any node but the required left out, nearest to X first."""
+        if self.required <= self.usable:
+            yield from minimal_separators(self.backdoor_graph, self.x, self.y, self.usable, self.required)
+
+    def smallest(self) -> set[int] | None:
         """Return a valid set with as few nodes as possible, nearest to X among those; None where there is none."""
-        usable = self._usable(allowed)
-        fits = must_include <= usable
-        return smallest_separator(self.backdoor_graph, self.x, self.y, usable, must_include) if fits else None
+        fits = self.required <= self.usable
+        return smallest_separator(self.backdoor_graph, self.x, self.y, self.usable, self.required) if fits else None
 
-    def optimal(self, allowed: Set[int]) -> set[int] | None:
+    def optimal(self) -> set[int] | None:
         """Return the valid set of smallest asymptotic variance, pa(cn) ∖ (cn ∪ forbidden ∪ X), where it exists.
 
         The optimality theorem [henckel2022] speaks of graphs without latent nodes whose outcomes all descend from the
-        exposures. With latent nodes the set is still optimal when all of it is observed, because
-        it then beats even the sets that latent nodes would allow. Otherwise None.
+        exposures. With latent nodes the set is still optimal when all of it is observed, because it then beats even the
+        sets that latent nodes would allow. Otherwise None.
         """
         if not self.y <= self.proper_causal:
             return None
         causes = {parent for node in self.proper_causal for parent in self.dag.parents[node]}
         best = causes - self.forbidden - self.x
-        return best if best <= allowed and self.is_valid(best) else None
-
-    def _usable(self, allowed: Set[int]) -> set[int]:
-        return set(allowed) - self.forbidden - self.x - self.y
+        return best if best <= self.allowed and self.is_valid(best) else None

@@ -93,47 +93,37 @@ class CausalGraph(DrawnGraph):
 
         The iteration is lazy with polynomial delay; it stops after `limit` sets.
         """
-        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
-        return first((frozenset(self.names(z)) for z in problem.minimal(allowed, required)), limit)
+        problem = self._adjustment(x, y, must_include, must_exclude)
+        return first((frozenset(self.names(z)) for z in problem.minimal()), limit)
 
     def smallest_adjustment_set(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()
     ) -> frozenset[str] | None:
         """Return an observed valid set with as few nodes as possible, or None where there is none."""
-        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
-        return self._named(problem.smallest(allowed, required))
+        return self._named(self._adjustment(x, y, must_include, must_exclude).smallest())
 
     def canonical_adjustment_set(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()
     ) -> frozenset[str] | None:
         """Return the observed ancestors of `x` and `y` that are not forbidden: valid if any set is, else None."""
-        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
-        return self._named(problem.canonical(allowed, required))
+        return self._named(self._adjustment(x, y, must_include, must_exclude).canonical())
 
     def optimal_adjustment_set(self, x: Names, y: Names) -> frozenset[str] | None:
         """Return the valid set of smallest asymptotic variance where it is known to exist, else None.
 
         It holds the parents of the nodes on proper causal paths that are neither forbidden nor in `x`.
         """
-        problem, allowed, _ = self._constrained(x, y, (), ())
-        return self._named(problem.optimal(allowed))
+        return self._named(self._adjustment(x, y).optimal())
 
-    def _adjustment(self, x: Names, y: Names) -> Adjustment:
+    def _adjustment(self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()) -> Adjustment:
         sides = self._disjoint(x=x, y=y)
         for side, numbers in sides.items():
             if not numbers:
                 raise GraphError(f"{side} is empty; name at least one node.")
-        return Adjustment(self.dag(), frozenset(sides["x"]), frozenset(sides["y"]))
-
-    def _constrained(
-        self, x: Names, y: Names, must_include: Names, must_exclude: Names
-    ) -> tuple[Adjustment, set[int], set[int]]:
-        """The problem, the nodes that a set may hold and those that it must hold."""
-        problem = self._adjustment(x, y)
-        required = self.known_observed(must_include, "must_include")
+        dag, required = self.dag(), self.known_observed(must_include, "must_include")
         sides = self._disjoint(x=x, y=y, must_include=required, must_exclude=must_exclude)
-        allowed = self.numbers(self.observed) - problem.x - problem.y - sides["must_exclude"]
-        return problem, allowed, sides["must_include"]
+        allowed = self.numbers(self.observed) - sides["x"] - sides["y"] - sides["must_exclude"]
+        return Adjustment(dag, frozenset(sides["x"]), frozenset(sides["y"]), allowed, sides["must_include"])
 
     def _disjoint(self, **sides: Names) -> dict[str, set[int]]:
         numbers = {side: self.numbers(names, side) for side, names in sides.items()}
