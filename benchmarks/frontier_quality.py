@@ -20,7 +20,7 @@ from processes import CHOSEN_ON, NEW, ROOTS, SEEN_IN_ROUTES
 
 from ciplearn import CIPClassifier, CIPRegressor, fit_scm
 from ciplearn.baselines import CF1
-from ciplearn.causal.vector_columns import columns_of
+from ciplearn.causal.names import columns_of
 from ciplearn.datasets import MinMaxScaling
 from ciplearn.estimators.criteria import Judged
 from ciplearn.estimators.preparation import Prepared

@@ -14,9 +14,8 @@ import time
 from pathlib import Path
 
 from ciplearn import CausalGraph
-from ciplearn.workbench.bundle import BUNDLE
-from ciplearn.workbench.document import Document
-from ciplearn.workbench.judging import judged
+from ciplearn.workbench import BUNDLE
+from ciplearn.workbench.document import Document, judged
 from tests.workbench.browser import browsing, served
 
 NODES, EDGES = 50, 120

@@ -5,8 +5,7 @@ import pytest
 
 from ciplearn import CausalGraph, Independence
 from ciplearn._core.errors import GraphError, InputTypeError
-from ciplearn.causal.conditions import Conditions, some_set_certifies
-from ciplearn.causal.question import read_question
+from ciplearn.causal.conditions import Conditions, read_question, some_set_certifies
 from tests.causal.oracle import certifies, conditions, drawing, random_graph, subsets
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from ciplearn import CausalGraph
 from ciplearn.causal import Path, layout
-from ciplearn.causal.drawing_parts import boxes
+from ciplearn.causal.layout import boxes
 from ciplearn.datasets import graphs as graphs_of_the_paper
 from tests.causal.oracle import random_graph
 from tests.causal.strategies import graphs

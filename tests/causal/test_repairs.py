@@ -1,5 +1,7 @@
 import random
 
+import pytest
+
 from ciplearn.causal import CausalGraph, Change, Independence, Repair
 from tests.causal.oracle import random_graph
 
@@ -129,3 +131,34 @@ def test_three_changes_of_a_repair_have_one_and_between_them():
     changes = tuple(Change("measure", (name,), f"measure {name}") for name in "HUV")
     repair = Repair(changes, Independence("A"))
     assert str(repair) == "Measure H, measure U and measure V: then Ŷ ⊥ {A} suffices."
+
+
+@pytest.mark.parametrize(
+    ("kind", "nodes", "graph", "context", "inputs"),
+    [
+        ("measure", ("U",), {"latent": frozenset()}, ("A",), ("A", "L")),
+        (
+            "measure",
+            ("A", "L"),
+            {"bidirected": (), "nodes": ("A", "L", "U", "Y", "common cause of A and L")},
+            ("A",),
+            ("A", "L"),
+        ),
+        ("drop edge", ("U", "A"), {"directed": (("A", "L"), ("L", "Y"))}, ("A",), ("A", "L")),
+        ("drop common cause", ("A", "L"), {"bidirected": ()}, ("A",), ("A", "L")),
+        ("direct edge", ("U", "Y"), {"undirected": ()}, ("A",), ("A", "L")),
+        ("adjust for", ("L",), {"adjusted": ("L",)}, ("A",), ("A", "L")),
+        ("add to context", ("L",), {}, ("A", "L"), ("A", "L")),
+        ("drop from context", ("A",), {}, (), ("A", "L")),
+        ("drop from inputs", ("A",), {}, ("A",), ("L",)),
+    ],
+)
+def test_change_does_to_graph_and_roles_what_it_says(kind, nodes, graph, context, inputs):
+    loose = [("U", "Y")] if kind == "direct edge" else []
+    drawn = CausalGraph.from_edges("U -> A -> L -> Y, A <-> L", latent=["U"], undirected=loose)
+    change = Change(kind, nodes, "")
+    after, *roles = change.applied(drawn, ("A",), ("A", "L"))
+    assert roles == [context, inputs]
+    assert {name: getattr(after, name) for name in graph} == graph
+    assert ("U", "Y") in after.directed or kind != "direct edge"
+    assert after != drawn or not graph

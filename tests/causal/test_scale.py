@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ciplearn import CausalGraph
-from ciplearn.causal import separation
+from ciplearn.causal import dag
 from ciplearn.causal.conditions import Conditions, search_limit
 
 
@@ -36,7 +36,7 @@ def _counted(monkeypatch, holder, name):
 def test_validity_on_a_thousand_nodes_is_one_walk_that_meets_each_node_at_most_twice(monkeypatch):
     graph = _large(1000)
     found = next(graph.minimal_adjustment_sets("v300", "v999", limit=1))
-    counts = _counted(monkeypatch, separation, "_walk")
+    counts = _counted(monkeypatch, dag, "_walk")
     assert graph.is_valid_adjustment("v300", "v999", found)
     assert counts["calls"] == 1
     assert counts["steps"] <= 2 * len(graph.nodes)

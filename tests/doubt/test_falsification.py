@@ -8,7 +8,7 @@ import pytest
 
 from ciplearn import CausalGraph
 from ciplearn._core.errors import InputError
-from ciplearn.causal.independence import local_independencies
+from ciplearn.causal.statements import local_independencies
 from ciplearn.doubt import falsify
 from ciplearn.doubt.falsification import RankCorrelations, holm, share_that_fits_as_well
 

@@ -23,7 +23,7 @@ def page():
     """The built page; built once where it is missing or old, for all workers of a test run."""
     from filelock import FileLock
 
-    from ciplearn.workbench.bundle import BUNDLE
+    from ciplearn.workbench import BUNDLE
 
     if not BUILD.exists():
         if not (BUNDLE / "index.html").exists():

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ciplearn.workbench import bundle
-from ciplearn.workbench.guard import is_loopback
-from ciplearn.workbench.server import application
+from ciplearn import workbench
+from ciplearn.workbench.server import application, is_loopback
 from tests.workbench.asgi import Client
 
 SECRET = "s" * 43
@@ -25,7 +24,7 @@ def page_folder(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "index.html").write_text("<!doctype html><title>page</title>")
     (folder / "workbench.js").write_text("export {}")
-    monkeypatch.setattr(bundle, "BUNDLE", folder)
+    monkeypatch.setattr(workbench, "BUNDLE", folder)
     return folder
 
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from ciplearn._core.errors import InputError
 from ciplearn.workbench.desk import Desk
-from ciplearn.workbench.document import DOCUMENT, Document
-from ciplearn.workbench.protocol import MESSAGES, RUN, SAVED, check_message
-from ciplearn.workbench.schema import check
+from ciplearn.workbench.document import Document
+from ciplearn.workbench.protocol import DOCUMENT, MESSAGES, RUN, SAVED, check, check_message
 from ciplearn.workbench.server import application
 from ciplearn.workbench.store import Store
 from tests.workbench.asgi import Client

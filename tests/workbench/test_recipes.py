@@ -10,7 +10,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.cli.parsing import split_names
 from ciplearn.learners import LEARNERS
 from ciplearn.workbench.document import Document
-from ciplearn.workbench.recipes import RECIPE as SCHEMA
+from ciplearn.workbench.protocol import RECIPE as SCHEMA
 from ciplearn.workbench.recipes import Recipe, audit_line, fit_line, script, shown
 from tests.workbench.graphs import HOSTILE
 

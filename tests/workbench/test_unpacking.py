@@ -10,8 +10,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from ciplearn.workbench.server import application
-from ciplearn.workbench.unpacking import unpacks_beyond
+from ciplearn.workbench.server import application, unpacks_beyond
 from tests.workbench.asgi import Client
 
 SECRET = "s" * 43

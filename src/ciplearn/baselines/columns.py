@@ -12,8 +12,8 @@ import pandas as pd
 from ciplearn._core.columns import CLASSIFICATION
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.question import read_question
-from ciplearn.causal.vector_columns import node_of
+from ciplearn.causal.conditions import read_question
+from ciplearn.causal.names import node_of
 from ciplearn.estimators.roles import checked_graph, columns_of_nodes, named_columns, named_nodes, refuse_outcome
 
 

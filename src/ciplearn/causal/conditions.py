@@ -1,4 +1,4 @@
-"""The conditions of the criterion, in numbers.
+"""The question that the criterion answers, and its conditions in numbers.
 
 For protected A, context W, adjustment set S and inputs I, let X = (A ∪ W) ∖ S and let Ŷ be a new node with parents I.
 If Ŷ ⊥ X | S, then Ŷ is counterfactually invariant in A with respect to A ∪ W ∪ S, provided that
@@ -29,15 +29,79 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
-from ciplearn.causal.adjustment import Adjustment
-from ciplearn.causal.dag import Dag
-from ciplearn.causal.independence import Independence
-from ciplearn.causal.paths import predictor_name
-from ciplearn.causal.question import Question
+from ciplearn.causal.dag import Adjustment, Dag
+from ciplearn.causal.names import Names, in_order, unused
+from ciplearn.causal.statements import PREDICTOR, Independence
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
+
+
+@dataclass(frozen=True)
+class Question:
+    """The parts, each checked against a graph and in natural order."""
+
+    outcome: str  # Y, what is predicted
+    protected: tuple[str, ...]  # A, the variables that the prediction should not follow
+    context: tuple[str, ...]  # W, what a person is known by while A is imagined to change
+    inputs: tuple[str, ...]  # what the predictor sees: the parents of Ŷ
+    adjustment: tuple[str, ...] | None  # S; None leaves the choice to the criterion
+
+
+def read_question(
+    graph: CausalGraph,
+    outcome: str | None,
+    protected: Names | None,
+    context: Names | None,
+    inputs: Names | None,
+    adjustment: Names | None,
+) -> Question:
+    """Fill in the defaults and refuse parts that cannot be played together.
+
+    Roles written in the graph's source text stand in for what is not given: its exposures are protected, its outcome
+    is the outcome, its adjusted nodes are the adjustment set. Context and inputs default to every observed node but the
+    outcome.
+    """
+
+    def part(names: Names, role: str) -> tuple[str, ...]:
+        return in_order(graph.known_observed(names, role))
+
+    targets = graph.known(graph.outcomes if outcome is None else outcome, "outcome")
+    if len(targets) != 1:
+        raise GraphError(
+            f"The criterion needs one outcome, but {len(targets)} were received ({as_set(targets)}); name one node, "
+            "for several columns draw one node that stands for them."
+        )
+    (target,) = part(targets, "outcome")
+    others = tuple(name for name in graph.observed if name != target)
+    asked = part(graph.exposures if protected is None else protected, "protected")
+    if not asked:
+        raise GraphError("Nothing is protected; name the variables that the prediction should not follow.")
+    given = part(graph.adjusted if adjustment is None else adjustment, "adjustment")
+    question = Question(
+        outcome=target,
+        protected=asked,
+        context=others if context is None else part(context, "context"),
+        inputs=others if inputs is None else part(inputs, "inputs"),
+        # No adjusted node in the text leaves the choice to the criterion; an empty set that was passed does not.
+        adjustment=None if adjustment is None and not given else given,
+    )
+    for role in ("protected", "context", "inputs"):
+        if target in getattr(question, role):
+            why = "the predictor would see what it predicts" if role == "inputs" else "it is what is predicted"
+            raise GraphError(f"{role} names the outcome {target!r}: {why}; leave it out.")
+    if both := [name for name in given if name in asked]:
+        raise GraphError(
+            f"adjustment names {both[0]!r}, which is protected: holding it fixed would hide its effect; leave it out."
+        )
+    return question
+
+
+def predictor_name(graph: CausalGraph) -> str:
+    """Return the name under which Ŷ is shown: one that no node of the graph has."""
+    return unused(PREDICTOR, graph.index)
 
 
 @dataclass(frozen=True)
@@ -87,9 +151,9 @@ class Conditions:
         """X = (A ∪ W) ∖ S."""
         return self.known - s
 
-    def adjustment(self, s: Set[int]) -> Adjustment:
-        """The adjustment problem (X, Ŷ) that S must solve."""
-        return Adjustment(self.dag, self.exposures(s), frozenset((self.predictor,)))
+    def adjustment(self, s: Set[int], *constraints: Set[int]) -> Adjustment:
+        """The adjustment problem (X, Ŷ) that S must solve; with what another set for it may hold, and must."""
+        return Adjustment(self.dag, self.exposures(s), frozenset((self.predictor,)), *constraints)
 
     def responding(self, s: Set[int]) -> set[int]:
         """R: nodes of X ∖ A that A changes, with every node through which A changes them."""
@@ -114,10 +178,6 @@ class Conditions:
             for parent in self.dag.parents[node]
             if self.is_noise(parent) and len(self.dag.children[parent]) > 1
         ]
-
-    def certifies_by_paths(self, s: Set[int]) -> bool:
-        """Tell whether the conditions on validity and parents hold with adjustment set `s`."""
-        return not self.unexplained(s) and self.adjustment(s).is_valid(s)
 
     def certifies_by_inputs(self, s: Set[int]) -> bool:
         """Tell whether every input lies in A ∪ W ∪ S, and those in S do not descend from A."""
@@ -154,16 +214,16 @@ def default_adjustment(conditions: Conditions) -> frozenset[int]:
     a set that is valid at least, else the largest inside.
     """
     inside = largest_inside(conditions)
-    if conditions.certifies_by_paths(inside):
+    parents = frozenset(missing for _, missing in conditions.unexplained(inside))
+    if not parents and conditions.adjustment(inside).is_valid(inside):
         return inside
     outside = conditions.observed - conditions.known
-    parents = frozenset(missing for _, missing in conditions.unexplained(inside))
     inputs = conditions.inputs - conditions.known
     required_inputs = inputs if inputs.isdisjoint(conditions.affected) else frozenset[int]()
     for required in (parents, required_inputs):
         for allowed in (outside - {conditions.outcome}, outside):
             if required <= allowed:
-                s = conditions.adjustment(inside).smallest(allowed | inside, inside | required)
+                s = conditions.adjustment(inside, allowed | inside, inside | required).smallest()
                 if s is not None:
                     return frozenset(s)
     return inside | required_inputs
@@ -176,7 +236,8 @@ def some_set_certifies(conditions: Conditions) -> bool:
     inside = largest_inside(conditions)
     parents = {missing for _, missing in conditions.unexplained(inside)}
     outside = conditions.observed - conditions.known
-    return parents <= outside and conditions.adjustment(inside).exists(outside | inside, inside | parents)
+    problem = conditions.adjustment(inside, outside | inside, inside | parents)
+    return parents <= outside and problem.canonical() is not None
 
 
 def search_limit(graph: CausalGraph) -> int:

@@ -1,39 +1,35 @@
-"""The criterion: from a graph and roles to a verdict, over every graph of a class where edges have no direction."""
+"""The criterion: from a graph and roles to a verdict; and what helps where it fails.
+
+Repairs, the smallest changes to graph or roles, are searched in order of their number. What can help is read off the
+offences themselves: an open path is closed only by a change to a node or an edge on it, a missing parent is mended only
+by a change to it, to its edge or to its child, and the short way by the inputs only by a change to an input outside the
+context. So the search follows the witnesses instead of trying every node of the graph.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
-from ciplearn.causal.conditions import Conditions, default_adjustment
-from ciplearn.causal.findings import (
-    Finding,
-    assumptions,
-    inputs_finding,
-    noise_findings,
-    paper_findings,
-    parents_findings,
-    validity_findings,
-)
-from ciplearn.causal.names import Edge
-from ciplearn.causal.orientations import chosen_directions, members
-from ciplearn.causal.question import Question
-from ciplearn.causal.repairs import find_fallbacks, find_repairs
-from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
+from ciplearn.causal.conditions import Conditions, Question, default_adjustment, search_limit, some_set_certifies
+from ciplearn.causal.findings import assumptions, inputs_finding, noise_findings, paper_findings, path_findings
+from ciplearn.causal.names import in_order
+from ciplearn.causal.statements import Finding
+from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict, common_cause
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-# A drawing is judged at every change: so many graphs, and fewer where every node has many neighbours.
-_MOST_MEMBERS, _FEWEST_MEMBERS, _MOST_WORK = 256, 16, 2_000_000
+# More than three changes at once are no longer a repair but another study.
+_MOST_CHANGES = 3
+_MOST_REPAIRS = 12
 
-# Adjustment sets that are tried on all graphs, the most common first.
-_MOST_SETS = 8
+# A changed graph with changed roles, and the changes that led there.
+_Draft = tuple[Conditions, tuple[Change, ...]]
 
 
 @lru_cache(maxsize=64)
@@ -44,10 +40,7 @@ def judge(graph: CausalGraph, question: Question) -> Verdict:
     """
     conditions = Conditions.of(graph, question)
     s = default_adjustment(conditions) if question.adjustment is None else frozenset(graph.numbers(question.adjustment))
-    paths = [
-        *validity_findings(graph, conditions.adjustment(s), s, conditions.predictor_name),
-        *parents_findings(conditions, s),
-    ]
+    paths = path_findings(conditions, s)
     against = [finding for finding in paths if not finding.holds]
     noise = noise_findings(conditions, s)
     # The shorter way asks for less than injective noise: take it where the longer one needs more, or fails.
@@ -64,11 +57,7 @@ def judge(graph: CausalGraph, question: Question) -> Verdict:
         assumptions=assumptions(conditions, s, injective, by_inputs),
         warnings=_warnings(conditions, s, against if by_inputs else ()),
         injective=injective,
-        outcome=question.outcome,
-        protected=question.protected,
-        context=question.context,
-        inputs=question.inputs,
-        adjustment=graph.names(s),
+        **{**vars(question), "adjustment": graph.names(s)},
         graph=graph,
         find_repairs=partial(tuple) if holds else partial(find_repairs, graph, question),
         find_fallbacks=partial(tuple) if holds else partial(find_fallbacks, conditions, s),
@@ -105,82 +94,112 @@ def _warnings(conditions: Conditions, s: Set[int], against: Sequence[Finding]) -
     return tuple(notes)
 
 
-def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
-    """Judge every member, up to a bound, with one adjustment set for all of them where there is one."""
-    degrees = Counter(name for edge in (*graph.directed, *graph.bidirected, *graph.undirected) for name in edge)
-    work = sum(degree**2 for degree in degrees.values())
-    most = min(_MOST_MEMBERS, max(_FEWEST_MEMBERS, _MOST_WORK // work))
-    listing = list(members(graph, most + 1))
-    complete = len(listing) <= most
-    judged = [judge(member, question) for member in listing[:most]]
-    if not judged:
-        raise GraphError(
-            "No graph directs every undirected edge without a cycle or a new collider; check the undirected edges "
-            f"{', '.join(f'{a} − {b}' for a, b in graph.undirected)}."
+def find_repairs(graph: CausalGraph, question: Question) -> tuple[Repair, ...]:
+    """Return the repairs with the fewest changes, each with the adjustment set it allows."""
+    start = Conditions.of(graph, replace(question, adjustment=None))
+    if some_set_certifies(start):
+        s = default_adjustment(start)
+        wanted = graph.names(s)
+        order = f"adjust for {as_set(wanted)} instead of {as_set(question.adjustment or ())}"
+        return (Repair((Change("adjust for", wanted, order),), start.statement(s)),)
+    layer: list[_Draft] = [(start, ())]
+    tried = {frozenset[Change]()}
+    for _ in range(_MOST_CHANGES):
+        repairs, following = [], []
+        for draft, changes in _changed_once_more(layer, tried):
+            if some_set_certifies(draft):
+                repairs.append(Repair(changes, draft.statement(default_adjustment(draft))))
+            else:
+                following.append((draft, changes))
+            if len(tried) > search_limit(graph) or len(repairs) == _MOST_REPAIRS:
+                break
+        if repairs:
+            return tuple(repairs)
+        layer = following
+    return ()
+
+
+def _changed_once_more(drafts: list[_Draft], tried: set[frozenset[Change]]) -> Iterator[_Draft]:
+    """Yield each draft with one more change, drafts that were tried before left out."""
+    for draft, changes in drafts:
+        for change in _changes(draft):
+            key = frozenset((*changes, change))
+            if key not in tried:
+                tried.add(key)
+                graph, context, inputs = change.applied(draft.graph, draft.question.context, draft.question.inputs)
+                question = replace(draft.question, context=context, inputs=inputs)
+                yield Conditions.of(graph, question), (*changes, change)
+
+
+def _changes(conditions: Conditions) -> Iterator[Change]:
+    """Yield the changes that may help, the cheapest to argue for first."""
+    graph, question, s = conditions.graph, conditions.question, default_adjustment(conditions)
+    paths = [path for finding in path_findings(conditions, s) if not finding.holds for path in finding.paths]
+    nodes = [node for path in paths for node in path.nodes if node in graph.index]
+    nodes += graph.names({node for node, missing in conditions.unexplained(s) if node == missing})
+    nodes += [name for name in question.inputs if name not in question.context and name not in question.protected]
+    nodes = list(dict.fromkeys(nodes))
+    for node in nodes:
+        if node in graph.latent:
+            yield Change("measure", (node,), f"measure {node}")
+    for one, arrow, other in (edge for path in paths for edge in path.edges):
+        a, b = (other, one) if arrow == "←" else (one, other)
+        if arrow == "↔":
+            pair = (a, b) if (a, b) in graph.bidirected else (b, a)
+            yield Change("measure", pair, f"measure the {common_cause(graph, *pair)}")
+            order = f"drop {a} ↔ {b} if you can argue that there is no such cause"
+            yield Change("drop common cause", pair, order)
+        elif (a, b) in graph.directed:
+            yield Change("drop edge", (a, b), f"drop {a} → {b} if you can argue that there is no such effect")
+    for node in nodes:
+        outside = node not in graph.latent and node != question.outcome
+        if outside and node not in question.context and node not in question.protected:
+            yield Change("add to context", (node,), f"add {node} to the context")
+    for node in dict.fromkeys((*nodes, *question.context)):
+        if node in question.context and node not in question.protected:
+            yield Change("drop from context", (node,), f"drop {node} from the context")
+    for node in nodes:
+        if node in question.inputs and len(question.inputs) > 1:
+            yield Change("drop from inputs", (node,), f"keep {node} out of the inputs")
+
+
+def find_fallbacks(conditions: Conditions, s: Set[int]) -> tuple[Fallback, ...]:
+    """Return a certified smaller context if there is one, invariance to experiments if S is valid, parity always."""
+    enforced = conditions.statement(s)
+    right, predictor = as_set(enforced.right), conditions.predictor_name
+    smaller = _smaller_context(conditions.graph, conditions.question)
+    fallbacks = [] if smaller is None else [smaller]
+    if conditions.adjustment(s).is_valid(s):
+        promise = (
+            f"an intervention on {right} then leaves the distribution of {predictor} in the population as it is, under "
+            "overlap; it promises nothing for one person, whose history is known."
         )
-    shared = _one_adjustment(listing[:most], question, judged)
-    holding = [verdict for verdict in shared if verdict.holds]
-    holds_in = "all" if len(holding) == len(shared) else "some" if holding else "none"
-    example = next((verdict for verdict in shared if not verdict.holds), shared[0])
-    deciding = _deciding(graph, shared) if holds_in == "some" else ()
-    summary = _summary(graph, shared, holds_in, deciding, complete)
-    fields = {name: getattr(example, name) for name in Verdict.__dataclass_fields__}
-    fields |= {
-        "holds": holds_in == "all" and complete,
-        "paper_condition": all(verdict.paper_condition for verdict in shared) and complete,
-        "findings": (summary, *example.findings),
-        "graph": graph,
-        "find_repairs": partial(_directing, shared, deciding),
-        "injective": tuple(dict.fromkeys(name for verdict in shared for name in verdict.injective)),
-        "assumptions": tuple(dict.fromkeys(sentence for verdict in shared for sentence in verdict.assumptions)),
-    }
-    return ClassVerdict(**fields, holds_in=holds_in, members=tuple(shared), deciding=deciding, complete=complete)
-
-
-def _directing(judged: list[Verdict], deciding: tuple[Edge, ...]) -> tuple[Repair, ...]:
-    independence = judged[0].independence
-    orders = (Change("direct edge", (a, b), f"direct {a} → {b} if you can argue for it") for a, b in deciding)
-    return tuple(Repair((order,), independence) for order in orders)
-
-
-def _one_adjustment(graphs: list[CausalGraph], question: Question, judged: list[Verdict]) -> list[Verdict]:
-    """Judge again with the adjustment set that holds in most members: training can enforce one statement only."""
-    choices = Counter(verdict.adjustment for verdict in judged)
-    if len(choices) == 1:
-        return judged
-    best: list[Verdict] = []
-    for choice, _ in choices.most_common(_MOST_SETS):
-        trial = [judge(graph, replace(question, adjustment=choice)) for graph in graphs]
-        best = max(best, trial, key=lambda verdicts: (sum(verdict.holds for verdict in verdicts), len(verdicts)))
-        if all(verdict.holds for verdict in best):
-            break
-    return best
-
-
-def _summary(
-    graph: CausalGraph, judged: list[Verdict], holds_in: str, deciding: tuple[Edge, ...], complete: bool
-) -> Finding:
-    count = sum(verdict.holds for verdict in judged)
-    scope = f"{len(judged)} graphs" if complete else f"the first {len(judged)} graphs"
-    given = as_set(judged[0].adjustment)
-    sentence = f"The criterion holds in {count} of {scope} that this drawing stands for, with adjustment set {given}"
-    if deciding:
-        a, b = deciding[0]
-        sentence += f"; the edge {a} − {b} decides: it holds in all with {a} → {b} and in none with {b} → {a}"
-    elif holds_in == "some":
-        failing = next(verdict for verdict in judged if not verdict.holds)
-        directions = ", ".join(f"{a} → {b}" for a, b in chosen_directions(graph, failing.graph))
-        sentence += f"; it fails, for example, with {directions}"
-    sentence += "."
-    if not complete:
-        loose = len(graph.undirected)
-        sentence += f" There are more than {len(judged)}: direct some of the {loose} undirected edges and ask again."
-    return Finding("class", holds_in == "all" and complete, sentence)
-
-
-def _deciding(graph: CausalGraph, judged: list[Verdict]) -> tuple[Edge, ...]:
-    """Undirected edges with the direction in which the criterion holds, and against which it never does."""
-    directions = (edge for a, b in graph.undirected for edge in ((a, b), (b, a)))
-    return tuple(
-        edge for edge in directions if all(verdict.holds == (edge in verdict.graph.directed) for verdict in judged)
+        fallbacks.append(Fallback(enforced, promise))
+    among = f"among people alike in {as_set(enforced.given)}" if s else "on average over everybody"
+    parity = (
+        f"parity in the data, {among}: the predictions are distributed alike whatever {right} is; it promises nothing "
+        "about what would have happened."
     )
+    return (*fallbacks, Fallback(enforced, parity))
+
+
+def _smaller_context(graph: CausalGraph, question: Question) -> Fallback | None:
+    """Drop as few context nodes as possible until the criterion holds; at the end, all of them."""
+    droppable = [name for name in question.context if name not in question.protected]
+    tried = 0
+    for count in range(1, len(droppable) + 1):
+        for dropped in combinations(droppable, count):
+            tried += 1
+            if tried > search_limit(graph) and count < len(droppable):
+                break
+            kept = tuple(name for name in question.context if name not in dropped)
+            conditions = Conditions.of(graph, replace(question, context=kept, adjustment=None))
+            if some_set_certifies(conditions):
+                s = default_adjustment(conditions)
+                respected = in_order((*question.protected, *kept, *graph.names(s)))
+                promise = (
+                    f"counterfactual invariance in {as_set(question.protected)} with respect to {as_set(respected)}, a "
+                    "smaller context than the one asked about."
+                )
+                return Fallback(conditions.statement(s), promise)
+    return None

@@ -1,14 +1,30 @@
-"""The bare directed acyclic graph that every algorithm of this room walks over.
+"""The bare directed acyclic graph that every question walks over: kinship, d-separation, valid adjustment.
 
 Nodes are numbers. A bidirected edge A ↔ B appears as an unobserved root with the two children A and B, so that
 m-separation in the drawn graph is d-separation here and no algorithm needs a second kind of edge.
+
+d-separation is Bayes-ball, one visit to each node and direction, so linear in the edges. A path is blocked by Z when
+one of its inner nodes v is a collider (→ v ←) with no descendant in Z, v included, or is not a collider and lies in Z.
+X and Y are d-separated by Z when every path between them is blocked.
+
+Separators are vertex cuts of the moral graph: among sets inside the ancestors of X ∪ Y ∪ I, Z ⊇ I d-separates X and Y
+exactly when Z cuts them apart in the moral graph of those ancestors, parents of a common child joined and directions
+dropped. A minimal d-separator never leaves the ancestors, so listing minimal cuts lists them all.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Set
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
+
+_Moral = dict[int, set[int]]
+_Neighbours = Sequence[Collection[int]] | _Moral
+
+# How a walk arrived at a node: from one of its children, or from one of its parents.
+_FROM_CHILD, _FROM_PARENT = 0, 1
 
 
 @dataclass(frozen=True)
@@ -35,11 +51,11 @@ class Dag:
 
     def ancestors(self, of: Iterable[int], avoiding: Collection[int] = ()) -> set[int]:
         """Nodes with a directed path into `of`, `of` included; paths may not run through `avoiding`."""
-        return _closure(self.parents, of, avoiding)
+        return _closure(self.parents, set(of).difference(avoiding), avoiding)
 
     def descendants(self, of: Iterable[int], avoiding: Collection[int] = ()) -> set[int]:
         """Nodes with a directed path out of `of`, `of` included; paths may not run through `avoiding`."""
-        return _closure(self.children, of, avoiding)
+        return _closure(self.children, set(of).difference(avoiding), avoiding)
 
     def with_node(self, parents: Iterable[int]) -> Dag:
         """Return the graph with one more node, numbered `size`, below the given parents."""
@@ -92,13 +108,239 @@ class Dag:
         return order
 
 
-def _closure(neighbours: list[list[int]], of: Iterable[int], avoiding: Collection[int]) -> set[int]:
-    blocked = avoiding if isinstance(avoiding, set | frozenset) else set(avoiding)
-    reached = {node for node in of if node not in blocked}
-    stack = list(reached)
+def _closure(neighbours: _Neighbours, start: Set[int], avoiding: Collection[int]) -> set[int]:
+    """Nodes that can be reached from `start`, which is part of them, without entering `avoiding`."""
+    reached, stack = set(start), list(start)
     while stack:
         for node in neighbours[stack.pop()]:
-            if node not in reached and node not in blocked:
+            if node not in reached and node not in avoiding:
                 reached.add(node)
                 stack.append(node)
     return reached
+
+
+def reachable(dag: Dag, sources: Iterable[int], given: Set[int]) -> set[int]:
+    """Return the nodes with an open walk from `sources` given `given`, the sources included."""
+    return {state >> 1 for state, _ in _walk(dag, sources, given)}
+
+
+def separated(dag: Dag, x: Iterable[int], y: Iterable[int], given: Set[int]) -> bool:
+    """Tell whether `given` d-separates `x` and `y`."""
+    targets = set(y)
+    return not any(state >> 1 in targets for state, _ in _walk(dag, x, given))
+
+
+def shortest_open_walk(dag: Dag, x: Iterable[int], y: Iterable[int], given: Set[int]) -> list[int] | None:
+    """Return the nodes of a shortest open walk from `x` to `y` given `given`, or None where they are separated."""
+    targets = set(y)
+    came_from: dict[int, int] = {}
+    for state, previous in _walk(dag, x, given):
+        came_from[state] = previous
+        if state >> 1 in targets:
+            walk = []
+            while state >= 0:
+                walk.append(state >> 1)
+                state = came_from[state]
+            return walk[::-1]
+    return None
+
+
+def _walk(dag: Dag, sources: Iterable[int], given: Set[int]) -> Iterator[tuple[int, int]]:
+    """Yield each reached state once, breadth first, with the state before it; -1 stands before a source.
+
+    A state is 2 · node + direction of arrival.
+    """
+    open_colliders = dag.ancestors(given)
+    seen = bytearray(2 * dag.size)
+    queue: deque[int] = deque()
+    for source in sorted(set(sources)):
+        # A source may be left by any edge, which is what arriving from a child allows.
+        start = 2 * source + _FROM_CHILD
+        seen[start] = 1
+        queue.append(start)
+        yield start, -1
+    while queue:
+        here = queue.popleft()
+        node, arrival = here >> 1, here & 1
+        steps = [2 * child + _FROM_PARENT for child in dag.children[node]] if node not in given else []
+        if node not in given if arrival == _FROM_CHILD else node in open_colliders:
+            steps = [*(2 * parent + _FROM_CHILD for parent in dag.parents[node]), *steps]
+        for state in steps:
+            if not seen[state]:
+                seen[state] = 1
+                queue.append(state)
+                yield state, here
+
+
+def minimal_separators(
+    dag: Dag, x: Set[int], y: Set[int], allowed: Set[int], must_include: Set[int]
+) -> Iterator[set[int]]:
+    """Yield each Z with I ⊆ Z ⊆ `allowed` that separates X and Y and has no separating proper subset that holds I.
+
+    Every minimal cut T is known by the part C(T) that it leaves connected to X. For a connected part C around X the cut
+    nearest to X whose part holds C is the border of what Y still reaches without touching C. The list branches on which
+    node of that border joins the part next, so every branch that is entered yields a cut: polynomial delay, no repeats.
+    """
+    moral = _moral_graph(dag, x | y | must_include, removed=must_include)
+    stack: list[tuple[set[int], frozenset[int]]] = [(set(x), frozenset())]
+    while stack:
+        seed, kept_out = stack.pop()
+        cut, part = _nearest_cut(moral, seed, y, allowed) or (None, seed)
+        if cut is None or not kept_out.isdisjoint(part):
+            continue
+        yield cut | must_include
+        border = sorted(cut - kept_out)
+        # Pushed in reverse so that the lowest number is explored first.
+        for rank in range(len(border) - 1, -1, -1):
+            stack.append((part | {border[rank]}, kept_out | frozenset(border[:rank])))
+
+
+def smallest_separator(
+    dag: Dag, x: Set[int], y: Set[int], allowed: Set[int], must_include: Set[int]
+) -> set[int] | None:
+    """Return a separator I ⊆ Z ⊆ `allowed` with as few nodes as possible, nearest to X among those, or None.
+
+    By Menger's theorem the size of a smallest vertex cut is the largest number of paths that share no allowed node:
+    unit-capacity flow with each allowed node split into an entry (2v) and an exit (2v + 1).
+    """
+    moral = _moral_graph(dag, x | y | must_include, removed=must_include)
+    if not _closure(moral, x, allowed).isdisjoint(y):
+        return None
+    flow: Counter[tuple[int, int]] = Counter()
+    while True:
+        came_from, end = _augmenting_search(moral, x, y, allowed, flow)
+        if end is None:
+            break
+        while (before := came_from[end]) != end:
+            # Flow along an edge and back along it cancel.
+            if flow[end, before]:
+                flow[end, before] -= 1
+            else:
+                flow[before, end] += 1
+            end = before
+    return {state >> 1 for state in came_from if state & 1 == 0 and state + 1 not in came_from} | must_include
+
+
+def _augmenting_search(
+    moral: _Moral, x: Set[int], y: Set[int], allowed: Set[int], flow: Counter[tuple[int, int]]
+) -> tuple[dict[int, int], int | None]:
+    """Search the residual graph from X: the state before each reached state, and the state that touched Y if any."""
+    came_from = {2 * node + 1: 2 * node + 1 for node in sorted(x)}
+    queue = deque(came_from)
+    while queue:
+        state = queue.popleft()
+        node, is_exit = state >> 1, state & 1
+        if is_exit:
+            if node in y:
+                return came_from, state
+            steps = [2 * other for other in sorted(moral[node])]
+            if flow[state - 1, state]:
+                steps.append(state - 1)
+        else:
+            # Only an allowed node can be full; nodes that cannot be cut carry any number of paths.
+            full = node in allowed and flow[state, state + 1]
+            steps = [] if full else [state + 1]
+            steps += [2 * other + 1 for other in sorted(moral[node]) if flow[2 * other + 1, state]]
+        for step in steps:
+            if step not in came_from:
+                came_from[step] = state
+                queue.append(step)
+    return came_from, None
+
+
+def _nearest_cut(moral: _Moral, seed: Set[int], y: Set[int], allowed: Set[int]) -> tuple[set[int], set[int]] | None:
+    """Return the cut nearest to X among those that leave `seed` on its side, and that side; None where none does."""
+    part = _closure(moral, seed, allowed)
+    if not part.isdisjoint(y):
+        return None
+    border = {other for node in part for other in moral[node]} - part
+    far = _closure(moral, y - border, border | part)
+    cut = {other for node in far for other in moral[node]} & border
+    return cut, _closure(moral, part, cut)
+
+
+def _moral_graph(dag: Dag, around: Set[int], removed: Set[int]) -> _Moral:
+    kept = dag.ancestors(around)
+    moral: _Moral = {node: set() for node in kept if node not in removed}
+    for node in kept:
+        family = [member for member in (node, *dag.parents[node]) if member not in removed]
+        for member in family:
+            moral[member].update(family)
+    for node, neighbours in moral.items():
+        neighbours.discard(node)
+    return moral
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """The adjustment problem for exposures X and outcomes Y in `dag`; both sets are disjoint and not empty.
+
+    Z is valid for (X, Y) when
+
+    1. no node of Z descends, edges into X removed, from a node outside X on a proper causal path from X to Y, and
+    2. Z blocks every proper non-causal path from X to Y,
+
+    where a path is proper when it meets X at its first node only. Equivalently, Z avoids the forbidden nodes of (1) and
+    d-separates X from Y in the proper back-door graph, in which the first edge of every proper causal path is removed
+    [vanderzander2019]. The second form is linear.
+    """
+
+    dag: Dag
+    x: frozenset[int]
+    y: frozenset[int]
+    allowed: Set[int] = frozenset()  # what a set that is looked for may hold
+    required: Set[int] = frozenset()  # what it must hold
+
+    @cached_property
+    def proper_causal(self) -> set[int]:
+        """Nodes outside X on a proper causal path from X to Y, the outcomes at their ends included."""
+        below = self.dag.descendants((c for x in self.x for c in self.dag.children[x]), avoiding=self.x)
+        above = self.dag.ancestors(self.y, avoiding=self.x)
+        return below & above
+
+    @cached_property
+    def forbidden(self) -> set[int]:
+        """Nodes that no valid set may hold: descendants of `proper_causal` once edges into X are removed."""
+        return self.dag.descendants(self.proper_causal, avoiding=self.x)
+
+    @cached_property
+    def backdoor_graph(self) -> Dag:
+        """The proper back-door graph: without the edges from X into `proper_causal`."""
+        return self.dag.without_edges({(x, c) for x in self.x for c in self.dag.children[x] if c in self.proper_causal})
+
+    def is_valid(self, z: Set[int]) -> bool:
+        """Tell whether `z`, disjoint from X and Y, is a valid adjustment set."""
+        return self.forbidden.isdisjoint(z) and separated(self.backdoor_graph, self.x, self.y, z)
+
+    @cached_property
+    def usable(self) -> set[int]:
+        """The allowed nodes that are not forbidden."""
+        return set(self.allowed) - self.forbidden - self.x - self.y
+
+    def canonical(self) -> set[int] | None:
+        """Return the allowed ancestors of X, Y and what is required: valid whenever any allowed set is, else None."""
+        candidate = self.backdoor_graph.ancestors(self.x | self.y | self.required) & self.usable
+        return candidate if self.required <= self.usable and self.is_valid(candidate) else None
+
+    def minimal(self) -> Iterator[set[int]]:
+        """Yield every valid set that loses validity with any node but the required left out, nearest to X first."""
+        if self.required <= self.usable:
+            yield from minimal_separators(self.backdoor_graph, self.x, self.y, self.usable, self.required)
+
+    def smallest(self) -> set[int] | None:
+        """Return a valid set with as few nodes as possible, nearest to X among those; None where there is none."""
+        fits = self.required <= self.usable
+        return smallest_separator(self.backdoor_graph, self.x, self.y, self.usable, self.required) if fits else None
+
+    def optimal(self) -> set[int] | None:
+        """Return the valid set of smallest asymptotic variance, pa(cn) ∖ (cn ∪ forbidden ∪ X), where it exists.
+
+        The optimality theorem [henckel2022] speaks of graphs without latent nodes whose outcomes all descend from the
+        exposures. With latent nodes the set is still optimal when all of it is observed, because it then beats even the
+        sets that latent nodes would allow. Otherwise None.
+        """
+        if not self.y <= self.proper_causal:
+            return None
+        causes = {parent for node in self.proper_causal for parent in self.dag.parents[node]}
+        best = causes - self.forbidden - self.x
+        return best if best <= self.allowed and self.is_valid(best) else None

@@ -2,7 +2,8 @@
 
 Wide graphs, of ten nodes and more, would drown in lines. There nodes with the same causes and effects share a frame,
 and an edge at the frame stands for one at each of them; what the predictor sees is marked by a dot instead of an edge.
-Of a graph of tiers each tier has its frame, and arrows lead to the next one only.
+Of a graph of tiers each tier has its frame, and arrows lead to the next one only. Directed edges run from side to side,
+led around the boxes; bidirected ones are dashed.
 """
 
 from __future__ import annotations
@@ -10,22 +11,39 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING
 
-from ciplearn.causal.drawing_parts import Box, Line, boxes, draw_lines, draw_node, node_size, rectangle
-from ciplearn.causal.layout import Layout, layered
+from ciplearn.causal.conditions import predictor_name
+from ciplearn.causal.layout import (
+    LINE_HEIGHT,
+    NODE_HEIGHT,
+    Box,
+    Crossing,
+    Layout,
+    Point,
+    Size,
+    at_positions,
+    boxes,
+    inset,
+    label,
+    layered,
+    node_size,
+)
 from ciplearn.causal.names import tiers_of
-from ciplearn.causal.paths import Path, predictor_name
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
-    from ciplearn.causal.independence import Independence
+    from ciplearn.causal.statements import Independence, Path
     from ciplearn.causal.verdict import Verdict
 
 _WIDE = 10  # nodes
 _MARGIN = 26.0
 _LEGEND_ROW = 24.0
+_ARROW = 7.0  # the tip of an arrow stops short of the node by the length of its head
+_COMMON_PORT = 11.0  # bidirected edges touch the side of a node below the directed ones
+_SIDE = 30.0  # how far a bidirected edge within a column bends out of it
 
 # Fills differ in lightness as well as in hue, so that the roles stay apart without colour vision.
 _STYLE = """
@@ -77,7 +95,7 @@ def draw(
     verdict: Verdict | None,
     paths: Sequence[Path],
     prediction_edges: bool | None,
-    refuted: Sequence[Independence] = (),
+    refuted: Sequence[Independence],
 ) -> str:
     """Return an SVG document of the graph; with a verdict, its roles, the predictor and its open paths."""
     wide = len(graph.nodes) >= _WIDE
@@ -97,13 +115,15 @@ def draw(
     open_ends = {name for line in lines if line.is_open or line.kind == "refuted" for name in (line.a, line.b)}
     framed = wide and not placed
     tiers = tiers_of(graph.directed) if framed and not open_ends and not graph.undirected else []
-    tier_of = {name: place for place, tier in enumerate(tiers) for name in tier} if len(tiers) > 2 else {}
+    tier_of = {name: rank for rank, tier in enumerate(tiers) for name in tier} if len(tiers) > 2 else {}
     if tier_of:
         lines = [line for line in lines if line.kind != "cause" or tier_of[line.b] - tier_of[line.a] == 1]
     parts = boxes(graph, roles, open_ends if framed else set(names), tier_of)
     box_of = {name: box for box in parts for name in box.members}
-    lines = _bundled(lines, box_of)
-    layout = _placed(graph, lines, names) if placed else _laid_out(graph, lines, box_of)
+    # The edges between two boxes are drawn once; bidirected ones stay between their nodes.
+    ends = ((line, box_of[line.a].name, box_of[line.b].name) for line in lines)
+    lines = list(dict.fromkeys(line if line.asks_no_column else replace(line, a=a, b=b) for line, a, b in ends))
+    layout = at_positions(graph, names, len(lines)) if placed else _laid_out(graph, lines, box_of)
     centres = {
         name: (layout.centres[box.name][0], layout.centres[box.name][1] + box.offsets[name])
         for name, box in box_of.items()
@@ -134,51 +154,25 @@ def _roles(graph: CausalGraph, verdict: Verdict | None, names: Sequence[str]) ->
 
 def _lines(graph: CausalGraph, verdict: Verdict | None, predictor: str, shown: Sequence[Path]) -> list[Line]:
     hot = {frozenset((a, b)) | {"↔"} if arrow == "↔" else frozenset((a, b)) for p in shown for a, arrow, b in p.edges}
-    lines = [Line(a, b, "cause", frozenset((a, b)) in hot) for a, b in graph.directed]
-    lines += [Line(a, b, "loose", frozenset((a, b)) in hot) for a, b in graph.undirected]
-    if verdict is not None:
-        lines += [Line(name, predictor, "input", frozenset((name, predictor)) in hot) for name in verdict.inputs]
+    inputs = [] if verdict is None else [(name, predictor) for name in verdict.inputs]
+    kinds = (("cause", graph.directed), ("loose", graph.undirected), ("input", inputs))
+    lines = [Line(a, b, kind, frozenset((a, b)) in hot) for kind, edges in kinds for a, b in edges]
     return lines + [Line(a, b, "common", frozenset((a, b)) | {"↔"} in hot) for a, b in graph.bidirected]
-
-
-def _bundled(lines: Sequence[Line], box_of: Mapping[str, Box]) -> list[Line]:
-    """Draw the edges between two boxes once; bidirected edges stay between their nodes."""
-    between = (
-        line if line.asks_no_column else replace(line, a=box_of[line.a].name, b=box_of[line.b].name) for line in lines
-    )
-    return list(dict.fromkeys(between))
-
-
-def _placed(graph: CausalGraph, lines: Sequence[Line], names: Sequence[str]) -> Layout:
-    """Take the positions of the source text, and stand Ŷ to the right of them."""
-    points = [graph.positions[name] for name in graph.nodes]
-    distances = [math.dist(p, q) for i, p in enumerate(points[:200]) for q in points[:i] if p != q]
-    scale = (max(node_size(name)[0] for name in graph.nodes) + 40.0) / min(distances) if distances else 1.0
-    # One crowded pair must not blow up the whole drawing.
-    spread = max((max(c) - min(c) for c in zip(*points, strict=True)), default=0.0)
-    scale = min(scale, 1400.0 / spread) if spread else scale
-    centres = {name: (scale * x, scale * y) for name, (x, y) in zip(graph.nodes, points, strict=True)}
-    rows, right = [y for _, y in centres.values()], max(x for x, _ in centres.values())
-    centres |= {name: (right + 120.0, (min(rows) + max(rows)) / 2) for name in names if name not in centres}
-    return Layout(centres, {name: (x, x) for name, (x, _) in centres.items()}, [()] * len(lines))
 
 
 def _laid_out(graph: CausalGraph, lines: Sequence[Line], box_of: Mapping[str, Box]) -> Layout:
     """Lay the boxes out in columns, Ŷ in the last; bidirected edges ask for no column but are led around boxes too."""
     member = next(graph.members(1), None) if graph.undirected else graph
-    rank = {name: place for place, name in enumerate(member.topological_order() if member else graph.nodes)}
+    rank = {name: level for level, name in enumerate(member.topological_order() if member else graph.nodes)}
     order = sorted({box.name for box in box_of.values()}, key=lambda name: rank.get(name, len(rank)))
-    place = {name: number for number, name in enumerate(order)}
-    edges = [(a, b) if place[a] < place[b] else (b, a) for a, b in _ends(lines, box_of, common=False)]
+    column = {name: number for number, name in enumerate(order)}
+    ends = [(box_of[line.a].name, box_of[line.b].name, line.asks_no_column) for line in lines]
+    edges = [(a, b) if column[a] < column[b] else (b, a) for a, b, common in ends if not common]
     sizes = {box.name: box.size for box in box_of.values()}
     last = next((name for name in order if name not in rank), None)
-    layout = layered(order, edges, sizes, _ends(lines, box_of, common=True), last)
+    layout = layered(order, edges, sizes, [(a, b) for a, b, common in ends if common], last)
     of_edges, of_common = iter(layout.runs[: len(edges)]), iter(layout.runs[len(edges) :])
     return replace(layout, runs=[next(of_common if line.asks_no_column else of_edges) for line in lines])
-
-
-def _ends(lines: Sequence[Line], box_of: Mapping[str, Box], common: bool) -> list[tuple[str, str]]:
-    return [(box_of[line.a].name, box_of[line.b].name) for line in lines if line.asks_no_column == common]
 
 
 def _document(
@@ -228,3 +222,170 @@ def _legend_keys(legend: Sequence[tuple[str, str]], x0: float, y0: float, room: 
         parts.append(f'{sample}<text class="key" x="{x + 25:.1f}" y="{y:.1f}" dy=".35em">{words}</text>')
         x += width
     return "".join(parts), row + 1 if legend else 0
+
+
+def draw_node(name: str, centre: Point, role: str, seen: bool) -> str:
+    """Return a node as SVG: its full name as a title, a dot where the predictor sees it."""
+    (width, height), (x, y), lines = node_size(name), centre, label(name)
+    first = y - LINE_HEIGHT * (len(lines) - 1) / 2
+    text = "".join(
+        f'<tspan x="{x:.1f}" y="{first + LINE_HEIGHT * number:.1f}" dy=".35em">{escape(line)}</tspan>'
+        for number, line in enumerate(lines)
+    )
+    dot = f'<circle class="seen" cx="{x + width / 2 - 7:.1f}" cy="{y - height / 2 + 4:.1f}" r="4"/>' if seen else ""
+    shape = rectangle((width, height), centre, NODE_HEIGHT / 2)
+    return f'<g class="node {role}"><title>{escape(name)}</title>{shape}<text>{text}</text>{dot}</g>'
+
+
+def rectangle(size: Size, centre: Point, radius: float, look: str = "") -> str:
+    """Return a rectangle with round corners as SVG."""
+    (width, height), (x, y) = size, centre
+    return (
+        f'<rect {look}x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        f'rx="{radius:g}"/>'
+    )
+
+
+@dataclass(frozen=True)
+class Line:
+    """An edge to draw: its ends, its kind, and whether it lies on an open path."""
+
+    a: str
+    b: str
+    kind: str  # "cause", "input", "common" (bidirected), "loose" (undirected) or "refuted" (no edge, and data miss one)
+    is_open: bool
+
+    @property
+    def asks_no_column(self) -> bool:
+        """Whether the nodes may stand in any order: the line has no direction."""
+        return self.kind in ("common", "refuted")
+
+
+def draw_lines(
+    lines: Sequence[Line],
+    box_of: Mapping[str, Box],
+    layout: Layout,
+    centres: Mapping[str, Point],
+    identity: str,
+    *,
+    bowed: bool,
+) -> list[str]:
+    """Return each line as SVG.
+
+    `centres` are those of the nodes, `layout` holds those of the boxes. Where the boxes do not stand in columns,
+    bidirected edges are `bowed`.
+    """
+    sides = {name: (layout.centres[box.name][0], box.size[0] / 2) for name, box in box_of.items()}
+    left = {name: x - half for name, (x, half) in sides.items()}
+    right = {name: x + half for name, (x, half) in sides.items()}
+    forward = [n for n, line in enumerate(lines) if not line.asks_no_column and left[line.b] > right[line.a]]
+
+    def touching(side: int) -> dict[int, Point]:
+        """Where lines touch the right (1) or left (-1) side of their boxes, in the order of the heights they go to."""
+        ends = {n: (lines[n].a, lines[n].b)[::side] for n in forward}
+
+        def height(number: int) -> float:
+            runs = layout.runs[number][::side]
+            return runs[0].y if runs else layout.centres[ends[number][1]][1]
+
+        groups, points = dict[str, list[int]](), dict[int, Point]()
+        for number in sorted(forward, key=height):
+            groups.setdefault(ends[number][0], []).append(number)
+        for name, numbers in groups.items():
+            box, (x, y) = box_of[name], layout.centres[name]
+            step = min(8.0, (box.size[1] - 12.0) / max(1, len(numbers) - 1))
+            for rank, number in enumerate(numbers):
+                port = step * (rank - (len(numbers) - 1) / 2)
+                points[number] = (x + side * (box.size[0] / 2 - inset(box.size, box.framed, port)), y + port)
+        return points
+
+    starts, ends = touching(1), touching(-1)
+    drawn = []
+    for number, line in enumerate(lines):
+        if number in starts:
+            x, y = ends[number]
+            end = (x - (0.0 if line.kind == "loose" else _ARROW), y)
+            data = _led(starts[number], end, layout.runs[number], layout.borders[line.a][1], layout.borders[line.b][0])
+        elif bowed or not line.asks_no_column:
+            data = _arc(line, centres)
+        else:
+            data = _common(line, box_of, layout, layout.runs[number], centres)
+        mark = "red" if line.is_open else "pale" if line.kind == "input" else "ink"
+        heads = "" if line.kind in ("loose", "refuted") else f' marker-end="url(#{identity}-{mark})"'
+        if line.kind == "common":
+            heads += f' marker-start="url(#{identity}-{mark})"'
+        drawn.append(f'<path class="{line.kind}{" open" if line.is_open else ""}" d="{data}"{heads}/>')
+    return drawn
+
+
+def _led(start: Point, end: Point, runs: Sequence[Crossing], leave: float, arrive: float) -> str:
+    """From side to side: straight to the border `leave` of the column, then from run to run, straight from `arrive`."""
+    leave, arrive = max(start[0], leave), min(end[0], arrive - _ARROW)
+    data, here = f"M{_xy(start)} H{leave:.1f}", (leave, start[1])
+    for run in runs:
+        data += f"{_sway(here, (run.left, run.y))} H{run.right:.1f}"
+        here = (run.right, run.y)
+    return f"{data}{_sway(here, (arrive, end[1]))} H{end[0]:.1f}"
+
+
+def _sway(p: Point, q: Point) -> str:
+    pull = (q[0] - p[0]) / 2
+    return f" C{_xy((p[0] + pull, p[1]))} {_xy((q[0] - pull, q[1]))} {_xy(q)}"
+
+
+def _common(
+    line: Line, box_of: Mapping[str, Box], layout: Layout, runs: Sequence[Crossing], centres: Mapping[str, Point]
+) -> str:
+    a, b = line.a, line.b
+    borders = {name: layout.borders[box_of[name].name] for name in (a, b)}
+    if borders[a] == borders[b]:
+        # In the first column nothing arrives from the left.
+        first = borders[a][0] == min(left for left, _ in layout.borders.values())
+        return _bracket(a, b, centres, -1 if first else 1, borders[a][0 if first else 1])
+    if borders[a] > borders[b]:
+        a, b, runs = b, a, runs[::-1]
+    (x, y), (p, q) = _side_point(a, centres, 1, _COMMON_PORT), _side_point(b, centres, -1, _COMMON_PORT)
+    return _led((x + _ARROW, y), (p - _ARROW, q), runs, borders[a][1], borders[b][0])
+
+
+def _side_point(name: str, centres: Mapping[str, Point], side: int, offset: float) -> Point:
+    size, (x, y) = node_size(name), centres[name]
+    return x + side * (size[0] / 2 - inset(size, False, offset)), y + offset
+
+
+def _bracket(a: str, b: str, centres: Mapping[str, Point], side: int, border: float) -> str:
+    """A bow beside the column, from the lower half of the upper node to the upper half of the lower one."""
+    upper, lower = sorted((a, b), key=lambda name: centres[name][1])
+    p, q = _side_point(upper, centres, side, 9.0), _side_point(lower, centres, side, -9.0)
+    out = border + side * (_SIDE + min(0.12 * (q[1] - p[1]), _SIDE))
+    return (
+        f"M{_xy((p[0] + side * _ARROW, p[1]))} H{border + side * _ARROW:.1f} C{_xy((out, p[1]))} {_xy((out, q[1]))} "
+        f"{_xy((border + side * _ARROW, q[1]))} H{q[0] + side * _ARROW:.1f}"
+    )
+
+
+def _arc(line: Line, centres: Mapping[str, Point]) -> str:
+    """A bow between two nodes, to the side, so that it does not lie on a directed edge between the same two."""
+    start, end = centres[line.a], centres[line.b]
+    length = math.dist(start, end) or 1.0
+    bow = 0.0 if not line.asks_no_column else 22.0 + 0.22 * length
+    across = ((end[1] - start[1]) / length, -(end[0] - start[0]) / length)
+    middle = ((start[0] + end[0]) / 2 + bow * across[0], (start[1] + end[1]) / 2 + bow * across[1])
+    tail = _ARROW if line.asks_no_column else 0.0
+    head = 0.0 if line.kind == "loose" else _ARROW
+    p, q = _rim(line.a, start, middle, tail), _rim(line.b, end, middle, head)
+    return f"M{_xy(p)} Q{_xy(middle)} {_xy(q)}"
+
+
+def _rim(name: str, centre: Point, towards: Point, gap: float) -> Point:
+    """The point where the line from a node's centre leaves its box, and `gap` further."""
+    width, height = node_size(name)
+    dx, dy = towards[0] - centre[0], towards[1] - centre[1]
+    length = math.hypot(dx, dy) or 1.0
+    reach = min(width / 2 / abs(dx) if dx else math.inf, height / 2 / abs(dy) if dy else math.inf)
+    reach = (reach if reach < math.inf else 0.0) + gap / length
+    return centre[0] + reach * dx, centre[1] + reach * dy
+
+
+def _xy(point: Point) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"

@@ -1,7 +1,6 @@
-"""A drawing as a value: frozen, hashable, compared by content; checked when it is made, read and written in notations.
+"""A drawing as a value: checked when it is made, read and written in notations.
 
-Two graphs with the same nodes, edges, latent nodes and roles are equal and answer every question alike, whatever the
-order in which they were written.
+Two graphs with the same nodes, edges, latent nodes and roles are equal, whatever the order in which they were written.
 """
 
 from __future__ import annotations
@@ -9,25 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ciplearn._core.errors import GraphError
 from ciplearn.causal.dag import Dag
-from ciplearn.causal.formats.dot import read_dot, write_dot
-from ciplearn.causal.formats.json_format import read_json, write_json
-from ciplearn.causal.formats.networkx_format import read_gml, read_networkx, write_gml, write_networkx
-from ciplearn.causal.formats.parts import GraphParts
-from ciplearn.causal.formats.text import (
-    edge_parts,
-    read_dagitty,
-    read_edge_text,
-    write_dagitty,
-    write_edge_text,
-    write_tiers,
-)
+from ciplearn.causal.formats import dot_and_gml, json_format
+from ciplearn.causal.formats import text as edge_text
+from ciplearn.causal.formats.json_format import GraphParts
 from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_point, in_order, nearest
 
 if TYPE_CHECKING:
@@ -39,14 +29,14 @@ _LONGEST = 20_000_000
 # Comments may stand before the first word of any notation but JSON.
 _LEADING = re.compile(r"(?:\s|//[^\n]*\n|\#[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _OPENINGS = (
-    (re.compile(r"(?:strict\s+)?(?:di)?graph\b\s*(?:[\w.-]+\s*|\"[^\"]*\"\s*)?\{", re.IGNORECASE), read_dot),
+    (re.compile(r"(?:strict\s+)?(?:di)?graph\b\s*(?:[\w.-]+\s*|\"[^\"]*\"\s*)?\{", re.I), dot_and_gml.read_dot),
     # A mark in brackets, as in "graph [latent]", is one of a node of that name.
     (
         re.compile(r"(?:(?:creator|version|comment)\b[^\n]*\s+)*graph\s*\[\s*(?:\w+\s+[-+.\d\"\[]|[]#])", re.I),
-        read_gml,
+        dot_and_gml.read_gml,
     ),
-    (re.compile(r"(?:dag|pdag|mag|pag)\b\s*(?:\w+\s*|\"[^\"]*\"\s*)?\{"), read_dagitty),
-    (re.compile(r"\{\s*(?:\"[^\"]*\"\s*:|\}\s*\Z)"), read_json),
+    (re.compile(r"(?:dag|pdag|mag|pag)\b\s*(?:\w+\s*|\"[^\"]*\"\s*)?\{"), edge_text.read_dagitty),
+    (re.compile(r"\{\s*(?:\"[^\"]*\"\s*:|\}\s*\Z)"), json_format.read_json),
 )
 
 
@@ -65,22 +55,17 @@ class DrawnGraph:
     positions: Mapping[str, tuple[float, float]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
+        # The value is frozen; only here, while it is being made, is it written to.
+        write = partial(object.__setattr__, self)
         for kind in ("directed", "bidirected", "undirected"):
-            self._set(kind, checked_edges(getattr(self, kind), kind, symmetric=kind != "directed"))
+            write(kind, checked_edges(getattr(self, kind), kind, symmetric=kind != "directed"))
         ends = [name for edge in (*self.directed, *self.bidirected, *self.undirected) for name in edge]
-        self._set("nodes", in_order([*as_names(self.nodes, "nodes"), *ends]))
-        self._set("latent", frozenset(self.known(self.latent, "latent")))
+        write("nodes", in_order([*as_names(self.nodes, "nodes"), *ends]))
+        write("latent", frozenset(self.known(self.latent, "latent")))
         for role in ("exposures", "outcomes", "adjusted"):
-            self._set(role, in_order(self.known(getattr(self, role), role)))
+            write(role, in_order(self.known(getattr(self, role), role)))
         placed = self.known(self.positions, "positions")
-        self._set("positions", {name: checked_point(name, self.positions[name]) for name in placed})
-        self._refuse_contradictions()
-
-    def _set(self, attribute: str, value: object) -> None:
-        # The one place that writes to the frozen value: while it is being made.
-        object.__setattr__(self, attribute, value)
-
-    def _refuse_contradictions(self) -> None:
+        write("positions", {name: checked_point(name, self.positions[name]) for name in placed})
         drawn = {frozenset(edge) for edge in (*self.directed, *self.bidirected)}
         for a, b in self.undirected:
             if frozenset((a, b)) in drawn:
@@ -94,8 +79,6 @@ class DrawnGraph:
                 f"A causal graph has no directed cycle, but {' → '.join(self.nodes[node] for node in cycle)} was "
                 "received; remove one of these edges, or write A <-> B for an unobserved common cause."
             )
-
-    # ---------------------------------------------------------------- the graph as numbers
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -150,8 +133,6 @@ class DrawnGraph:
         """Return the names of node numbers in natural order; roots of bidirected edges have none and are left out."""
         return tuple(self.nodes[number] for number in sorted(numbers) if number < len(self.nodes))
 
-    # ---------------------------------------------------------------- kinship
-
     @property
     def observed(self) -> tuple[str, ...]:
         """The nodes that are not latent."""
@@ -159,15 +140,17 @@ class DrawnGraph:
 
     def parents(self, node: str) -> tuple[str, ...]:
         """Direct causes of `node`."""
-        return self.names(self.dag().parents[self._number(node)])
+        (number,) = self.numbers((node,), "node")
+        return self.names(self.dag().parents[number])
 
     def children(self, node: str) -> tuple[str, ...]:
         """Direct effects of `node`."""
-        return self.names(self.dag().children[self._number(node)])
+        (number,) = self.numbers((node,), "node")
+        return self.names(self.dag().children[number])
 
     def spouses(self, node: str) -> tuple[str, ...]:
         """Nodes that share a bidirected edge with `node`."""
-        self._number(node)
+        self.known((node,), "node")
         return in_order(b if a == node else a for a, b in self.bidirected if node in (a, b))
 
     def ancestors(self, nodes: Names) -> frozenset[str]:
@@ -182,11 +165,6 @@ class DrawnGraph:
         """Return every node after its parents; nodes that are free at the same time stand in natural order."""
         order = self.dag().topological_order() or []
         return tuple(self.nodes[number] for number in order if number < len(self.nodes))
-
-    def _number(self, node: str) -> int:
-        return self.index[self.known((node,), "node")[0]]
-
-    # ---------------------------------------------------------------- notations
 
     @classmethod
     def _read(cls, text: str, reader: Callable[[str], GraphParts]) -> Self:
@@ -214,7 +192,7 @@ class DrawnGraph:
         >>> CausalGraph.from_edges("sex, age | job | income")
         CausalGraph('age -> income, age -> job, job -> income, sex -> income, sex -> job')
         """
-        parts = edge_parts(directed, bidirected, undirected)
+        parts = edge_text.edge_parts(directed, bidirected, undirected)
         parts.nodes += as_names(nodes, "nodes")
         parts.latent += as_names(latent, "latent")
         return cls(**vars(parts))
@@ -222,27 +200,27 @@ class DrawnGraph:
     @classmethod
     def from_dagitty(cls, text: str) -> Self:
         """Read a DAGitty model, ``dag { ... }`` or ``pdag { ... }``; its roles become defaults of `criterion`."""
-        return cls._read(text, read_dagitty)
+        return cls._read(text, edge_text.read_dagitty)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a graph from JSON text (`ciplearn.causal.formats.json_format`)."""
-        return cls._read(text, read_json)
+        return cls._read(text, json_format.read_json)
 
     @classmethod
     def from_dot(cls, text: str) -> Self:
         """Read a graph from DOT text."""
-        return cls._read(text, read_dot)
+        return cls._read(text, dot_and_gml.read_dot)
 
     @classmethod
     def from_gml(cls, text: str) -> Self:
         """Read a graph from GML text."""
-        return cls._read(text, read_gml)
+        return cls._read(text, dot_and_gml.read_gml)
 
     @classmethod
     def from_networkx(cls, graph: networkx.DiGraph) -> Self:
-        """Read a networkx graph (`ciplearn.causal.formats.networkx_format`)."""
-        return cls(**vars(read_networkx(graph)))
+        """Read a networkx graph (`ciplearn.causal.formats.dot_and_gml`)."""
+        return cls(**vars(dot_and_gml.read_networkx(graph)))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -266,36 +244,13 @@ class DrawnGraph:
             raise GraphError(f"The file {str(path)!r} has more signs than any graph, {_LONGEST}; check the path.")
         return cls.from_text(text)
 
-    def to_edges(self) -> str:
-        """Write an edge list on one line, which `from_edges` reads back."""
-        return write_edge_text(self)
-
-    def to_tiers(self) -> str:
-        """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones.
-
-        Raises `GraphError` if the arrows are not exactly those of tiers.
-        """
-        return write_tiers(self)
-
-    def to_dagitty(self) -> str:
-        """Write a DAGitty model."""
-        return write_dagitty(self)
-
-    def to_json(self) -> str:
-        """Write JSON text."""
-        return write_json(self)
-
-    def to_dot(self) -> str:
-        """Write DOT text, latent nodes and bidirected edges dashed."""
-        return write_dot(self)
-
-    def to_gml(self) -> str:
-        """Write GML text."""
-        return write_gml(self)
-
-    def to_networkx(self) -> networkx.DiGraph:
-        """Return a networkx ``DiGraph``, or a ``MultiDiGraph`` where there are bidirected or undirected edges."""
-        return write_networkx(self)
+    to_edges = edge_text.write_edge_text
+    to_tiers = edge_text.write_tiers
+    to_dagitty = edge_text.write_dagitty
+    to_json = json_format.write_json
+    to_dot = dot_and_gml.write_dot
+    to_gml = dot_and_gml.write_gml
+    to_networkx = dot_and_gml.write_networkx
 
     def __repr__(self) -> str:
         text = self.to_edges()
@@ -307,4 +262,4 @@ def _read_any(text: str) -> GraphParts:
     if not text.strip():
         raise GraphError("The graph text is empty; write edges such as 'A -> B'.")
     begins = _LEADING.sub("", text, count=1)
-    return next((reader for opening, reader in _OPENINGS if opening.match(begins)), read_edge_text)(text)
+    return next((reader for opening, reader in _OPENINGS if opening.match(begins)), edge_text.read_edge_text)(text)

@@ -1,17 +1,16 @@
-"""What the criterion found, each condition as a sentence with its witnesses; and what it rests on, with checks."""
+"""What speaks for and against a verdict, as sentences with the paths that witness them; and what it rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal.adjustment import Adjustment
-from ciplearn.causal.conditions import Conditions
-from ciplearn.causal.paths import Path, as_path, shortest_directed, why_open
-from ciplearn.causal.separation import reachable, shortest_open_walk
+from ciplearn.causal.conditions import Conditions, predictor_name
+from ciplearn.causal.dag import Adjustment, Dag, reachable, shortest_open_walk
+from ciplearn.causal.statements import Assumption, Finding, Path
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -20,90 +19,70 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that speaks for or against the verdict.
-
-    Attributes
-    ----------
-    condition : str
-        ``"validity"``, ``"parents"``, ``"noise"``, ``"inputs"``, ``"paper"``, or ``"class"`` where edges have no
-        direction.
-    holds : bool
-        Whether it speaks for the verdict.
-    sentence : str
-        The finding in words, with nodes and paths.
-    paths : tuple of Path
-        The paths in the sentence; open ones are drawn in red.
-
-    Examples
-    --------
-    >>> from ciplearn import CausalGraph
-    >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
-    >>> [(finding.condition, finding.holds) for finding in verdict.findings]
-    [('validity', True), ('parents', True), ('paper', True)]
-    """
-
-    condition: str
-    holds: bool
-    sentence: str
-    paths: tuple[Path, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as JSON-ready data."""
-        return {
-            "condition": self.condition,
-            "holds": self.holds,
-            "sentence": self.sentence,
-            "paths": [str(path) for path in self.paths],
-            "walks": [path.to_list() for path in self.paths],
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Finding:
-        """Read what `to_dict` wrote."""
-        paths = tuple(Path.from_list(walk) for walk in content["walks"])
-        return cls(content["condition"], content["holds"], content["sentence"], paths)
+def as_path(graph: CausalGraph, dag: Dag, walk: Sequence[int]) -> Path:
+    """Write a walk over numbers as a path; roots of bidirected edges melt into ``↔``."""
+    named = len(graph.nodes)
+    roots = range(named, named + len(graph.bidirected))
+    arrows = [
+        "↔" if before in roots else "→" if node in dag.children[before] else "←"
+        for before, node in pairwise(walk)
+        if node not in roots
+    ]
+    nodes = [graph.nodes[node] if node < named else predictor_name(graph) for node in walk if node not in roots]
+    return Path(tuple(nodes), tuple(arrows))
 
 
-class Assumption(str):
-    """What a verdict rests on, as a sentence; a string with two more attributes.
+def why_open(graph: CausalGraph, path: Path, given: Set[str]) -> str:
+    """Say for each inner node of an open path why it does not block: ``U is latent``."""
+    clauses = []
+    for (_, before, node), (_, after, _) in pairwise(path.edges):
+        if before not in "→↔" or after not in "←↔":
+            state = "latent" if node in graph.latent else "not adjusted for"
+        elif node in given:
+            state = "a collider and is adjusted for"
+        else:
+            below = graph.descendants(node)
+            state = f"a collider and {as_set(n for n in graph.nodes if n in given & below)} below it is adjusted for"
+        clauses.append(f"{node} is {state}")
+    clauses += [f"the common cause of {a} and {b} is unobserved" for a, arrow, b in path.edges if arrow == "↔"]
+    return ", ".join(clauses) if clauses else "nothing stands between its ends"
 
-    Attributes
-    ----------
-    sentence : str
-        The assumption.
-    check : str
-        What can refute it, or show how much it matters.
-    key : str
-        Which of them it is: "graph", "overlap", "inputs", "exact" or "injective".
 
-    Examples
-    --------
-    >>> from ciplearn import CausalGraph
-    >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
-    >>> print(verdict.assumptions[0])
-    The graph is right: no edge and no unobserved common cause is missing.
-    >>> verdict.assumptions[0].key
-    'graph'
-    """
+def proper_causal_paths(problem: Adjustment) -> Iterator[list[int]]:
+    """Yield every directed path from X to Y that meets X at its first node only."""
+    children, hopeful = problem.dag.children, problem.dag.ancestors(problem.y, avoiding=problem.x)
+    for start in sorted(problem.x):
+        walk, branches = [start], [iter(children[start])]
+        while branches:
+            node = next(branches[-1], None)
+            if node is None:
+                branches.pop()
+                walk.pop()
+            elif node in hopeful:
+                walk.append(node)
+                if node in problem.y:
+                    yield list(walk)
+                branches.append(iter(children[node]))
 
-    check: str
-    key: str = ""
 
-    def __new__(cls, sentence: str, check: str, key: str = "") -> Assumption:
-        """Make the string and hang the check and the key on it."""
-        assumption = super().__new__(cls, sentence)
-        assumption.check, assumption.key = check, key
-        return assumption
-
-    def __reduce__(self) -> tuple[type[Assumption], tuple[str, str, str]]:
-        return Assumption, (self.sentence, self.check, self.key)
-
-    @property
-    def sentence(self) -> str:
-        """The assumption as a plain string."""
-        return str.__str__(self)
+def shortest_directed(dag: Dag, sources: Set[int], target: int, avoiding: Set[int]) -> list[int] | None:
+    """Return a shortest directed path from `sources` to `target` whose later nodes are outside `avoiding`."""
+    came_from = dict.fromkeys(sorted(sources), -1)
+    frontier = list(came_from)
+    while frontier:
+        following = []
+        for node in frontier:
+            if node == target and came_from[node] >= 0:
+                walk = [node]
+                while came_from[walk[-1]] >= 0:
+                    walk.append(came_from[walk[-1]])
+                return walk[::-1]
+            for child in dag.children[node]:
+                if child not in came_from and child not in avoiding:
+                    came_from[child] = node
+                    following.append(child)
+        frontier = following
+    return None
 
 
 def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:
@@ -129,8 +108,13 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
     return [Finding("validity", True, sentence)]
 
 
-def parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
-    """Say whether the nodes through which A changes the context are known together with their parents."""
+def path_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
+    """Say whether `s` is valid for Ŷ, and whether what A changes in the context is known with its parents."""
+    validity = validity_findings(conditions.graph, conditions.adjustment(s), s, conditions.predictor_name)
+    return [*validity, *_parents_findings(conditions, s)]
+
+
+def _parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     graph, protected = conditions.graph, conditions.written(conditions.protected)
     inside = conditions.written(conditions.known | s)
     findings = []
@@ -255,36 +239,29 @@ def assumptions(
     rests = ", on which the certificate rests" if by_inputs else ""
     where = f" together with every value of {conditions.written(s)}" if s else ""
     right = conditions.written(conditions.exposures(s))
-    rests_on = [
-        Assumption(
+    rests_on = {
+        "graph": (
             "The graph is right: no edge and no unobserved common cause is missing.",
             "ciplearn check GRAPH --data TABLE (graph.falsify) can refute it but never prove it; sensitivity shows how "
             "much a wrong edge or a hidden common cause would matter.",
-            "graph",
         ),
-        Assumption(
+        "overlap": (
             f"Overlap{rests}: every value that changing {protected} could give to {right} occurs{where}.",
             "audit counts the imagined rows that lie where there are no data.",
-            "overlap",
         ),
-        Assumption(
+        "inputs": (
             f"{conditions.predictor_name} is a function of {inputs} and of nothing else but independent noise.",
             "true of every model that receives these columns and no others; look at what predict is given.",
-            "inputs",
         ),
-        Assumption(
+        "exact": (
             "The independence is exact: a small but positive dependence bounds no counterfactual difference by itself.",
             "independence_test on rows that training has not seen can refute it; variance_of_counterfactuals measures "
             "what is left.",
-            "exact",
         ),
-    ]
+    }
     if injective:
-        rests_on.append(
-            Assumption(
-                f"{as_set(injective)}: injective in the total noise, unobserved causes included, given their parents.",
-                "no data can refute it; for discrete variables counterfactual_bounds shows what may happen without it.",
-                "injective",
-            )
+        rests_on["injective"] = (
+            f"{as_set(injective)}: injective in the total noise, unobserved causes included, given their parents.",
+            "no data can refute it; for discrete variables counterfactual_bounds shows what may happen without it.",
         )
-    return tuple(rests_on)
+    return tuple(Assumption(sentence, check, key) for key, (sentence, check) in rests_on.items())

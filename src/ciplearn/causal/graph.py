@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 from ciplearn._core.errors import GraphError
 from ciplearn._core.numbers import first
 from ciplearn._core.wording import as_set
-from ciplearn.causal.adjustment import Adjustment
-from ciplearn.causal.criterion import judge, judge_class
+from ciplearn.causal.conditions import read_question
+from ciplearn.causal.criterion import judge
+from ciplearn.causal.dag import Adjustment, separated, shortest_open_walk
 from ciplearn.causal.drawing import draw
 from ciplearn.causal.drawn_graph import DrawnGraph
-from ciplearn.causal.independence import Independence, implied_independencies
+from ciplearn.causal.findings import as_path, proper_causal_paths
 from ciplearn.causal.names import Names
-from ciplearn.causal.orientations import equivalence_class, members, members_by_parents
-from ciplearn.causal.paths import Path, as_path, proper_causal_paths
-from ciplearn.causal.question import read_question
-from ciplearn.causal.separation import separated, shortest_open_walk
+from ciplearn.causal.orientations import equivalence_class, judge_class, members, members_by_parents
+from ciplearn.causal.statements import Independence, Path, implied_independencies
 from ciplearn.causal.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class CausalGraph(DrawnGraph):
     exposures, outcomes, adjusted : tuple of str
         Roles written in the source text; `criterion` takes them as its defaults.
     positions : mapping from node to (x, y)
-        Where the source text placed the nodes, y growing downwards. A drawing hint: it does not count in comparisons.
+        Where the source text placed the nodes, y growing downwards; it does not count in comparisons.
 
     Examples
     --------
@@ -61,8 +60,6 @@ class CausalGraph(DrawnGraph):
     >>> print(graph.criterion(outcome="Y", protected=["A"]).independence)
     Ŷ ⊥ {A, L} | {S}
     """
-
-    # ---------------------------------------------------------------- separation and adjustment
 
     def m_separated(self, x: Names, y: Names, z: Names = ()) -> bool:
         """Tell whether every path between `x` and `y` is blocked by `z`: d-separation, bidirected edges included."""
@@ -92,53 +89,41 @@ class CausalGraph(DrawnGraph):
     def minimal_adjustment_sets(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = (), limit: int | None = 100
     ) -> Iterator[frozenset[str]]:
-        """Iterate over the observed valid sets from which nothing but `must_include` can be left out.
+        """Iterate over the observed valid sets that lose validity with any node but `must_include`, nearest `x` first.
 
-        The sets nearest to `x` come first. The iteration is lazy with polynomial delay; it stops after `limit` sets,
-        and None means all of them.
+        The iteration is lazy with polynomial delay; it stops after `limit` sets.
         """
-        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
-        return first((frozenset(self.names(z)) for z in problem.minimal(allowed, required)), limit)
+        problem = self._adjustment(x, y, must_include, must_exclude)
+        return first((frozenset(self.names(z)) for z in problem.minimal()), limit)
 
     def smallest_adjustment_set(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()
     ) -> frozenset[str] | None:
         """Return an observed valid set with as few nodes as possible, or None where there is none."""
-        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
-        return self._named(problem.smallest(allowed, required))
+        return self._named(self._adjustment(x, y, must_include, must_exclude).smallest())
 
     def canonical_adjustment_set(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()
     ) -> frozenset[str] | None:
         """Return the observed ancestors of `x` and `y` that are not forbidden: valid if any set is, else None."""
-        problem, allowed, required = self._constrained(x, y, must_include, must_exclude)
-        return self._named(problem.canonical(allowed, required))
+        return self._named(self._adjustment(x, y, must_include, must_exclude).canonical())
 
     def optimal_adjustment_set(self, x: Names, y: Names) -> frozenset[str] | None:
         """Return the valid set of smallest asymptotic variance where it is known to exist, else None.
 
-        It is the set of parents of the nodes on proper causal paths that are neither forbidden nor in `x`; None where a
-        latent node belongs to it, where some outcome does not descend from `x`, or where no set is valid.
+        It holds the parents of the nodes on proper causal paths that are neither forbidden nor in `x`.
         """
-        problem, allowed, _ = self._constrained(x, y, (), ())
-        return self._named(problem.optimal(allowed))
+        return self._named(self._adjustment(x, y).optimal())
 
-    def _adjustment(self, x: Names, y: Names) -> Adjustment:
+    def _adjustment(self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()) -> Adjustment:
         sides = self._disjoint(x=x, y=y)
         for side, numbers in sides.items():
             if not numbers:
                 raise GraphError(f"{side} is empty; name at least one node.")
-        return Adjustment(self.dag(), frozenset(sides["x"]), frozenset(sides["y"]))
-
-    def _constrained(
-        self, x: Names, y: Names, must_include: Names, must_exclude: Names
-    ) -> tuple[Adjustment, set[int], set[int]]:
-        """The problem, the nodes that a set may hold and those that it must hold."""
-        problem = self._adjustment(x, y)
-        required = self.known_observed(must_include, "must_include")
+        dag, required = self.dag(), self.known_observed(must_include, "must_include")
         sides = self._disjoint(x=x, y=y, must_include=required, must_exclude=must_exclude)
-        allowed = self.numbers(self.observed) - problem.x - problem.y - sides["must_exclude"]
-        return problem, allowed, sides["must_include"]
+        allowed = self.numbers(self.observed) - sides["x"] - sides["y"] - sides["must_exclude"]
+        return Adjustment(dag, frozenset(sides["x"]), frozenset(sides["y"]), allowed, sides["must_include"])
 
     def _disjoint(self, **sides: Names) -> dict[str, set[int]]:
         numbers = {side: self.numbers(names, side) for side, names in sides.items()}
@@ -167,12 +152,10 @@ class CausalGraph(DrawnGraph):
         random_state: RandomState = 0,
     ) -> Falsification:
         """Test the independencies that the graph implies on a table; see `ciplearn.doubt.falsify`."""
-        # The one import upwards: the question belongs to the graph, its answer needs tests.
+        # The one import upwards.
         from ciplearn.doubt import falsify
 
         return falsify(self, table, level=level, n_permutations=n_permutations, limit=limit, random_state=random_state)
-
-    # ---------------------------------------------------------------- the criterion
 
     def criterion(
         self,
@@ -220,13 +203,13 @@ class CausalGraph(DrawnGraph):
             List one member per choice of parents that these nodes may have. Where mechanisms are linear, what the nodes
             cause depends on nothing else [maathuis2009], and a class of thousands shrinks to a few graphs.
         """
-        return members(self, limit) if by_parents_of is None else members_by_parents(self, by_parents_of, limit)
+        if by_parents_of is None:
+            return first(members(self), limit)
+        return first(members_by_parents(self, set(self.known(by_parents_of, "by_parents_of"))), limit)
 
     def equivalence_class(self) -> CausalGraph:
         """Return the graph with undirected edges that stands for all graphs with the same independencies."""
         return equivalence_class(self)
-
-    # ---------------------------------------------------------------- looks
 
     def to_svg(
         self,
@@ -238,8 +221,7 @@ class CausalGraph(DrawnGraph):
     ) -> str:
         """Draw the graph.
 
-        In graphs of ten nodes and more, nodes with the same causes and effects share a frame; of a graph of tiers each
-        tier does, and arrows lead to the next tier only.
+        In graphs of ten nodes and more, nodes with the same causes and effects share a frame, as does each tier.
 
         Parameters
         ----------
@@ -249,7 +231,7 @@ class CausalGraph(DrawnGraph):
             More paths to show in red.
         prediction_edges
             Whether to draw the edges from the inputs into Ŷ, or else a dot at each input. Default: edges in graphs of
-            fewer than ten nodes; edges on open paths are always drawn.
+            fewer than ten nodes.
         refuted
             Independencies that data contradict: their pairs are joined by a dotted red line.
         """

@@ -1,15 +1,24 @@
-"""Where to draw the boxes: causes left of effects, few crossings, long edges led around the boxes between.
+"""What stands where in a drawing: nodes in boxes, causes left of effects, few crossings, long edges led around boxes.
 
-The layered method [sugiyama1981]: columns by longest path, a stand-in in every column that an edge passes, orders
-improved by means of neighbours and by swaps, heights by least squares under a smallest distance.
+A box is a node with its name, or a block of nodes with the same causes and effects. The layered method [sugiyama1981]:
+columns by longest path, a stand-in in every column that an edge passes, orders improved by means of neighbours and by
+swaps, heights by least squares under a smallest distance.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
+from typing import TYPE_CHECKING
+
+from ciplearn.causal.names import heads, turned
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
 
 # A thing with a place in a column: a box, or a stand-in (edge number, column).
 Slot = str | tuple[int, int]
@@ -25,6 +34,104 @@ _SWEEPS = 12
 _MOST_STAND_INS = 4000
 # Swaps try every pair of neighbours: worth it where a person still reads every line.
 _MOST_SWAPPED = 600
+
+NODE_HEIGHT = 34.0
+LINE_HEIGHT = 16.0
+_COLUMNS = 17  # of a line of a name; a longer name goes on in the next line
+_MOST_LINES = 2
+_PADDING = 12.0
+_BETWEEN = 9.0
+_BETWEEN_COMMON = 26.0  # room for the two heads of a bidirected edge
+
+
+@dataclass(frozen=True)
+class Box:
+    """What stands in one place of the layout: one node, or several below each other in a frame."""
+
+    members: tuple[str, ...]
+    size: Size
+    offsets: Mapping[str, float]  # height of each member's centre above or below that of the box
+
+    @property
+    def name(self) -> str:
+        """The name of the box in a layout: that of its first member."""
+        return self.members[0]
+
+    @property
+    def framed(self) -> bool:
+        """Whether there are several members."""
+        return len(self.members) > 1
+
+
+def boxes(graph: CausalGraph, roles: Mapping[str, str], apart: set[str], tier_of: Mapping[str, int]) -> list[Box]:
+    """Put nodes of one tier, or else of the same role, causes and effects, into one box; those of `apart` stand alone.
+
+    An edge from or to a block then stands for one from or to each of its members, and nothing is lost.
+    """
+    loose = {name for edge in graph.undirected for name in edge}
+    parents, children = heads(graph.nodes, turned(graph.directed)), heads(graph.nodes, graph.directed)
+    blocks: dict[object, list[str]] = {}
+    for name in roles:
+        kin = () if name not in parents else (frozenset(parents[name]), frozenset(children[name]))
+        alone = name in apart or name in loose or sum(map(len, kin)) < 2
+        alike: object = tier_of[name] if name in tier_of else (roles[name], *kin)
+        blocks.setdefault(name if alone and name not in tier_of else alike, []).append(name)
+    common = {frozenset(edge) for edge in graph.bidirected}
+    return [_box(tuple(members), common) for members in blocks.values()]
+
+
+def _box(members: tuple[str, ...], common: set[frozenset[str]]) -> Box:
+    sizes = [node_size(name) for name in members]
+    if len(members) == 1:
+        return Box(members, sizes[0], {members[0]: 0.0})
+    top, offsets = _PADDING, {}
+    for number, (name, (_, height)) in enumerate(zip(members, sizes, strict=True)):
+        if number:
+            top += _BETWEEN_COMMON if frozenset((members[number - 1], name)) in common else _BETWEEN
+        offsets[name] = top + height / 2
+        top += height
+    total = top + _PADDING
+    width = max(width for width, _ in sizes) + 2 * _PADDING
+    return Box(members, (width, total), {name: offset - total / 2 for name, offset in offsets.items()})
+
+
+def inset(size: Size, framed: bool, offset: float) -> float:
+    """How far the side of a box lies inside its bounds at this height above or below its centre."""
+    radius = 14.0 if framed else NODE_HEIGHT / 2
+    beyond = abs(offset) - (size[1] / 2 - radius)
+    return radius - (radius**2 - min(beyond, radius) ** 2) ** 0.5 if beyond > 0 else 0.0
+
+
+def node_size(name: str) -> Size:
+    """Width and height of a node, from the lines of its name; no font is measured."""
+    lines = label(name)
+    width = max(NODE_HEIGHT + 6, 24.0 + 8.2 * max(map(_columns_of, lines)))
+    return width, NODE_HEIGHT + LINE_HEIGHT * (len(lines) - 1)
+
+
+def label(name: str) -> list[str]:
+    """Break a long name into lines, after a space, hyphen, underscore or the like; what is still too long is cut."""
+    if _columns_of(name) <= _COLUMNS:
+        return [name]
+    lines = [""]
+    for piece in re.findall(r"[^\s_\-./:]+[\s_\-./:]*|[\s_\-./:]+", name):
+        if lines[-1] and _columns_of(lines[-1] + piece.rstrip()) > _COLUMNS:
+            lines.append("")
+        lines[-1] += piece
+    lines = [line.strip() for line in lines]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES - 1], "".join(lines[_MOST_LINES - 1 :])]
+    for number, line in enumerate(lines):
+        if _columns_of(line) > _COLUMNS:
+            while _columns_of(line) > _COLUMNS - 1:
+                line = line[:-1]
+            lines[number] = line + "…"
+    return lines
+
+
+def _columns_of(text: str) -> float:
+    # Wide scripts take two columns, combining marks none.
+    return sum(0.0 if 0x300 <= ord(c) < 0x370 else 1.75 if ord(c) > 0x2E80 else 1.0 for c in text)
 
 
 @dataclass(frozen=True)
@@ -43,6 +150,20 @@ class Layout:
     centres: Mapping[str, Point]
     borders: Mapping[str, tuple[float, float]]
     runs: Sequence[Sequence[Crossing]]
+
+
+def at_positions(graph: CausalGraph, names: Sequence[str], n_lines: int) -> Layout:
+    """Take the positions of the source text, and stand Ŷ to the right of them."""
+    points = [graph.positions[name] for name in graph.nodes]
+    distances = [math.dist(p, q) for i, p in enumerate(points[:200]) for q in points[:i] if p != q]
+    scale = (max(node_size(name)[0] for name in graph.nodes) + 40.0) / min(distances) if distances else 1.0
+    # One crowded pair must not blow up the whole drawing.
+    spread = max((max(c) - min(c) for c in zip(*points, strict=True)), default=0.0)
+    scale = min(scale, 1400.0 / spread) if spread else scale
+    centres = {name: (scale * x, scale * y) for name, (x, y) in zip(graph.nodes, points, strict=True)}
+    rows, right = [y for _, y in centres.values()], max(x for x, _ in centres.values())
+    centres |= {name: (right + 120.0, (min(rows) + max(rows)) / 2) for name in names if name not in centres}
+    return Layout(centres, {name: (x, x) for name, (x, _) in centres.items()}, [()] * n_lines)
 
 
 def layered(
@@ -79,11 +200,7 @@ def layered(
 
 
 def _columns(order: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    parents: dict[str, list[str]] = {name: [] for name in order}
-    children: dict[str, list[str]] = {name: [] for name in order}
-    for a, b in edges:
-        parents[b].append(a)
-        children[a].append(b)
+    parents, children = heads(order, turned(edges)), heads(order, edges)
     column: dict[str, int] = {}
     for name in order:
         column[name] = 1 + max((column[parent] for parent in parents[name]), default=-1)
@@ -107,7 +224,7 @@ def _chains(columns: Mapping[str, int], edges: Sequence[tuple[str, str]]) -> lis
 
 def _neighbours(rows: Sequence[Sequence[Slot]], chains: Sequence[Sequence[Slot]]) -> tuple[Beside, Beside]:
     """For each slot, the slots in the column to its left that an edge joins to it, and those to its right."""
-    column = {slot: place for place, row in enumerate(rows) for slot in row}
+    column = {slot: rank for rank, row in enumerate(rows) for slot in row}
     left: dict[Slot, list[Slot]] = {slot: [] for slot in column}
     right: dict[Slot, list[Slot]] = {slot: [] for slot in column}
     for chain in chains:
@@ -126,11 +243,11 @@ def _improve_order(rows: list[list[Slot]], left: Beside, right: Beside) -> None:
         if fewest == 0:
             break
         beside = left if sweep % 2 == 0 else right
-        spot = {slot: float(place) for row in rows for place, slot in enumerate(row)}
+        spot = {slot: float(rank) for row in rows for rank, slot in enumerate(row)}
         for row in rows if sweep % 2 == 0 else reversed(rows):
             means = {slot: fmean([spot[other] for other in beside[slot]] or [spot[slot]]) for slot in row}
             row.sort(key=means.__getitem__)
-            spot.update({slot: float(place) for place, slot in enumerate(row)})
+            spot.update({slot: float(rank) for rank, slot in enumerate(row)})
         crossings = _crossings(rows, right)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
@@ -141,7 +258,7 @@ def _improve_order(rows: list[list[Slot]], left: Beside, right: Beside) -> None:
 
 def _swap_neighbours(rows: list[list[Slot]], left: Beside, right: Beside) -> None:
     """Swap slots that stand beside each other while that removes crossings."""
-    spot = {slot: place for row in rows for place, slot in enumerate(row)}
+    spot = {slot: rank for row in rows for rank, slot in enumerate(row)}
 
     def crossed(upper: Slot, lower: Slot) -> int:
         return sum(spot[a] > spot[b] for side in (left, right) for a in side[upper] for b in side[lower])
@@ -149,18 +266,18 @@ def _swap_neighbours(rows: list[list[Slot]], left: Beside, right: Beside) -> Non
     for _ in range(_SWEEPS):
         swapped = False
         for row in rows:
-            for place in range(len(row) - 1):
-                upper, lower = row[place], row[place + 1]
+            for rank in range(len(row) - 1):
+                upper, lower = row[rank], row[rank + 1]
                 if crossed(lower, upper) < crossed(upper, lower):
-                    row[place], row[place + 1] = lower, upper
-                    spot[lower], spot[upper] = place, place + 1
+                    row[rank], row[rank + 1] = lower, upper
+                    spot[lower], spot[upper] = rank, rank + 1
                     swapped = True
         if not swapped:
             return
 
 
 def _crossings(rows: Sequence[Sequence[Slot]], right: Beside) -> int:
-    spot = {slot: place for row in rows for place, slot in enumerate(row)}
+    spot = {slot: rank for row in rows for rank, slot in enumerate(row)}
     total = 0
     for row in rows:
         ends: list[int] = []

@@ -1,13 +1,16 @@
-"""What may be written in a graph: names, their order and which one a typo meant; edges and tiers; positions."""
+"""What may be written in a graph: names, their order and which one a typo meant; edges, tiers and positions.
+
+A node ``A`` may be a vector, whose values stand in columns ``A[0]``, ``A[1]``, ...
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ciplearn._core.choices import entries
-from ciplearn._core.errors import GraphError
+from ciplearn._core.errors import GraphError, InputError
 
 Names = str | Iterable[str]
 Edge = tuple[str, str]
@@ -15,6 +18,7 @@ Edge = tuple[str, str]
 # Line breaks, control characters, surrogates and non-characters cannot be drawn, typed or written to XML.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _DIGITS = re.compile(r"([0-9]+)")
+_ENTRY = re.compile(r"(.+)\[\d+\]")
 
 # So many letters at least are the beginning of a name.
 _BEGINNING = 3
@@ -25,12 +29,19 @@ def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
     # re.split puts digits at odd places only: text is compared with text and number with number, first by its length.
     parts = _DIGITS.split(name)
     parts[1::2] = [part.lstrip("0") for part in parts[1::2]]
-    return tuple((len(part), part) if place % 2 else part for place, part in enumerate(parts)), name
+    return tuple((len(part), part) if rank % 2 else part for rank, part in enumerate(parts)), name
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct names in natural order."""
     return tuple(sorted(set(names), key=natural_key))
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """Return the name with as many primes as make it another than those that are taken."""
+    while name in taken:
+        name += "′"
+    return name
 
 
 def checked_name(name: object) -> str:
@@ -60,20 +71,20 @@ def as_names(value: Names, role: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked_name(name) for name in names))
 
 
-def closest(name: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
+def closest(name: str, names: Sequence[str], cutoff: float = 0.6) -> list[str]:
     """Return the known name that was most likely meant, or none: one that begins with it, or is spelt much like it."""
-    longer = [other for other in known if len(name) >= _BEGINNING and other.startswith(name)]
-    return sorted(longer, key=len)[:1] or difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    longer = [other for other in names if len(name) >= _BEGINNING and other.startswith(name)]
+    return sorted(longer, key=len)[:1] or difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
 
 
-def nearest(name: str, known: Sequence[str], kind: str = "nodes") -> str:
+def nearest(name: str, names: Sequence[str], kind: str = "nodes") -> str:
     """Return a clause that points at the known name closest to `name`."""
-    lowered = {candidate.lower(): candidate for candidate in reversed(known)}
+    lowered = {candidate.lower(): candidate for candidate in reversed(names)}
     if meant := closest(name.lower(), list(lowered), 0.5):
         return f"did you mean {lowered[meant[0]]!r}?"
-    if not known:
+    if not names:
         return f"there are no {kind}."
-    shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return f"the {kind} are {shown}."
 
 
@@ -94,20 +105,29 @@ def checked_edges(edges: Iterable[Edge], kind: str, *, symmetric: bool) -> tuple
         if a == b:
             raise GraphError(f"No node causes itself, but the {kind} edge {a!r} to {b!r} was received; remove it.")
         pairs.add((a, b))
-    rank = {name: place for place, name in enumerate(in_order(checked.values()))}
+    rank = {name: number for number, name in enumerate(in_order(checked.values()))}
     if symmetric:
         pairs = {(a, b) if rank[a] < rank[b] else (b, a) for a, b in pairs}
     return tuple(sorted(pairs, key=lambda pair: (rank[pair[0]], rank[pair[1]])))
 
 
-def tiers_of(directed: Iterable[Edge]) -> list[tuple[str, ...]]:
+def heads(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, set[str]]:
+    """Return for each node the nodes that its edges lead to."""
+    led_to: dict[str, set[str]] = {node: set() for node in nodes}
+    for a, b in edges:
+        led_to[a].add(b)
+    return led_to
+
+
+def turned(edges: Iterable[Edge]) -> list[Edge]:
+    """Return edges with their ends exchanged."""
+    return [(b, a) for a, b in edges]
+
+
+def tiers_of(directed: Collection[Edge]) -> list[tuple[str, ...]]:
     """Groups of nodes, each of which acts on all later ones; none where the edges are not exactly those of tiers."""
-    parents: dict[str, set[str]] = {}
-    for a, b in directed:
-        parents.setdefault(a, set())
-        parents.setdefault(b, set()).add(a)
     alike: dict[frozenset[str], list[str]] = {}
-    for name, causes in parents.items():
+    for name, causes in heads((name for edge in directed for name in edge), turned(directed)).items():
         alike.setdefault(frozenset(causes), []).append(name)
     earlier: set[str] = set()
     tiers = []
@@ -119,12 +139,39 @@ def tiers_of(directed: Iterable[Edge]) -> list[tuple[str, ...]]:
     return tiers
 
 
-def checked_point(name: str, place: Iterable[float | str]) -> tuple[float, float]:
+def checked_point(name: str, point: Iterable[float | str]) -> tuple[float, float]:
     """Return the position of a node as two finite numbers."""
     try:
-        x, y = (float(coordinate) for coordinate in place)
+        x, y = (float(coordinate) for coordinate in point)
     except (TypeError, ValueError, OverflowError):
         x = y = float("nan")
     if not (abs(x) < float("inf") and abs(y) < float("inf")):
-        raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {place!r}; correct it.")
+        raise GraphError(f"A position must be two finite numbers, but {name!r} was placed at {point!r}; correct it.")
     return x, y
+
+
+def node_of(column: str, nodes: Collection[str]) -> str:
+    """Return the node that a column is an entry of, or the column itself."""
+    entry = _ENTRY.fullmatch(column)
+    return entry[1] if column not in nodes and entry and entry[1] in nodes else column
+
+
+def columns_of(node: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that hold a node: one of its name, or its entries in order; none if there are neither."""
+    if node in columns:
+        return (node,)
+    return tuple(sorted((column for column in columns if node_of(column, (node,)) == node), key=natural_key))
+
+
+def nodes_of(named: Sequence[str], nodes: Collection[str], columns: Sequence[str], role: str) -> tuple[str, ...]:
+    """Return the nodes that names of nodes or columns stand for; a vector counts only if all its entries are named."""
+    meant = tuple(node_of(name, nodes) for name in named)
+    for name, node in zip(named, meant, strict=True):
+        entries = columns_of(node, columns)
+        left_out = [entry for entry in entries if name != node and entry not in named]
+        if left_out:
+            raise InputError(
+                f"{role} names {name!r}, one of {len(entries)} columns of the node {node!r}, and leaves out "
+                f"{left_out[0]!r}; name the node, or all its columns."
+            )
+    return tuple(dict.fromkeys(meant))

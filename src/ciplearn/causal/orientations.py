@@ -1,4 +1,4 @@
-"""The graphs that a graph with undirected edges stands for.
+"""The graphs that a graph with undirected edges stands for, and the verdict over all of them.
 
 A member directs every undirected edge so that no directed cycle and no new unshielded collider (a → b ← c with a and c
 not adjacent) appears: the graphs that data with these independencies cannot tell apart. Bidirected edges count as
@@ -8,28 +8,31 @@ nowhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations, product
+from functools import partial
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
-from ciplearn._core.numbers import first
-from ciplearn.causal.names import Edge, Names
+from ciplearn._core.wording import as_set
+from ciplearn.causal.conditions import Question
+from ciplearn.causal.criterion import judge
+from ciplearn.causal.names import Edge, heads, turned
+from ciplearn.causal.statements import Finding
+from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 
-def members(graph: CausalGraph, limit: int | None) -> Iterator[CausalGraph]:
-    """Yield the members of the class of `graph` in a fixed order, at most `limit` of them."""
-    return first(_members(graph), limit)
+# A drawing is judged at every change: so many graphs, and fewer where every node has many neighbours.
+_MOST_MEMBERS, _FEWEST_MEMBERS, _MOST_WORK = 256, 16, 2_000_000
 
-
-def members_by_parents(graph: CausalGraph, nodes: Names, limit: int | None) -> Iterator[CausalGraph]:
-    """Yield one member per choice of parents that the nodes may have, at most `limit` of them."""
-    return first(_by_parents(graph, set(graph.known(nodes, "by_parents_of"))), limit)
+# Adjustment sets that are tried on all graphs, the most common first.
+_MOST_SETS = 8
 
 
 def equivalence_class(graph: CausalGraph) -> CausalGraph:
@@ -48,13 +51,8 @@ def equivalence_class(graph: CausalGraph) -> CausalGraph:
     return replace(graph, directed=tuple(sorted(directed)), undirected=tuple(sorted(undirected)))
 
 
-def chosen_directions(graph: CausalGraph, member: CausalGraph) -> tuple[Edge, ...]:
-    """Return the directions that a member gives to the undirected edges of `graph`."""
-    drawn = set(member.directed)
-    return tuple((a, b) if (a, b) in drawn else (b, a) for a, b in graph.undirected)
-
-
-def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
+def members(graph: CausalGraph) -> Iterator[CausalGraph]:
+    """Yield the members of the class of `graph` in a fixed order."""
     joined = _neighbours(graph)
     stack: list[tuple[set[Edge], set[Edge], Edge | None]] = [(set(graph.directed), set(graph.undirected), None)]
     while stack:
@@ -72,34 +70,30 @@ def _members(graph: CausalGraph) -> Iterator[CausalGraph]:
             stack.append((directed | {edge}, undirected - {(a, b)}, edge))
 
 
-def _by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGraph]:
+def members_by_parents(graph: CausalGraph, nodes: set[str]) -> Iterator[CausalGraph]:
+    """Yield one member per choice of parents that the nodes may have."""
     open_here = [edge for edge in graph.undirected if nodes & set(edge)]
     rest = tuple(edge for edge in graph.undirected if not nodes & set(edge))
     colliders = _colliders(graph)
-    for turned in product((False, True), repeat=len(open_here)):
-        chosen = [(b, a) if turn else (a, b) for (a, b), turn in zip(open_here, turned, strict=True)]
+    for turns in product((False, True), repeat=len(open_here)):
+        chosen = [(b, a) if turn else (a, b) for (a, b), turn in zip(open_here, turns, strict=True)]
         try:
             candidate = replace(graph, directed=(*graph.directed, *chosen), undirected=rest)
         except GraphError:
             continue
         if _colliders(candidate) == colliders:
-            yield from members(candidate, 1)
+            yield from islice(members(candidate), 1)
 
 
 def _neighbours(graph: CausalGraph) -> dict[str, set[str]]:
-    joined: dict[str, set[str]] = {node: set() for node in graph.nodes}
-    for a, b in (*graph.directed, *graph.bidirected, *graph.undirected):
-        joined[a].add(b)
-        joined[b].add(a)
-    return joined
+    edges = (*graph.directed, *graph.bidirected, *graph.undirected)
+    return heads(graph.nodes, (*edges, *turned(edges)))
 
 
 def _colliders(graph: CausalGraph) -> set[tuple[str, str, str]]:
     """Unshielded colliders a → b ← c with a < c."""
     joined = _neighbours(graph)
-    into: dict[str, set[str]] = {node: set() for node in graph.nodes}
-    for a, b in (*graph.directed, *graph.bidirected, *((b, a) for a, b in graph.bidirected)):
-        into[b].add(a)
+    into = heads(graph.nodes, (*turned(graph.directed), *turned(graph.bidirected), *graph.bidirected))
     return {(a, b, c) for b, ends in into.items() for a, c in combinations(sorted(ends), 2) if c not in joined[a]}
 
 
@@ -115,17 +109,9 @@ def _closed(
     Where everything but the edge `new` was closed before, only what it bears on is looked at.
     """
     directed, undirected = set(directed), set(undirected)
-    parents, children, loose, into = (dict[str, set[str]]((node, set()) for node in joined) for _ in range(4))
-    for a, b in directed:
-        parents[b].add(a)
-        children[a].add(b)
-        into[b].add(a)
-    for a, b in bidirected:
-        into[a].add(b)
-        into[b].add(a)
-    for a, b in undirected:
-        loose[a].add(b)
-        loose[b].add(a)
+    parents, children = heads(joined, turned(directed)), heads(joined, directed)
+    loose = heads(joined, (*undirected, *turned(undirected)))
+    into = heads(joined, (*turned(directed), *turned(bidirected), *bidirected))
 
     def forced(a: str, b: str) -> bool:
         """Tell whether a − b must become a → b."""
@@ -165,3 +151,67 @@ def _closed(
                 loose[y].discard(x)
                 around |= touched(x, y)
     return directed, undirected
+
+
+def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
+    """Judge every member, up to a bound, with one adjustment set for all of them where there is one."""
+    degrees = Counter(name for edge in (*graph.directed, *graph.bidirected, *graph.undirected) for name in edge)
+    work = sum(degree**2 for degree in degrees.values())
+    most = min(_MOST_MEMBERS, max(_FEWEST_MEMBERS, _MOST_WORK // work))
+    listing = list(islice(members(graph), most + 1))
+    complete = len(listing) <= most
+    judged = [judge(member, question) for member in listing[:most]]
+    if not judged:
+        raise GraphError(
+            "No graph directs every undirected edge without a cycle or a new collider; check the undirected edges "
+            f"{', '.join(f'{a} − {b}' for a, b in graph.undirected)}."
+        )
+    shared = _one_adjustment(listing[:most], question, judged)
+    holding = [verdict for verdict in shared if verdict.holds]
+    holds_in = "all" if len(holding) == len(shared) else "some" if holding else "none"
+    example = next((verdict for verdict in shared if not verdict.holds), shared[0])
+    # An edge decides with the direction in which the criterion holds, and against which it never does.
+    both_ways = [edge for a, b in graph.undirected for edge in ((a, b), (b, a))]
+    with_or_against = (edge for edge in both_ways if all(one.holds == (edge in one.graph.directed) for one in shared))
+    deciding = tuple(with_or_against) if holds_in == "some" else ()
+    scope, given = f"{'' if complete else 'the first '}{len(shared)} graphs", as_set(shared[0].adjustment)
+    sentence = (
+        f"The criterion holds in {len(holding)} of {scope} that this drawing stands for, with adjustment set {given}"
+    )
+    if deciding:
+        a, b = deciding[0]
+        sentence += f"; the edge {a} − {b} decides: it holds in all with {a} → {b} and in none with {b} → {a}"
+    elif holds_in == "some":
+        drawn = example.graph.directed
+        sentence += f"; it fails, for example, with {', '.join(f'{a} → {b}' for a, b in both_ways if (a, b) in drawn)}"
+    sentence += "."
+    if not complete:
+        loose = len(graph.undirected)
+        sentence += f" There are more than {len(shared)}: direct some of the {loose} undirected edges and ask again."
+    orders = (Change("direct edge", (a, b), f"direct {a} → {b} if you can argue for it") for a, b in deciding)
+    repairs = [Repair((order,), shared[0].independence) for order in orders]
+    fields = {name: getattr(example, name) for name in Verdict.__dataclass_fields__}
+    fields |= {
+        "holds": holds_in == "all" and complete,
+        "paper_condition": all(verdict.paper_condition for verdict in shared) and complete,
+        "findings": (Finding("class", holds_in == "all" and complete, sentence), *example.findings),
+        "graph": graph,
+        "find_repairs": partial(tuple, repairs),
+        "injective": tuple(dict.fromkeys(name for verdict in shared for name in verdict.injective)),
+        "assumptions": tuple(dict.fromkeys(sentence for verdict in shared for sentence in verdict.assumptions)),
+    }
+    return ClassVerdict(**fields, holds_in=holds_in, members=tuple(shared), deciding=deciding, complete=complete)
+
+
+def _one_adjustment(graphs: list[CausalGraph], question: Question, judged: list[Verdict]) -> list[Verdict]:
+    """Judge again with the adjustment set that holds in most members: training can enforce one statement only."""
+    choices = Counter(verdict.adjustment for verdict in judged)
+    if len(choices) == 1:
+        return judged
+    best: list[Verdict] = []
+    for choice, _ in choices.most_common(_MOST_SETS):
+        trial = [judge(graph, replace(question, adjustment=choice)) for graph in graphs]
+        best = max(best, trial, key=lambda verdicts: (sum(verdict.holds for verdict in verdicts), len(verdicts)))
+        if all(verdict.holds for verdict in best):
+            break
+    return best

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
-from ciplearn.causal.findings import Assumption, Finding
-from ciplearn.causal.independence import Independence
-from ciplearn.causal.names import Edge, in_order
-from ciplearn.causal.orientations import chosen_directions
-from ciplearn.causal.paths import Path
+from ciplearn.causal.names import Edge, in_order, unused
+from ciplearn.causal.statements import Assumption, Finding, Independence, Path
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 _ROLES = ("protected", "context", "inputs", "adjustment")
+
+
+def common_cause(graph: CausalGraph, a: str, b: str) -> str:
+    """Return the name that the cause behind a ↔ b gets once it is measured."""
+    return unused(f"common cause of {a} and {b}", graph.index)
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,36 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change as JSON-ready data."""
-        return {"kind": self.kind, "nodes": list(self.nodes), "sentence": self.sentence}
+        return {**vars(self), "nodes": list(self.nodes)}
+
+    def applied(
+        self, graph: CausalGraph, context: tuple[str, ...], inputs: tuple[str, ...]
+    ) -> tuple[CausalGraph, tuple[str, ...], tuple[str, ...]]:
+        """Return graph, context and inputs as they are after the change."""
+        fields: dict[str, Any] = {}
+        if self.kind == "measure" and len(self.nodes) == 1:
+            fields["latent"] = graph.latent - {*self.nodes}
+        elif self.kind in ("measure", "drop common cause"):
+            fields["bidirected"] = tuple(pair for pair in graph.bidirected if pair != self.nodes)
+            if self.kind == "measure":
+                cause = common_cause(graph, *self.nodes)
+                fields["directed"] = (*graph.directed, *((cause, node) for node in self.nodes))
+        elif self.kind == "drop edge":
+            fields["directed"] = tuple(edge for edge in graph.directed if edge != self.nodes)
+        elif self.kind == "direct edge":
+            fields["undirected"] = tuple(edge for edge in graph.undirected if set(edge) != set(self.nodes))
+            fields["directed"] = (*graph.directed, self.nodes)
+        elif self.kind == "adjust for":
+            fields["adjusted"] = self.nodes
+        elif self.kind == "add to context":
+            context = in_order((*context, *self.nodes))
+        elif self.kind == "drop from context":
+            context = tuple(name for name in context if name not in self.nodes)
+        elif self.kind == "drop from inputs":
+            inputs = tuple(name for name in inputs if name not in self.nodes)
+        else:
+            raise InputError(f"A repair cannot apply {self.kind!r}; change the drawing by hand.")
+        return replace(graph, **fields) if fields else graph, context, inputs
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Change:
@@ -214,7 +245,6 @@ class Verdict:
         return {**self._judgement(), "repairs": repairs, "weaker": weaker}
 
     def _judgement(self) -> dict[str, Any]:
-        """The fields without the searches."""
         return {
             "holds": self.holds,
             "paper_condition": self.paper_condition,
@@ -239,7 +269,13 @@ class Verdict:
             fields = _read_fields(content, graph)
             if "members" not in content:
                 return Verdict(**fields)
-            return ClassVerdict(**fields, **_read_class_fields(content, graph))
+            fields |= {"holds_in": content["holds_in"], "complete": content["complete"], "members": ()}
+            fields["deciding"] = tuple((a, b) for a, b in content["deciding"])
+            for member in content["members"]:
+                drawn = (*graph.directed, *map(tuple, member["directed"]))
+                judged = Verdict(**_read_fields(member, replace(graph, directed=drawn, undirected=())))
+                fields["members"] += (judged,)
+            return ClassVerdict(**fields)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
             raise InputError(
                 f"This is no verdict on this graph ({type(error).__name__}: {error}); pass what to_dict() returned "
@@ -320,7 +356,8 @@ class ClassVerdict(Verdict):
 
     def chosen(self, member: Verdict) -> tuple[Edge, ...]:
         """Return the directions that a member gives to the undirected edges."""
-        return chosen_directions(self.graph, member.graph)
+        both_ways = (edge for a, b in self.graph.undirected for edge in ((a, b), (b, a)))
+        return tuple(edge for edge in both_ways if edge in member.graph.directed)
 
 
 def _read_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[str, Any]:
@@ -341,14 +378,3 @@ def _read_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[str, An
         "find_repairs": partial(tuple, [Repair.from_dict(repair) for repair in content.get("repairs", ())]),
         "find_fallbacks": partial(tuple, [Fallback.from_dict(weaker) for weaker in content.get("weaker", ())]),
     }
-
-
-def _read_class_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[str, Any]:
-    members = []
-    for member in content["members"]:
-        directed = tuple((a, b) for a, b in member["directed"])
-        drawn = replace(graph, directed=(*graph.directed, *directed), undirected=())
-        members.append(Verdict(**_read_fields(member, drawn)))
-    deciding = tuple((a, b) for a, b in content["deciding"])
-    scope = {name: content[name] for name in ("holds_in", "complete")}
-    return {**scope, "members": tuple(members), "deciding": deciding}

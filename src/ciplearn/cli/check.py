@@ -41,7 +41,7 @@ def check(asked: Check) -> int:
 
 
 def _tested(graph: CausalGraph, data: Path, asked: Check) -> Falsification:
-    from ciplearn.causal.vector_columns import node_of
+    from ciplearn.causal.names import node_of
     from ciplearn.cli.training_table import in_their_kinds, require_nodes
     from ciplearn.sources import TableFiles
 

@@ -28,9 +28,9 @@ def workbench(asked: Workbench) -> None:
         raise MissingDependencyError(
             f"The workbench needs {error.name}, which is not installed; pip install 'ciplearn[workbench]'."
         ) from error
-    from ciplearn.workbench.bundle import bundle_file
+    from ciplearn.workbench import bundle_file
     from ciplearn.workbench.desk import opened
-    from ciplearn.workbench.guard import is_loopback
+    from ciplearn.workbench.server import is_loopback
     from ciplearn.workbench.store import InUseError, Store, default_folder
 
     bundle_file("index.html")

@@ -22,8 +22,8 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
-from ciplearn.causal.independence import local_independencies
-from ciplearn.causal.vector_columns import columns_of
+from ciplearn.causal.names import columns_of
+from ciplearn.causal.statements import local_independencies
 from ciplearn.evaluation.encoding import Variable
 from ciplearn.evaluation.independence import MAX_ROWS, MIN_ROWS, N_BOOTSTRAP, PreparedTest, independence_test
 from ciplearn.evaluation.regression import Conditioning

@@ -19,7 +19,7 @@ from torch import Tensor
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list
-from ciplearn.causal.vector_columns import columns_of, node_of
+from ciplearn.causal.names import columns_of, node_of
 from ciplearn.estimators.tables import FurtherInputs, read_table
 from ciplearn.learning.invariance import PER_STEP, ImaginedRows
 

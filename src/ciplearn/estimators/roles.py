@@ -14,8 +14,7 @@ from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence, Verdict
-from ciplearn.causal.names import closest
-from ciplearn.causal.vector_columns import columns_of, node_of, nodes_of
+from ciplearn.causal.names import closest, columns_of, node_of, nodes_of
 
 Columns = Sequence[str | int] | str | int | None
 

@@ -25,7 +25,7 @@ from ciplearn._core.engine import Engine
 from ciplearn._core.errors import InputError, NothingProtectedWarning
 from ciplearn._core.memory import give_back_what_is_free
 from ciplearn._core.rows import RowsDrawn, sampled_numbers
-from ciplearn.causal.vector_columns import node_of
+from ciplearn.causal.names import node_of
 from ciplearn.estimators.criteria import stopping_count
 from ciplearn.estimators.encoding_parts import Encoder, EncodingJob, PartReading, joined_rows
 from ciplearn.estimators.gamma_scale import compared, counterfactual_scale, is_relative, outcome_scale

@@ -17,8 +17,7 @@ from ciplearn._core.numbers import finite
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn.causal import CausalGraph, Independence, Verdict
-from ciplearn.causal.names import Names
-from ciplearn.causal.vector_columns import nodes_of
+from ciplearn.causal.names import Names, nodes_of
 from ciplearn.evaluation.audit_result import Audit, Beside
 from ciplearn.evaluation.conclusion import Floor, Limits
 from ciplearn.evaluation.counterfactual_rows import (

@@ -14,8 +14,7 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.names import Names, as_names
-from ciplearn.causal.vector_columns import node_of
+from ciplearn.causal.names import Names, as_names, node_of
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.choice import CORRECTION, chosen

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ciplearn.causal.vector_columns import node_of
+from ciplearn.causal.names import node_of
 from ciplearn.estimators.preparation import LEFT_OUT
 from ciplearn.routes.family import Candidate, Family
 from ciplearn.routes.part import Part

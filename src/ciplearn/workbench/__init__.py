@@ -6,12 +6,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ciplearn._core.errors import MissingDataError
 
 if TYPE_CHECKING:
     from ciplearn.workbench.widget import Workbench
 
 __all__ = ["Workbench"]
+
+# The built page.
+BUNDLE = Path(__file__).parent / "page"
 
 
 def __getattr__(name: str) -> Any:
@@ -21,3 +27,14 @@ def __getattr__(name: str) -> Any:
 
         return Workbench
     raise AttributeError(f"module 'ciplearn.workbench' has no attribute {name!r}")
+
+
+def bundle_file(name: str) -> Path:
+    """Return a file of the built page, which only a checkout may lack: an installed ciplearn brings it along."""
+    path = BUNDLE / name
+    if not path.is_file():
+        raise MissingDataError(
+            f"The page of the workbench is not built: {path} is missing; run make workbench, or npm ci, npm run build "
+            "in the folder workbench."
+        )
+    return path

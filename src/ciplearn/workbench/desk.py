@@ -19,16 +19,14 @@ import ciplearn
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import checksum
 from ciplearn.causal import CausalGraph
-from ciplearn.workbench.document import Document
-from ciplearn.workbench.examples import EXAMPLES, example
-from ciplearn.workbench.judging import advised, judged
+from ciplearn.workbench.document import EXAMPLES, Document, advised, example, judged
 from ciplearn.workbench.protocol import LARGEST_TEXT, NOTATIONS, SAVED, check_message
 from ciplearn.workbench.recipes import Recipe
-from ciplearn.workbench.store import Store
+from ciplearn.workbench.store import Store, write_json
 
 if TYPE_CHECKING:
-    from ciplearn.workbench.imagining import Imagination
     from ciplearn.workbench.runs import Runs
+    from ciplearn.workbench.stops import Imagination
     from ciplearn.workbench.tables import Table
 
 Message = Mapping[str, Any]
@@ -59,17 +57,17 @@ class Desk:
             "advise": lambda message: advised(_document(message)),
             # A drawing of a link: the page shows it once it is known to be one.
             "open": lambda message: {"document": message["document"]},
-            "read": self._read,
+            "read": lambda message: {"document": Document(CausalGraph.from_text(message["text"])).to_dict()},
             "write": self._write,
             "save": self._save,
             "example": self._example,
             "table": self._upload,
             "demo-table": lambda message: {"table": self.take_demo_table()},
-            "describe": self._describe,
-            "falsify": self._falsify,
-            "train": self._train,
-            "cancel": self._cancel,
-            "forget": self._forget,
+            "describe": lambda message: self.table.describe(_document(message)),
+            "falsify": lambda message: self.table.falsified(_document(message)),
+            "train": lambda message: {"run": self.runs.start(_document(message), self.table, Recipe.read(message))},
+            "cancel": lambda message: {"cancelled": self.runs.cancel(message["run"])},
+            "forget": lambda message: {"forgotten": self.runs.forget(message["run"])},
             "show": self._show,
             "keep": lambda message: {"run": self.runs.keep(message["run"], message["stop"])},
             "download": lambda message: self.runs.download(message["run"], message["stop"], message["what"]),
@@ -136,7 +134,7 @@ class Desk:
                 "found_saved": self.found_saved,
                 "examples": [entry.to_dict() for entry in EXAMPLES],
                 "ciplearn": ciplearn.__version__,
-                "table": {"name": self._saved["table"]["name"]} if self._saved.get("table") else None,
+                "table": {"name": self._saved["table"]["name"]} if self.has_table else None,
                 "runs": [public(run) for run in self.runs.known.values()],
                 "interrupted": self.runs.interrupted,
                 # After the runs, which may be among it.
@@ -152,9 +150,6 @@ class Desk:
             with suppress(InputError):
                 answer["fingerprint"] = document.fingerprint(self.table.digest)
         return answer
-
-    def _read(self, message: Message) -> Answer:
-        return {"document": Document(CausalGraph.from_text(message["text"])).to_dict()}
 
     def _write(self, message: Message) -> Answer:
         notation, graph = message["format"], _document(message).graph
@@ -175,8 +170,8 @@ class Desk:
                 return {"version": self._saved["version"]}
             if message.get("version") != self._saved["version"] and not message.get("anyway"):
                 return {"conflict": True, **self._last_save()}
-            fresh = {"version": self._saved["version"] + 1, "document": dict(content), "client": message.get("client")}
-            self._keep(**fresh)
+            version = self._saved["version"] + 1
+            self._keep(version=version, document=dict(content), client=message.get("client"))
             saved = self._last_save()
         self.tell({"event": "document", **saved})
         return {"version": saved["version"]}
@@ -187,7 +182,7 @@ class Desk:
 
     def _keep(self, **changed: Any) -> None:
         self._saved = {**self._saved, **changed}
-        self.store.write("document.json", self._saved)
+        write_json(self.store.folder / "document.json", self._saved)
 
     # ---------------------------------------------------------------- the table
 
@@ -207,9 +202,8 @@ class Desk:
         with self._lock:
             self._table = table
             self._keep(table={"name": shown, "stored": stored, "path": None if stored else str(path)})
-        said = {"name": shown}
-        self.tell({"event": "table", "table": said})
-        return said
+        self.tell({"event": "table", "table": {"name": shown}})
+        return {"name": shown}
 
     def take_demo_table(self) -> Answer:
         """Draw the demo's table, and let it be the table."""
@@ -231,12 +225,11 @@ class Desk:
 
         with self._lock:
             if self._table is None:
-                known = self._saved.get("table")
-                if not known:
+                if not self.has_table:
                     raise InputError("There is no table yet; drop one on the page.")
-                stored = known.get("stored")
-                path = self.store.table_path(stored) if stored else Path(known["path"])
-                self._table = Table(path, known["name"])
+                saved = self._saved["table"]
+                path = self.store.table_path(saved["stored"]) if saved["stored"] else Path(saved["path"])
+                self._table = Table(path, saved["name"])
             return self._table
 
     def _upload(self, message: Message) -> Answer:
@@ -249,17 +242,8 @@ class Desk:
             return {"table": self.take_table(self.store.table_path(stored), shown, stored)}
         except CiplearnError as problem:
             path = self.store.tables / stored
-            words = str(problem).replace(str(path), shown)
             path.unlink(missing_ok=True)
-            raise InputError(words) from problem
-
-    def _describe(self, message: Message) -> Answer:
-        return self.table.describe(_document(message))
-
-    def _falsify(self, message: Message) -> Answer:
-        from ciplearn.workbench.tables import falsified
-
-        return falsified(_document(message), self.table)
+            raise InputError(str(problem).replace(str(path), shown)) from problem
 
     # ---------------------------------------------------------------- training, and what if
 
@@ -273,21 +257,6 @@ class Desk:
                 self._runs = Runs(self.store, self.tell)
             return self._runs
 
-    def measure(self, models: Path) -> None:
-        """Let the models of a folder be the stops of a run: only measured, on the table."""
-        self.runs.start(self.document, self.table, Recipe(), models)
-
-    def _train(self, message: Message) -> Answer:
-        return {"run": self.runs.start(_document(message), self.table, Recipe.read(message))}
-
-    def _cancel(self, message: Message) -> Answer:
-        self.runs.cancel(message["run"])
-        return {"cancelled": message["run"]}
-
-    def _forget(self, message: Message) -> Answer:
-        self.runs.forget(message["run"])
-        return {"forgotten": message["run"]}
-
     def _show(self, message: Message) -> Answer:
         """Let the table of a run be the table again, and return its drawing."""
         run = self.runs.run(message["run"])
@@ -297,7 +266,7 @@ class Desk:
 
     def _imagine(self, message: Message) -> Imagination:
         """Return what a stop imagines with; the last one is kept, for the next slider."""
-        from ciplearn.workbench.imagining import Imagination
+        from ciplearn.workbench.stops import Imagination
 
         run, folder, stop = self.runs.with_model(message["run"], message["stop"])
         with self._imagining:
@@ -326,11 +295,10 @@ def opened(
     """
     if table is not None and not table.is_file():
         raise InputError(f"There is no table {str(table)!r}; check the path.")
-    document = None if graph is None else Document(graph)
     if model is not None:
         document = _of_model(model)
-    elif demo:
-        document = example("demo").document()
+    else:
+        document = example("demo").document() if demo else Document(graph or CausalGraph())
     desk = Desk(store, document)
     if table is not None:
         # Read when the page asks about it: the server is there at once, however large the table is.
@@ -338,16 +306,15 @@ def opened(
     elif demo and not desk.has_table:
         threading.Thread(target=desk.take_demo_table, daemon=True).start()
     if model is not None and table is not None and not desk.runs.known:
-        desk.measure(model.resolve())
+        # Its models are the stops of a run, which are only measured.
+        desk.runs.start(desk.document, desk.table, Recipe(), model.resolve())
     return desk
 
 
 def _of_model(folder: Path) -> Document:
-    """Return the drawing of a model folder."""
     from ciplearn.repairing import load_model
 
-    saved = load_model(folder)
-    verdict = saved.verdict_
+    verdict = load_model(folder).verdict_
     if verdict is None:
         raise InputError(f"{folder} was trained without a graph; the workbench has nothing to draw.")
     graph = replace(

@@ -1,13 +1,148 @@
-"""What the page may send, and what a folder keeps, as schemas: one description for every door."""
+"""What the page may send, and what a folder keeps, as schemas: one description and one reader for every door.
+
+A schema is a part of JSON Schema: type, enum, minimum, maximum, maxLength, pattern, items, minItems, maxItems,
+properties, required and additionalProperties. Beyond it, every number is finite, every text can be written as UTF-8,
+and nothing is nested deeper than a drawing or a run ever is.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from ciplearn._core.errors import InputError
-from ciplearn.workbench.document import DOCUMENT
-from ciplearn.workbench.recipes import RECIPE
-from ciplearn.workbench.schema import Schema, check
+
+Schema = Mapping[str, Any]
+
+# Lists and objects within each other; a curve of a run's stop is five deep.
+_DEEPEST = 12
+
+# The square of a larger number is no number any more.
+_LARGEST = 1e150
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "null": (type(None),),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+    # The one thing beyond JSON: a file that comes beside its message.
+    "bytes": (bytes,),
+}
+_JSON = tuple(kind for kind in _TYPES if kind != "bytes")
+_WORDS = {"null": "nothing", "boolean": "true or false", "integer": "a whole number", "number": "a number"}
+_WORDS |= {"string": "text", "array": "a list", "object": "an object", "bytes": "a file"}
+
+
+def check(value: Any, schema: Schema, what: str, depth: int = 0) -> None:
+    """Refuse a value that a schema does not describe; an empty one takes whatever is JSON.
+
+    ``what``: how the value is called in the sentence that refuses it; ``depth``: of lists and objects around it.
+    """
+    kinds = schema.get("type", _JSON)
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    # In Python True is a whole number.
+    fitting = ("boolean",) if isinstance(value, bool) else _TYPES
+    if not any(kind in fitting and isinstance(value, _TYPES[kind]) for kind in kinds):
+        raise _refused(value, what, " or ".join(_WORDS[kind] for kind in kinds))
+    if "enum" in schema and value not in schema["enum"]:
+        raise _refused(value, what, f"one of {', '.join(map(str, schema['enum']))}")
+    if isinstance(value, str):
+        longest = schema.get("maxLength", math.inf)
+        if len(value) > longest:
+            raise InputError(f"{_begun(what)} has {len(value)} characters, and {longest} are allowed; send fewer.")
+        if not value.isascii() and re.search("[\ud800-\udfff]", value):
+            raise _refused(value, what, "text of whole characters")
+        if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
+            raise _refused(value, what, "a name of ours")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        low, high = schema.get("minimum", -_LARGEST), schema.get("maximum", _LARGEST)
+        if not math.isfinite(min(max(value, -_LARGEST), _LARGEST)) or not low <= value <= high:
+            raise _refused(value, what, f"a number from {low:g} to {high:g}")
+    elif isinstance(value, list | dict) and depth >= _DEEPEST:
+        raise InputError(f"{_begun(what)} is nested too deeply; send less.")
+    elif isinstance(value, list):
+        least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+        if not least <= len(value) <= most:
+            raise _refused(value, what, f"a list of {least} to {most}" if least != most else f"a list of {least}")
+        for entry in value:
+            check(entry, schema.get("items", {}), f"an entry of {what}", depth + 1)
+    elif isinstance(value, dict):
+        named, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        if missing := [name for name in schema.get("required", ()) if name not in value]:
+            raise InputError(f"{_begun(what)} lacks {missing[0]!r}; send it too.")
+        for name, entry in value.items():
+            check(name, {"type": "string", "maxLength": 10_000}, f"a key of {what}")
+            if name not in named and others is False:
+                raise InputError(f"{_begun(what)} has no key {name[:80]!r}; send {', '.join(named)}.")
+            check(entry, named.get(name, others), f"{name[:80]!r} of {what}", depth + 1)
+
+
+def _begun(what: str) -> str:
+    return what[:1].upper() + what[1:]
+
+
+def _refused(value: Any, what: str, words: str) -> InputError:
+    # Of what is long or deep, only the kind: it may be endless.
+    kind = type(value).__name__
+    short = isinstance(value, str | float | bool | None) or (isinstance(value, int) and abs(value) < _LARGEST)
+    received = repr(value[:80] if isinstance(value, str) else value) if short else kind
+    return InputError(f"{_begun(what)} must be {words}, got {received}; correct it.")
+
+
+_NODE = {"type": "string", "maxLength": 10_000}
+_NODES = {"type": "array", "items": _NODE}
+_EDGES = {"type": "array", "items": {"type": "array", "items": _NODE, "minItems": 2, "maxItems": 2}}
+_SPOT = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+
+# What is drawn, as JSON; whether its graph can be is another question, which `Document.read` asks too.
+DOCUMENT: Schema = {
+    "type": "object",
+    "properties": {
+        "graph": {
+            "type": "object",
+            "properties": {
+                **dict.fromkeys(("nodes", "latent", "exposures", "outcomes", "adjusted"), _NODES),
+                **dict.fromkeys(("directed", "bidirected", "undirected"), _EDGES),
+                "positions": {"type": "object", "additionalProperties": _SPOT},
+            },
+            "additionalProperties": False,
+        },
+        "context": {**_NODES, "type": ["array", "null"]},
+        "inputs": {**_NODES, "type": ["array", "null"]},
+        # Kinds of columns that a person can choose on the page.
+        "kinds": {"type": "object", "additionalProperties": {"type": "string", "enum": ["number", "category"]}},
+    },
+    "additionalProperties": False,
+}
+
+# By the goal: its option of ``ciplearn fit``, the goal in Python, and whether it needs an amount.
+GOALS: dict[str, tuple[str, str, bool]] = {
+    "limits": ("--max-effect", "WithinLimits(Limits({amount}))", False),
+    "vcf": ("--vcf", "ShareOfVCF({amount})", True),
+    "strict": ("--strict", "Strict()", False),
+    "tolerance": ("--tolerance", "{amount}", True),
+}
+LEARNERS = ("auto", "network", "boosted", "linear")
+_PRESETS = ("quick", "standard", "thorough")
+
+# What the page says about a training, and what a run keeps of it.
+RECIPE: Schema = {
+    "type": "object",
+    "properties": {
+        "goal": {"type": "string", "enum": list(GOALS)},
+        "amount": {"type": ["number", "null"], "minimum": 0, "maximum": 1e9},
+        "learner": {"type": "string", "enum": list(LEARNERS)},
+        "preset": {"type": "string", "enum": list(_PRESETS)},
+        "anyway": {"type": "boolean"},
+        "seed": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+    },
+    "required": ("goal",),
+}
 
 # Notations that a graph can be written in, with the endings of their files.
 NOTATIONS = {"dagitty": "txt", "dot": "dot", "gml": "gml", "json": "json", "edges": "txt", "svg": "svg"}
@@ -43,11 +178,7 @@ MESSAGES: dict[str, Schema] = {
     "read": _object(("text",), text={"type": "string", "maxLength": LARGEST_TEXT}),
     "write": _object(("document", "format"), document=DOCUMENT, format={"type": "string", "enum": list(NOTATIONS)}),
     "save": _object(
-        ("document",),
-        document=DOCUMENT,
-        version={**_COUNT, "type": ["integer", "null"]},
-        anyway=_FLAG,
-        client=_PERHAPS,
+        ("document",), document=DOCUMENT, version={**_COUNT, "type": ["integer", "null"]}, anyway=_FLAG, client=_PERHAPS
     ),
     "example": _object(("name",), name=_SHORT),
     "table": _object(("name", "content"), name=_SHORT, content={"type": "bytes"}),

@@ -12,38 +12,14 @@ from ciplearn._core.errors import InputError
 from ciplearn.cli.parsing import join_names
 from ciplearn.sources.text_layout import separator_of
 from ciplearn.workbench.document import Document
-from ciplearn.workbench.schema import Schema, check
-
-# By the goal: its option of ``ciplearn fit``, the goal in Python, and whether it needs an amount.
-_GOALS: dict[str, tuple[str, str, bool]] = {
-    "limits": ("--max-effect", "WithinLimits(Limits({amount}))", False),
-    "vcf": ("--vcf", "ShareOfVCF({amount})", True),
-    "strict": ("--strict", "Strict()", False),
-    "tolerance": ("--tolerance", "{amount}", True),
-}
-_LEARNERS = ("auto", "network", "boosted", "linear")
-_PRESETS = ("quick", "standard", "thorough")
-
-# What the page says about a training, and what a run keeps of it.
-RECIPE: Schema = {
-    "type": "object",
-    "properties": {
-        "goal": {"type": "string", "enum": list(_GOALS)},
-        "amount": {"type": ["number", "null"], "minimum": 0, "maximum": 1e9},
-        "learner": {"type": "string", "enum": list(_LEARNERS)},
-        "preset": {"type": "string", "enum": list(_PRESETS)},
-        "anyway": {"type": "boolean"},
-        "seed": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
-    },
-    "required": ("goal",),
-}
+from ciplearn.workbench.protocol import GOALS, LEARNERS, RECIPE, check
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What is asked, as ``ciplearn fit`` asks it.
 
-    ``goal``: a key of `_GOALS`; ``amount``: of an effect, of VCF or of what may be lost; ``anyway``: also enforce a
+    ``goal``: a key of `GOALS`; ``amount``: of an effect, of VCF or of what may be lost; ``anyway``: also enforce a
     statement that the graph does not certify.
     """
 
@@ -59,7 +35,7 @@ class Recipe:
         """Read what the page asks for, or say what cannot be."""
         check(message, RECIPE, "the training")
         recipe = cls(**{name: message[name] for name in RECIPE["properties"] if name in message})
-        if recipe.amount is None and _GOALS[recipe.goal][2]:
+        if recipe.amount is None and GOALS[recipe.goal][2]:
             raise InputError(f"The goal {recipe.goal!r} needs an amount; say how much.")
         return recipe
 
@@ -70,7 +46,7 @@ class Recipe:
     @property
     def goal_words(self) -> list[str]:
         """The goal as an option; the usual limits need none."""
-        option, _, needs_amount = _GOALS[self.goal]
+        option, _, needs_amount = GOALS[self.goal]
         if self.amount is not None and (needs_amount or self.goal == "limits"):
             return [f"{option}={self.amount:g}"]
         return [] if self.goal == "limits" else [option]
@@ -113,10 +89,10 @@ def script(document: Document, recipe: Recipe, stop: Mapping[str, Any], run: Map
     cells = "" if separator_of(Path(table)) == "," else f"sep={separator_of(Path(table))!r}, "
     text = f"pd.read_csv({table!r}, {cells}na_values='?')"
     read = f"pd.read_parquet({table!r})" if Path(table).suffix == ".parquet" else text
-    goal = _GOALS[recipe.goal][1].format(amount="" if recipe.amount is None else f"{recipe.amount:g}")
+    goal = GOALS[recipe.goal][1].format(amount="" if recipe.amount is None else f"{recipe.amount:g}")
     compared = ""
     if recipe.goal != "tolerance":
-        names = _LEARNERS[1:] if recipe.learner == "auto" else (recipe.learner,)
+        names = LEARNERS[1:] if recipe.learner == "auto" else (recipe.learner,)
         learners = ", ".join(f"{name!r}: {'None' if name == 'network' else f'LEARNERS[{name!r}]()'}" for name in names)
         compared = f"routes=['repair', 'left-out'], learners={{{learners}}}, baselines=False, cv=2, "
     taken = f"found.models[{stop['name']!r}]"

@@ -32,10 +32,12 @@ Run = dict[str, Any]
 _LARGEST_DOWNLOAD = 200_000_000
 
 # What a worker says of itself, and not of what it trains.
-_OF_WORKER = ("note", "finished", "failed", "ended", "code", "errors")
+_OF_WORKER = ("note", "finished", "failed", "ended", "errors")
 
 # What a worker may still say of its failure.
 _LAST_WORDS = 2000
+
+_STARTING = {"status": "running", "phase": "Starting", "done": 0, "total": 1}
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -50,31 +52,31 @@ class Runs:
         self._job: Job | None = None
         self._at_work: str | None = None
         self.known: dict[str, Run] = {}
-        self.interrupted = self._found_again()
-
-    def _found_again(self) -> str:
-        """Read the runs of an earlier server; a training that was cut short goes."""
-        cut = False
-        for name in list(self.store.run_names()):
-            run = self.store.read(f"runs/{name}/run.json", RUN)
-            if not self.store.run_folder(name).exists():
+        self.interrupted = ""
+        # The runs of an earlier server; a training that was cut short goes.
+        for name in store.run_names():
+            run = store.read(f"runs/{name}/run.json", RUN)
+            if not store.run_folder(name).exists():
                 continue
             if run.get("status") == "running" or not run:
-                cut = True
-                self.store.remove_run(name)
+                self.interrupted = "A training was interrupted when the server stopped; train again."
+                store.remove_run(name)
                 continue
             for kept in run.get("kept", {}).values():
                 if kept["status"] == "running":
                     kept |= {"status": "failed", "phase": "Interrupted when the server stopped; keep it again"}
             self.known[name] = run
             self._write(name)
-        return "A training was interrupted when the server stopped; train again." if cut else ""
 
     # ---------------------------------------------------------------- start and end
 
     def start(self, document: Document, table: Table, recipe: Recipe, models: Path | None = None) -> Run:
         """Start a training, or the measurement of the models of a folder."""
-        self._check(document, table)
+        if missing := document.missing_roles():
+            raise InputError(f"The drawing names no {' and no '.join(missing)}; give a node that role first.")
+        outcome = document.verdict().outcome
+        if table.typed(document)[outcome].nunique() < 2:
+            raise InputError(f"The outcome {outcome!r} has the same value in all rows; nothing can be learnt.")
         with self._lock:
             self._refuse_second()
             name = new_name()
@@ -85,10 +87,7 @@ class Runs:
             run: Run = {
                 "name": name,
                 "started": time.time(),
-                "status": "running",
-                "phase": "Starting",
-                "done": 0,
-                "total": 1,
+                **_STARTING,
                 "document": document.to_dict(),
                 "fingerprint": document.fingerprint(table.digest),
                 "table": {"path": str(table.path), "name": table.shown, "read": path},
@@ -103,18 +102,8 @@ class Runs:
             self._write(name)
             kind = "fit" if models is None else "measure"
             request = {"kind": kind, **{key: run[key] for key in ("document", "recipe", "models")}}
-            write_json(folder / "request.json", {**request, "table": path, "shown": table.shown})
-            self._begin(name, folder, lambda event: self._told(name, event))
+            self._begin(name, folder, {**request, "table": path, "shown": table.shown})
         return self._changed(name)
-
-    def _check(self, document: Document, table: Table) -> None:
-        """Refuse what cannot be trained before anything is started."""
-        missing = document.missing_roles()
-        if missing:
-            raise InputError(f"The drawing names no {' and no '.join(missing)}; give a node that role first.")
-        outcome = document.verdict().outcome
-        if table.typed(document)[outcome].nunique() < 2:
-            raise InputError(f"The outcome {outcome!r} has the same value in all rows; nothing can be learnt.")
 
     def _refuse_second(self) -> None:
         at_work = [run["status"] for run in self.known.values()]
@@ -125,12 +114,13 @@ class Runs:
             # It has said all it had to say, and is on its way out; whoever reads it may wait for the lock held here.
             self._job.kill()
 
-    def _begin(self, name: str, folder: Path, told: Callable[[dict[str, Any]], None]) -> None:
+    def _begin(self, name: str, folder: Path, request: dict[str, Any], key: str | None = None) -> None:
+        write_json(folder / "request.json", request)
         self._at_work = name
-        self._job = Job(folder, told)
+        self._job = Job(folder, lambda event: self._told(name, event, key))
 
-    def cancel(self, name: Any) -> None:
-        """End a training and leave nothing of it; of a stop that is being kept, nothing of that."""
+    def cancel(self, name: str) -> str:
+        """End a training and leave nothing of it, or of a stop that is being kept; return its name."""
         run = self.run(name)
         with self._lock:
             job, at_work = self._job, self._at_work
@@ -144,14 +134,14 @@ class Runs:
         if job is not None and at_work == name:
             job.end()
         if run["status"] == "cancelled":
-            self.forget(name)
-            return
+            return self.forget(name)
         for key in keeping:
             self._drop_kept(name, key)
         self._changed(name)
+        return name
 
-    def forget(self, name: Any) -> None:
-        """Remove a run that is not at work."""
+    def forget(self, name: str) -> str:
+        """Remove a run that is not at work, and return its name."""
         run = self.run(name)
         if run["status"] == "running":
             raise InputError("This training is at work; cancel it instead.")
@@ -159,6 +149,7 @@ class Runs:
             self.known.pop(name, None)
             self.store.remove_run(name)
         self._tell({"event": "run-gone", "name": name})
+        return name
 
     def close(self) -> None:
         """End what is at work; finished stops stay."""
@@ -174,9 +165,7 @@ class Runs:
             progress = run if run is None or key is None else run["kept"].get(key)
             if run is None or progress is None or progress["status"] != "running":
                 return
-            progress |= {
-                field: value for field, value in event.items() if field not in _OF_WORKER and value is not None
-            }
+            progress |= {name: value for name, value in event.items() if name not in _OF_WORKER and value is not None}
             if "note" in event and key is None:
                 run["notes"] = list(dict.fromkeys([*run["notes"], event["note"]]))
             if event.get("finished"):
@@ -202,7 +191,7 @@ class Runs:
 
     # ---------------------------------------------------------------- keeping a stop
 
-    def keep(self, name: Any, key: Any) -> Run:
+    def keep(self, name: str, key: str) -> Run:
         """Write the model folder and the report of a stop, as the command line makes them."""
         run, stop = self._stop(name, key)
         if stop["model"] is None or run["models"]:
@@ -214,9 +203,8 @@ class Runs:
             folder.mkdir(parents=True)
             asked = {"kind": "keep", "run": str(self.store.run_folder(name)), "stop": stop}
             asked |= {"chosen": run["chosen"], "recipe": run["recipe"], "table": run["table"]["read"]}
-            write_json(folder / "request.json", asked)
-            run["kept"][key] = {"status": "running", "phase": "Starting", "done": 0, "total": 1}
-            self._begin(name, folder, lambda event: self._told(name, event, key))
+            run["kept"][key] = dict(_STARTING)
+            self._begin(name, folder, asked, key)
         return self._changed(name)
 
     def _kept_folder(self, name: str, key: str) -> Path:
@@ -226,27 +214,29 @@ class Runs:
         self.known[name]["kept"].pop(key, None)
         shutil.rmtree(self._kept_folder(name, key), ignore_errors=True)
 
-    def with_model(self, name: Any, key: Any) -> tuple[Run, Path, dict[str, Any]]:
+    def with_model(self, name: str, key: str) -> tuple[Run, Path, dict[str, Any]]:
         """Return a run, its folder, and a stop of it that has a model."""
         run, stop = self._stop(name, key)
         if stop["model"] is None:
             raise InputError("The model of this stop was not kept; take another stop.")
         return run, self.store.run_folder(name), stop
 
-    def download(self, name: Any, key: Any, what: Any) -> dict[str, Any]:
+    def download(self, name: str, key: str, what: str) -> dict[str, Any]:
         """Return a file of a stop: ``model``, ``report``, ``command`` or ``script``."""
         run, stop = self._stop(name, key)
         if what in ("command", "script"):
             text = self._text(run, stop, what)
             return {"name": {"command": "train.sh", "script": "train.py"}[what], "text": text}
-        if run["kept"].get(stop["key"], {}).get("status") != "done" or what not in ("model", "report"):
+        if run["kept"].get(key, {}).get("status") != "done":
             raise InputError("This stop is not kept yet; keep it first.")
-        folder = self._kept_folder(name, stop["key"])
-        content = (folder / "report.html").read_bytes() if what == "report" else zipped(folder / "model")
+        folder = self._kept_folder(name, key)
+        if what == "report":
+            shown, kind, content = "report.html", "text/html", (folder / "report.html").read_bytes()
+        else:
+            shown, kind, content = "model.zip", "application/zip", zipped(folder / "model")
         if len(content) > _LARGEST_DOWNLOAD:
             raise InputError(f"It is too large for the page; find it in {folder}.")
-        name, kind = ("report.html", "text/html") if what == "report" else ("model.zip", "application/zip")
-        return {"name": name, "base64": base64.b64encode(content).decode("ascii"), "type": kind}
+        return {"name": shown, "base64": base64.b64encode(content).decode("ascii"), "type": kind}
 
     def _text(self, run: Run, stop: Mapping[str, Any], what: str) -> str:
         document, recipe = Document.read(run["document"]), Recipe.read(run["recipe"])
@@ -261,13 +251,13 @@ class Runs:
         lines = [fit_line(document, recipe, table), audit_line(recipe, table, strength=strength)]
         return "".join(f"{shown(words)}\n" for words in lines)
 
-    def run(self, name: Any) -> Run:
+    def run(self, name: str) -> Run:
         """Return a run by its name."""
-        if not isinstance(name, str) or name not in self.known:
+        if name not in self.known:
             raise InputError("There is no such run here; reload the page.")
         return self.known[name]
 
-    def _stop(self, name: Any, key: Any) -> tuple[Run, dict[str, Any]]:
+    def _stop(self, name: str, key: str) -> tuple[Run, dict[str, Any]]:
         run = self.run(name)
         for stop in run["stops"]:
             if stop["key"] == key:
@@ -277,14 +267,12 @@ class Runs:
 
 def _named(table: Path, name: Path) -> str:
     """Return a path to a table under a name; its own path where it has that name, or can have none like it."""
-    if table.name == name.name:
-        return str(table)
-    try:
-        name.parent.mkdir(exist_ok=True)
-        os.link(table, name)
-    except (OSError, ValueError):
-        return str(table)
-    return str(name)
+    if table.name != name.name:
+        with contextlib.suppress(OSError, ValueError):
+            name.parent.mkdir(exist_ok=True)
+            os.link(table, name)
+            return str(name)
+    return str(table)
 
 
 def public(run: Run) -> Run:
@@ -337,12 +325,12 @@ class Job:
         for line in self._process.stdout:
             with contextlib.suppress(json.JSONDecodeError):
                 self._told(json.loads(line))
-        code = self._process.wait()
+        self._process.wait()
         watching.join(timeout=2)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
-        self._told({"ended": True, "code": code, "errors": self._errors})
+        self._told({"ended": True, "errors": self._errors})
 
     def _listen_to_errors(self) -> None:
         assert self._process.stderr is not None

@@ -1,25 +1,35 @@
-"""The desk over HTTP: one address for messages, one for tables, one that tells what happens."""
+"""The desk over HTTP: one address for messages, one for tables, one that tells what happens; and who may reach it.
+
+A page of another site can make this browser send requests here, and a name of theirs can be made to point here. So a
+request needs the secret of the address, must be addressed to a name of this machine, and must not come from a page of
+another origin. Answers forbid scripts of other origins, inline scripts, and being framed.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hmac
+import io
+import ipaddress
 import json
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import as_data
-from ciplearn.workbench.bundle import bundle_file
+from ciplearn.workbench import bundle_file
 from ciplearn.workbench.desk import Desk
-from ciplearn.workbench.guard import PAGE, App, Guard
 from ciplearn.workbench.protocol import check_message
-from ciplearn.workbench.unpacking import unpacks_beyond
 
 # Bytes of a message that is no table.
 _LARGEST_MESSAGE = 4_000_000
@@ -30,8 +40,31 @@ _HEARTBEAT_SECONDS = 10.0
 # A table of types on the machine may call scripts plain text, and browsers then refuse to run them.
 _MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
+_NO_SECRET = (
+    "This request lacks the secret of the server, which is new at every start. Open the whole address that ciplearn "
+    "workbench has printed last."
+)
 
-def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table: int = 100_000_000) -> App:
+# The page and its bundle: the same for everybody, no secret of anyone. Without the secret, the page says what to do.
+PAGE = ("/", "/workbench.js", "/page.js", "/workbench.css", "/icon.svg")
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+_BLOCK = 1 << 20
+
+# Rows of a Parquet file that are held at a time.
+_ROWS = 1024
+
+
+def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table: int = 100_000_000) -> ASGIApp:
     """Return the guarded ASGI application of a desk.
 
     ``secret``: what every request must know; ``host``: the address that will be listened on; ``largest_table``: bytes
@@ -123,3 +156,128 @@ async def _body(request: Request, largest: int) -> bytes | None:
 def _json(content: Mapping[str, Any], status: int = 200) -> Response:
     text = json.dumps(as_data(content), ensure_ascii=False, allow_nan=False)
     return Response(text, status, media_type="application/json")
+
+
+class Guard:
+    """Refuses, or lets through and adds `HEADERS`.
+
+    ``host``: the address that is listened on. A loopback address admits requests to loopback names only; any other
+    admits addresses in digits, which no name of another site can be mistaken for.
+    """
+
+    def __init__(self, app: ASGIApp, secret: str, host: str = "127.0.0.1") -> None:
+        self.app = app
+        self.secret = secret
+        self.host = host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on or answer it with a refusal."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            # No other protocol is spoken here.
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        refusal, answer = self._refusal(Request(scope)), self.app
+        if refusal is not None:
+            by_hand = scope["method"] == "GET"
+            answer = PlainTextResponse(refusal, 403) if by_hand else _json({"error": refusal}, 403)
+        await answer(scope, receive, guarded)
+
+    def _refusal(self, request: Request) -> str | None:
+        headers, is_get = request.headers, request.method == "GET"
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._is_ours(host):
+            return (
+                f"This server does not answer to {host[:80]!r}; open the address that ciplearn workbench has printed."
+            )
+        if origin is not None and origin != f"http://{host}":
+            return f"Requests from {origin[:80]!r} are refused; open the workbench itself."
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and request.scope["path"] != "/":
+            return "Requests from other sites are refused; open the workbench itself."
+        if is_get and request.scope["path"] in PAGE:
+            return None
+        given = headers.get("x-token") or (request.query_params.get("token", "") if is_get else "")
+        return None if hmac.compare_digest(given.encode(), self.secret.encode()) else _NO_SECRET
+
+    def _is_ours(self, host: str) -> bool:
+        name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).strip("[]")
+        # A host that was named on the command line answers to that name.
+        return is_loopback(name) or (name == self.host if _address(name) is None else not is_loopback(self.host))
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    address = _address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def unpacks_beyond(name: str, content: bytes, largest: int) -> bool:
+    """Whether a table has more bytes than the limit, packed or unpacked; one that cannot be read has none."""
+    if name.lower().endswith(".gz"):
+        return _gzip_beyond(content, largest)
+    return len(content) > largest or (name.lower().endswith(".parquet") and _parquet_beyond(content, largest))
+
+
+def _gzip_beyond(content: bytes, largest: int) -> bool:
+    size = 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+            while size <= largest and (block := stream.read(_BLOCK)):
+                size += len(block)
+    except (OSError, EOFError, zlib.error):
+        return False
+    return size > largest
+
+
+def _parquet_beyond(content: bytes, largest: int) -> bool:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        # Then the reader cannot read it either, and says what is missing.
+        return False
+    size = 0
+    try:
+        about = ParquetFile(io.BytesIO(content))
+        columns = [about.schema.column(number) for number in range(len(about.schema))]
+        # Text that is repeated stays as it is in the file: the text once, and its number in every row.
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        file = ParquetFile(io.BytesIO(content), read_dictionary=texts)
+        # A cell that is repeated costs nothing in the file, and two bytes at least as text.
+        if 2 * file.metadata.num_rows * file.metadata.num_columns > largest:
+            return True
+        for batch in file.iter_batches(batch_size=_ROWS):
+            size += sum(map(_written_out, batch.columns))
+            if size > largest:
+                return True
+    except (ArrowException, OSError):
+        return False
+    return False
+
+
+def _written_out(column: Any) -> int:
+    """Bytes of a column of Arrow's with each label written out in every row."""
+    from pyarrow import compute, types
+
+    if not types.is_dictionary(column.type):
+        return int(column.nbytes)
+    labels = column.dictionary
+    if not (types.is_string(labels.type) or types.is_large_string(labels.type) or types.is_binary(labels.type)):
+        return int(labels.nbytes) // max(1, len(labels)) * len(column)
+    lengths = compute.take(compute.binary_length(labels), column.indices)
+    return int(column.indices.nbytes) + int(compute.sum(lengths).as_py() or 0)

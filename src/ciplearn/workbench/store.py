@@ -20,15 +20,13 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import locked, read_bounded, whole_file, write_file
-from ciplearn.workbench.protocol import SERVER
-from ciplearn.workbench.schema import Schema, check
+from ciplearn.workbench.protocol import SERVER, Schema, check
 
 # In MiB: a run with all of its stops.
 _LARGEST = 64
@@ -66,8 +64,8 @@ class Store:
         self.folder = folder.expanduser().resolve()
         self.tables, self.runs = self.folder / "tables", self.folder / "runs"
         try:
-            for place in (self.folder, self.tables, self.runs, self.folder / "opening"):
-                place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for path in (self.folder, self.tables, self.runs, self.folder / "opening"):
+                path.mkdir(parents=True, exist_ok=True, mode=0o700)
             (self.folder / "lock").touch(0o600)
         except OSError as error:
             raise InputError(
@@ -83,13 +81,11 @@ class Store:
             )
         # Of a server that was killed, only the port still holds.
         self.port = self.read("server.json", SERVER).get("port", 0)
-        self.write("server.json", {"port": self.port})
+        write_json(self.folder / "server.json", {"port": self.port})
 
     def close(self) -> None:
         """Let others work here."""
         self._held.close()
-
-    # ---------------------------------------------------------------- small files
 
     def read(self, name: str, schema: Schema) -> dict[str, Any]:
         """Return a JSON file of the folder, empty where it is missing; one that is damaged is set aside and said."""
@@ -108,23 +104,17 @@ class Store:
             return {}
         return content
 
-    def write(self, name: str, content: dict[str, Any]) -> None:
-        """Write a JSON file of the folder."""
-        write_json(self.folder / name, content)
-
     def serving(self, address: str, port: int) -> Path:
         """Keep where the server is, and return a page that leads there.
 
         The address holds the secret: a browser that is started with the page's name does not show it to everybody who
         lists processes.
         """
-        self.write("server.json", {"address": address, "port": port})
+        write_json(self.folder / "server.json", {"address": address, "port": port})
         page, there = self.folder / "opening" / "open.html", html.escape(address)
         text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={there}">'
         write_file(page, f'{text}<title>ciplearn workbench</title><a href="{there}">Open the workbench</a>', 0o600)
         return page
-
-    # ---------------------------------------------------------------- tables
 
     def add_table(self, shown: str, content: bytes) -> str:
         """Store a table under a name of our own, and return it with its ending."""
@@ -144,18 +134,16 @@ class Store:
             raise InputError(f"There is no table {name[:80]!r} here; drop it on the page again.")
         return path
 
-    # ---------------------------------------------------------------- runs
-
     def run_folder(self, name: Any) -> Path:
         """Return the folder of a run; any name that is not one of ours is refused."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InputError(f"There is no run {str(name)[:80]!r} here; reload the page.")
         return self.runs / name
 
-    def run_names(self) -> Iterator[str]:
-        """Iterate over the runs, the oldest first."""
-        found = [place for place in self.runs.iterdir() if place.is_dir() and _NAME.fullmatch(place.name)]
-        yield from (place.name for place in sorted(found, key=lambda place: (place.stat().st_mtime, place.name)))
+    def run_names(self) -> list[str]:
+        """Return the names of the runs, the oldest first."""
+        folders = [folder for folder in self.runs.iterdir() if folder.is_dir() and _NAME.fullmatch(folder.name)]
+        return [folder.name for folder in sorted(folders, key=lambda folder: (folder.stat().st_mtime, folder.name))]
 
     def remove_run(self, name: str) -> None:
         """Leave nothing of a run."""

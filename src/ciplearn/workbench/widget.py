@@ -6,10 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ciplearn._core.errors import InputTypeError, MissingDependencyError
+from ciplearn._core.choices import of_kind
+from ciplearn._core.errors import MissingDependencyError
 from ciplearn._core.plain_data import as_data
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.workbench.bundle import bundle_file
+from ciplearn.workbench import bundle_file
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.store import Store
@@ -61,11 +62,10 @@ class Workbench(anywidget.AnyWidget):
     def __init__(
         self, graph: CausalGraph | None = None, table: pd.DataFrame | None = None, folder: str | Path | None = None
     ) -> None:
-        if graph is not None and not isinstance(graph, CausalGraph):
-            raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; read it with from_text.")
+        drawn = Document() if graph is None else _drawing(graph)
         self._temporary = None if folder is not None else tempfile.TemporaryDirectory(prefix="ciplearn-workbench-")
         store = Store(Path(folder if folder is not None else self._temporary.name))  # type: ignore[union-attr]
-        self.desk = Desk(store, None if graph is None else Document(graph))
+        self.desk = Desk(store, drawn)
         if table is not None:
             stored = store.add_table("table.csv", table.to_csv(index=False).encode())
             self.desk.take_table(store.table_path(stored), "table.csv", stored)
@@ -95,9 +95,8 @@ class Workbench(anywidget.AnyWidget):
 
     @graph.setter
     def graph(self, graph: CausalGraph) -> None:
-        if not isinstance(graph, CausalGraph):
-            raise InputTypeError(f"graph must be a CausalGraph, got {type(graph).__name__}; read it with from_text.")
-        self.desk.answer({"do": "save", "document": Document(graph).to_dict(), "anyway": True, "client": "python"})
+        document = _drawing(graph).to_dict()
+        self.desk.answer({"do": "save", "document": document, "anyway": True, "client": "python"})
 
     @property
     def verdict(self) -> Verdict | None:
@@ -112,3 +111,7 @@ class Workbench(anywidget.AnyWidget):
         if verdict is None:
             return {}
         return {role: getattr(verdict, role) for role in ("outcome", "protected", "context", "inputs", "adjustment")}
+
+
+def _drawing(graph: CausalGraph) -> Document:
+    return Document(of_kind(graph, CausalGraph, "graph", "read it with from_text"))

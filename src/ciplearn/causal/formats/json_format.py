@@ -1,4 +1,4 @@
-"""JSON: the fields of a graph by name.
+"""What all notations share: the fields of a graph, the marks of a node, quotes; and JSON, which holds them by name.
 
     {"nodes": ["A", "Y"], "directed": [["A", "Y"]], "bidirected": [], "undirected": [], "latent": [],
      "exposures": [], "outcomes": [], "adjusted": [], "positions": {"A": [0.0, 1.0]}}
@@ -9,18 +9,67 @@ Every key may be left out; a key that is not known is an error.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+import re
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import GraphSyntaxError
-from ciplearn.causal.formats.parts import EDGES, GraphParts, syntax_error
 from ciplearn.causal.names import in_order, nearest
 
 if TYPE_CHECKING:
     from ciplearn.causal.drawn_graph import DrawnGraph
 
-_KEYS = tuple(field.name for field in fields(GraphParts))
+# Marks of a node, and kinds of edges as they are written -> the fields of a graph that hold them.
+ROLES = {"exposure": "exposures", "outcome": "outcomes", "adjusted": "adjusted"}
+EDGES = {"->": "directed", "<->": "bidirected", "--": "undirected"}
+
 _LONGEST_INTEGER = 300
+
+# A keyword at the beginning of a text would make it one of another notation.
+_KEYWORD = r"(?:strict|graph|digraph|subgraph|node|edge|dag|pdag|mag|pag|creator|version|comment)\Z"
+_BARE = re.compile(rf"(?!{_KEYWORD})[a-z_][a-z0-9_.]*\Z", re.IGNORECASE)
+
+
+@dataclass
+class GraphParts:
+    """The fields of a `CausalGraph` in the making."""
+
+    nodes: list[str] = field(default_factory=list)
+    directed: list[tuple[str, str]] = field(default_factory=list)
+    bidirected: list[tuple[str, str]] = field(default_factory=list)
+    undirected: list[tuple[str, str]] = field(default_factory=list)
+    latent: list[str] = field(default_factory=list)
+    exposures: list[str] = field(default_factory=list)
+    outcomes: list[str] = field(default_factory=list)
+    adjusted: list[str] = field(default_factory=list)
+    positions: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+_KEYS = tuple(field.name for field in fields(GraphParts))
+
+
+def syntax_error(text: str, offset: int, message: str) -> GraphSyntaxError:
+    """Make the error for a place in the text, given by line and column from 1."""
+    before = text[:offset]
+    return GraphSyntaxError(message, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+
+
+def marks_of(graph: DrawnGraph, name: str) -> tuple[list[str], str]:
+    """Return the roles of a node, latent first, and its position as text."""
+    held = {"latent": "latent", **ROLES}
+    roles = [role for role, names in held.items() if name in getattr(graph, names)]
+    return roles, ",".join(map(repr, graph.positions.get(name, ())))
+
+
+def quoted(name: str) -> str:
+    """Write a name so that it is read back as one word: bare where every reader agrees, else in quotes."""
+    return name if _BARE.match(name) else in_quotes(name)
+
+
+def in_quotes(name: str) -> str:
+    """Write a name in quotes."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def read_json(text: str) -> GraphParts:

@@ -14,18 +14,22 @@ error with its place; the only things read and not kept are drawing hints withou
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from ciplearn._core.choices import entries
-from ciplearn._core.errors import GraphError
-from ciplearn.causal.formats.parts import EDGES, ROLES, Cursor, GraphParts, Token, marks_of, quoted
-from ciplearn.causal.names import Edge, checked_point, nearest, tiers_of
+from ciplearn._core.errors import GraphError, GraphSyntaxError
+from ciplearn.causal.formats.json_format import EDGES, ROLES, GraphParts, marks_of, quoted, syntax_error
+from ciplearn.causal.names import Edge, checked_name, checked_point, nearest, tiers_of
 
 if TYPE_CHECKING:
     from ciplearn.causal.drawn_graph import DrawnGraph
+
+_PLAIN = {"↔": "<->", "→": "->", "←": "<-"}
+# Two groups of a thousand names draw a million edges in one line.
+_MOST_EDGES = 1_000_000
 
 _FILE = re.compile(r"\S+\.(?:txt|dot|gv|gml|json|dagitty|dag)", re.IGNORECASE)
 _KINDS = ("dag", "pdag", "mag", "pag", "graph", "digraph")
@@ -36,6 +40,135 @@ _MARKS = {
     **dict.fromkeys(("outcome", "o", "target"), "outcomes"),
     **dict.fromkeys(("adjusted", "a"), "adjusted"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text; `kind` is ``"arrow"``, ``"sign"``, ``"name"``, ``"html"``, or ``"end"`` after the last one."""
+
+    kind: str
+    text: str
+    offset: int
+    quoted: bool = False
+
+
+class Cursor:
+    """Graph text as tokens, read one after the other into `parts`."""
+
+    # What a token looks like: named groups space, comment, arrow, sign, quoted, word and html.
+    pattern: re.Pattern[str]
+    refusal = ""  # how a message begins
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [*self._tokens(), Token("end", "the end of the text", len(text))]
+        self.next = self.edges = 0
+        self.parts = GraphParts()
+
+    def _tokens(self) -> Iterator[Token]:
+        offset = 0
+        while offset < len(self.text):
+            match = self.pattern.match(self.text, offset)
+            if match is None:
+                raise syntax_error(self.text, offset, self._unreadable(offset))
+            kind, piece = match.lastgroup or "", match.group()
+            if kind == "quoted":
+                yield Token("name", re.sub(r'\\(["\\])', r"\1", piece[1:-1]), offset, quoted=True)
+            elif kind not in ("space", "comment"):
+                yield Token("name" if kind == "word" else kind, _PLAIN.get(piece, piece), offset)
+            offset = match.end()
+
+    def _unreadable(self, offset: int) -> str:
+        """Say why no token starts here."""
+        here = self.text[offset]
+        if here == '"':
+            return 'A quoted name is not closed; close it, and write \\" and \\\\ for a quote and a backslash'
+        if self.text.startswith("/*", offset):
+            return "A comment is not closed; end it with */"
+        if here in "-<>=~@":
+            signs = self.text[offset : offset + 3].strip()
+            return f"{signs!r} is not an edge; write ->, <-, <-> or --, and quote names that hold {here!r}"
+        return f"{here!r} cannot start a name; put the name in double quotes"
+
+    def peek(self) -> Token:
+        """The token that comes next."""
+        return self.tokens[self.next]
+
+    def take(self) -> Token:
+        """Pass the next token, which must not be the end."""
+        token = self.peek()
+        if token.kind == "end":
+            raise self.error(token, f"{self.refusal}The text ends in the middle of a statement")
+        self.next += 1
+        return token
+
+    def name(self, what: str) -> Token:
+        """Pass the next token, which must be a name."""
+        token = self.take()
+        if token.kind != "name":
+            raise self.error(token, f"{self.refusal}{what} is missing before {token.text!r}")
+        return token
+
+    def passes(self, signs: str) -> bool:
+        """Pass one of these signs if it comes next."""
+        comes = self.peek().kind == "sign" and self.peek().text in signs
+        self.next += comes
+        return comes
+
+    def value(self) -> Token:
+        """Read what stands behind an equals sign."""
+        return self.take() if self.peek().kind == "html" else self.name("A value")
+
+    def attributes(self) -> Iterator[tuple[Token, Token | None]]:
+        """Read ``[key=value, key, ...]``, as often as it stands there."""
+        while self.passes("["):
+            while not self.passes("]"):
+                if not self.passes(";,"):
+                    key = self.name("An attribute")
+                    yield key, self.value() if self.passes("=") else None
+
+    def chain(self) -> tuple[list[Collection[Token]], list[Token]]:
+        """Read nodes, or groups of nodes, and the arrows between them."""
+        ends, arrows = [self.end()], list[Token]()
+        while self.peek().kind == "arrow":
+            arrows.append(self.take())
+            ends.append(self.end())
+        return ends, arrows
+
+    def end(self) -> Collection[Token]:
+        """Read one end of an edge."""
+        raise NotImplementedError
+
+    def declare(self, token: Token) -> Token:
+        """Note a node."""
+        try:
+            self.parts.nodes.append(checked_name(token.text))
+        except GraphError as problem:
+            raise self.error(token, str(problem).rstrip(".")) from None
+        return token
+
+    def join(self, left: Collection[Token], arrow: str, right: Collection[Token]) -> None:
+        """Draw an edge from each node on the left to each on the right."""
+        self.edges += len(left) * len(right)
+        if self.edges > _MOST_EDGES:
+            raise self.error(self.peek(), f"The text draws more than {_MOST_EDGES} edges; draw fewer")
+        edges = getattr(self.parts, EDGES.get(arrow, "directed"))
+        for a, b in product(left, right):
+            if a.text == b.text:
+                edge = f"{a.text!r} {arrow} {b.text!r}"
+                raise self.error(b, f"No node causes itself, but {edge} was found; remove it")
+            edges.append((b.text, a.text) if arrow == "<-" else (a.text, b.text))
+
+    def finished(self) -> GraphParts:
+        """Return what was read, if nothing stands behind it."""
+        if self.peek().kind != "end":
+            wrong = f"One graph is expected, but {self.peek().text!r} stands after its closing brace; remove it"
+            raise self.error(self.peek(), wrong)
+        return self.parts
+
+    def error(self, token: Token, message: str) -> GraphSyntaxError:
+        """Make the error for the place of a token."""
+        return syntax_error(self.text, token.offset, message)
 
 
 def read_dagitty(text: str) -> GraphParts:
@@ -52,38 +185,30 @@ def read_edge_text(text: str) -> GraphParts:
 
 
 def edge_parts(
-    directed: str | Iterable[Edge | str],
-    bidirected: str | Iterable[Edge | str],
-    undirected: str | Iterable[Edge | str],
+    directed: str | Iterable[Edge | str], bidirected: str | Iterable[Edge | str], undirected: str | Iterable[Edge | str]
 ) -> GraphParts:
     """Collect edges; text among the directed ones may draw any edge, elsewhere edges of that kind only."""
     parts = GraphParts()
     for kind, edges in (("directed", directed), ("bidirected", bidirected), ("undirected", undirected)):
-        if isinstance(edges, str):
-            parts.extend(_edge_text(edges, kind))
-            continue
-        listed = None if isinstance(edges, Mapping) else entries(edges)
+        listed = [edges] if isinstance(edges, str) else None if isinstance(edges, Mapping) else entries(edges)
         if listed is None:
             raise GraphError(f"{kind} must be text or pairs of names, but {type(edges).__name__} was received.")
         for edge in listed:
             if not isinstance(edge, str):
                 getattr(parts, kind).append(edge)
                 continue
-            read = _edge_text(edge, kind)
-            if not any(vars(read)[name] for name in EDGES.values()):
+            read = vars(read_edge_text(edge))
+            drawn = {name for name in EDGES.values() if read[name]}
+            if kind != "directed" and drawn - {kind}:
+                sample = "A <-> B" if kind == "bidirected" else "A -- B"
+                raise GraphError(f"{edge!r} is not a {kind} edge; write {sample!r}.")
+            if not drawn and edge is not edges:
                 # ("A", "B") where [("A", "B")] was meant must not become two lonely nodes.
                 raise GraphError(f"{edge!r} in {kind} draws no edge; write pairs [('A', 'B')] or text 'A -> B'.")
-            parts.extend(read)
+            parts.positions.update(read.pop("positions"))
+            for name, pieces in read.items():
+                getattr(parts, name).extend(pieces)
     return parts
-
-
-def _edge_text(text: str, kind: str) -> GraphParts:
-    read = read_edge_text(text)
-    kinds = {name for name in EDGES.values() if vars(read)[name]}
-    if kind != "directed" and kinds - {kind}:
-        sample = "A <-> B" if kind == "bidirected" else "A -- B"
-        raise GraphError(f"{text!r} is not a {kind} edge; write {sample!r}.")
-    return read
 
 
 class _TextReader(Cursor):
@@ -167,30 +292,30 @@ class _TextReader(Cursor):
         if self.next < self.no_bar_before:
             return False
         tiers: list[list[Token]] = [[]]
-        place = self.next
+        ahead = self.next
         while True:
-            token, before = self.tokens[place], self.tokens[place - 1]
-            goes_on = place == self.next or before.kind == "sign"
+            token, before = self.tokens[ahead], self.tokens[ahead - 1]
+            goes_on = ahead == self.next or before.kind == "sign"
             if token.kind == "name" and (goes_on or self.beside(before, token)):
                 tiers[-1].append(token)
             elif token.kind == "sign" and token.text == "|":
                 tiers.append([])
             elif token.kind != "sign" or token.text != ",":
                 break
-            place += 1
+            ahead += 1
         if len(tiers) == 1:
-            self.no_bar_before = place
+            self.no_bar_before = ahead
             return False
         if token.kind == "arrow" or (token.kind == "sign" and token.text in "[{="):
             wrong = f"{token.text!r} stands in a line of tiers; begin a new line, or write ';' before it"
             raise self.error(token, wrong)
         if not all(tiers):
             raise self.error(self.peek(), "A tier is empty; name at least one node on each side of a bar")
-        for number in range(self.next, place):
+        for number in range(self.next, ahead):
             if self.tokens[number].kind == "name":
                 self.declare(self.tokens[number])
                 self.refuse_loose_words(number)
-        self.next = place
+        self.next = ahead
         for number, tier in enumerate(tiers):
             self.join([name for earlier in tiers[:number] for name in earlier], "->", tier)
         return True
@@ -211,16 +336,16 @@ class _TextReader(Cursor):
             raise self.error(self.tokens[start], "A group is empty; name at least one node")
         if separated:
             # {A B} are two nodes, but next to a comma, {years at school, B}, words without one are likely one name.
-            for place in range(start, self.next):
-                self.refuse_loose_words(place)
+            for number in range(start, self.next):
+                self.refuse_loose_words(number)
         return inside
 
-    def refuse_loose_words(self, place: int) -> None:
+    def refuse_loose_words(self, start: int) -> None:
         """Refuse words that stand beside the name at `place`, where an edge list would make several nodes of them."""
         if self.framed:
             return
-        words = [self.tokens[place]]
-        while self.beside(words[-1], beside := self.tokens[place + len(words)]):
+        words = [self.tokens[start]]
+        while self.beside(words[-1], beside := self.tokens[start + len(words)]):
             words.append(beside)
         if len(words) > 1 and not all(word.quoted for word in words):
             name = " ".join(word.text for word in words)
@@ -234,17 +359,20 @@ class _TextReader(Cursor):
 
 def write_dagitty(graph: DrawnGraph) -> str:
     """Write a DAGitty model: ``dag``, or ``pdag`` where an edge has no direction."""
-    lines = [f"  {line}" for line in _statements(graph)]
-    return "\n".join(["pdag {" if graph.undirected else "dag {", *lines, "}", ""])
+    kind, lines = "pdag" if graph.undirected else "dag", [f"  {line}" for line in _statements(graph)]
+    return "\n".join([f"{kind} {{", *lines, "}", ""])
 
 
 def write_edge_text(graph: DrawnGraph) -> str:
-    """Write an edge list on one line."""
+    """Write an edge list on one line, which `from_edges` reads back."""
     return ", ".join(_statements(graph))
 
 
 def write_tiers(graph: DrawnGraph) -> str:
-    """Write the arrows as one line of tiers, and after it what else the graph has."""
+    """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones, and then the rest.
+
+    Raises `GraphError` if the arrows are not exactly those of tiers.
+    """
     tiers = tiers_of(graph.directed)
     if not tiers:
         raise GraphError(
