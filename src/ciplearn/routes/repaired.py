@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from ciplearn.causal.vector_columns import node_of
+from ciplearn.causal.names import node_of
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing import Repaired
 from ciplearn.repairing.asked import Asked
