@@ -258,7 +258,6 @@ class _SmoothedVectors(Sums["_SmoothedVectors"]):
         self.left = spectrum.values[kept].sqrt() * self.inverse / spectrum.rows**0.5
 
     def of_block(self, _right: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
-        """T and A of a block of rows."""
         p = self.inverse.numel()
         third, weighted = self.cross.new_zeros(p * p, p), self.cross.new_zeros(p, p)
         for part in (self.given(given) @ (self.scores * self.inverse)).split(_MOMENT_ROWS):
@@ -267,7 +266,6 @@ class _SmoothedVectors(Sums["_SmoothedVectors"]):
         return third, weighted
 
     def finalise(self) -> Self:
-        """The sums are what is needed."""
         return self
 
     def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:

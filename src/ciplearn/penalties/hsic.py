@@ -78,7 +78,7 @@ class HSIC(Penalty):
         gram = kernel.gram(right, right)
         near, exact = Factor(features(right)).centred(), DenseMatrix(gram).centred()
         error = gradient_error(near.block(None), exact.block(None), smooth_predictions(gram))
-        factor = FeatureRows(features, rows.n)
+        factor = _FeatureRows(features, rows.n)
         return CentredFactor(factor, rows.summed(FactorMean(factor))), Setting(kernel), error
 
     def _right_kernel(self, rows: PenaltyRows) -> Kernel:
@@ -86,12 +86,11 @@ class HSIC(Penalty):
 
 
 @dataclass(frozen=True)
-class FeatureRows:
+class _FeatureRows:
     """φ_i / n: rows of a factor of K_R / n²."""
 
     features: Features
     n: int
 
     def __call__(self, right: Tensor, _given: Tensor) -> Factor:
-        """Rows of the factor."""
         return Factor(self.features(right) / self.n)

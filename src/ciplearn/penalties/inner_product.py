@@ -178,7 +178,6 @@ def _weighed(s: Tensor, other: Tensor, block: Tensor) -> Tensor:  # (..., b, d),
 
 
 def _gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (..., b, d), (b, b) -> (..., b), (..., b, d)
-    """Row sums of M, and M s."""
     product = _weighed(s, s, block)
     if s.dim() == 2 and s.shape[1] == 1:
         # mv reads the block once; a matrix product with one column is several times slower.
@@ -292,7 +291,6 @@ def _series(n_frequencies: int, dtype: torch.dtype, device: torch.device) -> Fou
 
 
 def _cosines(phases: Tensor) -> Tensor:
-    """Take cosines in place."""
     if phases.dtype != torch.float32 or phases.is_cuda:
         return phases.cos_()
     # In single precision numpy's are three times as fast as torch's on a CPU.

@@ -47,7 +47,7 @@ RowMap = Callable[[Tensor, Tensor], Factor | ElementwiseProduct]
 
 
 @dataclass(frozen=True)
-class FactorRows:
+class _FactorRows:
     """V = Q_·Z U Λ^(−1/2) for landmark rows Z and the leading eigenvectors U and eigenvalues Λ of Q_ZZ."""
 
     vectors_of: VectorsOf  # what gives entries of Q
@@ -55,7 +55,6 @@ class FactorRows:
     directions: Tensor  # (m, k): U Λ^(−1/2), in the precision of V
 
     def __call__(self, right: Tensor, given: Tensor) -> Factor:
-        """Rows of V."""
         vectors = self.vectors_of(right, given).to(None, self.directions.dtype)
         return Factor(vectors.between(self.landmarks) @ self.directions)
 
@@ -103,7 +102,7 @@ def shortest_map(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, prediction
         error = gradient_error(factor @ factor.T, exact, predictions)
         if error <= MOST_FACTOR_ERROR:
             kept = directions[:, :columns].to(rows.dtype)
-            return FactorRows(vectors_of, landmarks.to(None, rows.dtype), kept), error
+            return _FactorRows(vectors_of, landmarks.to(None, rows.dtype), kept), error
     return vectors_of, 0.0
 
 

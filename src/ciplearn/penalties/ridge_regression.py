@@ -145,7 +145,7 @@ class FeatureRegression:
     def residual_vectors(self, left: Tensor) -> VectorsOf:  # (r, p)
         """Return what takes rows to the vectors of (Φ M)(Φ M)ᵀ ∘ K̃_R, with M = ``left`` and K̃_R of the residuals."""
         rotation, explained = self._residual_maps()
-        return ResidualVectors(self.right, self.given, left, rotation, explained)
+        return _ResidualVectors(self.right, self.given, left, rotation, explained)
 
     def _residual_maps(self) -> tuple[Tensor, Tensor]:  # (q, s), (r, s)
         """P and B, so that ρ P − φ B are the residuals in the fewest directions that hold all their variance."""
@@ -160,7 +160,7 @@ class FeatureRegression:
 
 
 @dataclass(frozen=True)
-class ResidualVectors:
+class _ResidualVectors:
     """Vectors l_i = φ_i M and r_i = ρ_i P − φ_i B of rows, see `FeatureRegression.residual_vectors`."""
 
     right: Features
@@ -170,7 +170,6 @@ class ResidualVectors:
     explained: Tensor
 
     def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
-        """The vectors of some rows."""
         phi = self.given(given_rows)
         return ElementwiseProduct(phi @ self.left, self.right(right_rows) @ self.rotation - phi @ self.explained)
 

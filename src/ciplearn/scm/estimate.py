@@ -15,13 +15,20 @@ from scipy.stats import ks_2samp
 
 from ciplearn.scm.kinds import Array, Categories, Vector
 from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, Identity, Link, LocationScale, Log, Logit
-from ciplearn.scm.mechanism import FittedRoot, Mechanism
+from ciplearn.scm.mechanism import FittedRoot, Mechanism, MechanismRecipe, NodeSample
 from ciplearn.scm.multinomial import Multinomial
-from ciplearn.scm.noise_test import NOTHING_TO_TEST, NoiseTest, independence_of_noise
 from ciplearn.scm.quantiles import SimultaneousQuantiles
-from ciplearn.scm.recipe import MechanismRecipe, NodeSample
-from ciplearn.scm.report import Alternative, NodeFit, law_distance
-from ciplearn.scm.scoring import marginal_losses, measure, row_losses, score
+from ciplearn.scm.report import (
+    Alternative,
+    NodeFit,
+    NoiseTest,
+    independence_of_noise,
+    law_distance,
+    marginal_losses,
+    measure,
+    row_losses,
+    score,
+)
 from ciplearn.scm.smooth_ridge import CHOICE_ROWS
 from ciplearn.scm.variational import VariationalLatent
 
@@ -108,7 +115,7 @@ def choose(
     best = min(candidates, key=lambda candidate: candidate.losses.mean())
     good = [candidate for candidate in candidates if candidate.behind(best) <= STANDARD_ERRORS]
     if best.losses.mean() <= _NEGLIGIBLE * marginal_losses(held_out, train.target).mean():
-        return MechanismChoice(candidates, best, good[0], NOTHING_TO_TEST)
+        return MechanismChoice(candidates, best, good[0], NoiseTest())
     tests = []
     for candidate in good:
         tests.append(independence_of_noise(candidate.mechanism, train, held_out, generator))
@@ -141,18 +148,13 @@ def _candidates(
     wide = [tried(LocationScale(link)) for link in links]
     if isinstance(train.kind, Vector):
         return (*plain, *wide)
-    if _is_lumpy(train.target):
+    distinct, counts = np.unique(train.target, return_counts=True)
+    if (len(distinct) <= _FEW_VALUES and (distinct == np.round(distinct)).all()) or counts.max() >= _HEAVY * train.n:
         # Only quantiles keep to the values that occur, so they come first among equals.
         return (tried(SimultaneousQuantiles()), *plain, *wide)
     base = min(wide, key=lambda candidate: candidate.losses.mean()).recipe
     assert isinstance(base, LocationScale)
     return (*plain, *wide, tried(SimultaneousQuantiles(base)))
-
-
-def _is_lumpy(values: Array) -> bool:
-    distinct, counts = np.unique(values, return_counts=True)
-    few = len(distinct) <= _FEW_VALUES and bool((distinct == np.round(distinct)).all())
-    return few or counts.max() >= _HEAVY * len(values)
 
 
 def ambiguity(choice: MechanismChoice, held_out: NodeSample, generator: Generator) -> tuple[str | None, str | None]:
@@ -237,17 +239,23 @@ def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None,
     trial = None if sample.n <= CHOICE_ROWS else choice.chosen.mechanism
     mechanism = choice.chosen.recipe.fit(sample, generator, trial)
     reference = marginal_losses(held_out, train.target)
-    tried = tuple(
-        Alternative(other.label, score(other.losses, reference, sample.kind), other.behind(choice.best))
-        for other in choice.candidates
-    )
+    scores = {other.label: score(other.losses, reference, sample.kind) for other in choice.candidates}
     some = sample.take(np.sort(generator.permutation(sample.n)[:_REPORT_ROWS]))
     made = mechanism.evaluate(some.values, mechanism.draw(some.n, generator))
     distance = law_distance(sample.kind, sample.node, some.target, made)
-    label, result = choice.chosen.label, score(choice.chosen.losses, reference, sample.kind)
-    misfit = _misfit(sample.node, label, choice.test, distance)
-    p_value = choice.test.p_value
-    fit = NodeFit(sample.node, label, measure(sample.kind), result, distance, p_value, tried, misfit, unclear, tie)
+    label = choice.chosen.label
+    fit = NodeFit(
+        sample.node,
+        label,
+        measure(sample.kind),
+        scores[label],
+        distance,
+        choice.test.p_value,
+        tuple(Alternative(other.label, scores[other.label], other.behind(choice.best)) for other in choice.candidates),
+        _misfit(sample.node, label, choice.test, distance),
+        unclear,
+        tie,
+    )
     return NodeEstimate(mechanism, fit, choice)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
@@ -19,11 +20,9 @@ from ciplearn.causal import CausalGraph
 from ciplearn.scm.estimate import Memory, NodeEstimate, estimate_latent, estimate_node, estimate_root
 from ciplearn.scm.estimated_model import EstimatedModel
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector, present_nodes
-from ciplearn.scm.latents import LatentPlan, plan_latents
 from ciplearn.scm.location_scale import AdditiveNoise
-from ciplearn.scm.mechanism import JointNoise
+from ciplearn.scm.mechanism import JointNoise, MechanismRecipe, NodeSample
 from ciplearn.scm.multinomial import Multinomial
-from ciplearn.scm.recipe import MechanismRecipe, NodeSample
 from ciplearn.scm.report import FitReport
 from ciplearn.scm.variational import VariationalLatent
 
@@ -116,7 +115,6 @@ def _estimate(
     seed: int,
     memory: Memory,
 ) -> dict[str, NodeEstimate]:
-    """Estimate all nodes, or remember them."""
     estimates: dict[str, NodeEstimate] = {}
     for node, recipes in observed.items():
         parents = plan.graph.parents(node)
@@ -197,7 +195,6 @@ class _Table:
         return {node: NodeSample(node, self.kinds[node], parents[node], values, self.kinds) for node in nodes}
 
     def of(self, nodes: Sequence[str]) -> dict[str, Array]:
-        """The values of some nodes, on the rows that hold all of them."""
         rows = np.logical_and.reduce([self.present[node] for node in nodes])
         if rows.sum() < _MIN_ROWS:
             raise InputError(
@@ -207,7 +204,6 @@ class _Table:
         return {node: self.values[node][rows] for node in nodes}
 
     def notes(self) -> tuple[str, ...]:
-        """Say which rows were left out."""
         return tuple(
             f"{node} is missing in {int((~present).sum())} of {self.n} rows; its mechanism and those of its children "
             "leave them out."
@@ -295,3 +291,84 @@ def _recipe(node: str, given: Any) -> MechanismRecipe:
     raise InputTypeError(
         f"The mechanism of {node} must be a recipe such as AdditiveNoise(), or a scikit-learn estimator, got {given!r}."
     )
+
+
+@dataclass(frozen=True)
+class LatentPlan:
+    """A graph without bidirected edges, and the latent nodes that need a law.
+
+    In the graph, latent roots that are one child's noise are gone; nodes that bidirected edges join have one latent
+    root, unless all of them are roots otherwise.
+    """
+
+    graph: CausalGraph
+    absorbed: dict[str, str]  # the latent roots that are gone, with their child
+    learned: dict[str, tuple[str, ...]]  # the latent nodes that stay, with their children
+    together: tuple[tuple[str, ...], ...] = ()  # roots that bidirected edges join: their joint law is what was seen
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what became of latent nodes and bidirected edges."""
+        part = [f"{latent} is part of the noise of {child}, its only child." for latent, child in self.absorbed.items()]
+        learned = [
+            f"{latent} is a latent law learned with {', '.join(children)}; data cannot confirm it."
+            for latent, children in self.learned.items()
+        ]
+        together = [
+            f"{', '.join(nodes)} share hidden causes and have no others: they are drawn together as observed, and an "
+            "action on one leaves the others as they are."
+            for nodes in self.together
+        ]
+        return (*part, *learned, *together)
+
+
+def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
+    """Decide about latent nodes; ``named`` are those that a user gave a mechanism."""
+    graph.dag()  # refuses undirected edges
+    graph, together = _without_bidirected(graph, named)
+    absorbed: dict[str, str] = {}
+    learned: dict[str, tuple[str, ...]] = {}
+    for latent in sorted(graph.latent):
+        if graph.parents(latent):
+            raise InputError(
+                f"{latent} is latent and has the parent {graph.parents(latent)[0]}; only latent nodes without parents "
+                "can be estimated, so measure it, or connect its parents to its children."
+            )
+        children = graph.children(latent)
+        if len(children) == 1 and latent not in named:
+            absorbed[latent] = children[0]
+        elif children:
+            learned[latent] = children
+    owner: dict[str, str] = {}
+    for latent, children in learned.items():
+        for child in children:
+            if child in owner:
+                raise InputError(
+                    f"{child} has two latent parents that need a law, {owner[child]} and {latent}; draw one latent "
+                    "node for both."
+                )
+            owner[child] = latent
+    kept = [node for node in graph.nodes if node not in graph.latent or node in learned]
+    slim = CausalGraph.from_edges(
+        [edge for edge in graph.directed if edge[0] in kept], nodes=kept, latent=list(learned)
+    )
+    return LatentPlan(slim, absorbed, learned, together)
+
+
+def _without_bidirected(graph: CausalGraph, named: Collection[str]) -> tuple[CausalGraph, tuple[tuple[str, ...], ...]]:
+    """Give every set of nodes that bidirected edges join one latent root, or draw it together where it has no causes.
+
+    One latent node for a set is no less general than one for each edge: its numbers can be split among the edges.
+    """
+    if not graph.bidirected:
+        return graph, ()
+    together, roots = [], {}
+    for joined in nx.connected_components(nx.Graph(graph.bidirected)):
+        nodes = tuple(node for node in graph.nodes if node in joined)
+        name = f"U({','.join(nodes)})"
+        if name not in named and not any(graph.parents(node) or node in graph.latent for node in nodes):
+            together.append(nodes)
+        else:
+            roots[name] = nodes
+    edges = [(root, child) for root, children in roots.items() for child in children]
+    plain = CausalGraph.from_edges([*graph.directed, *edges], nodes=graph.nodes, latent=[*graph.latent, *roots])
+    return plain, tuple(together)

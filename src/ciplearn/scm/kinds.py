@@ -1,4 +1,4 @@
-"""What the values of a node look like, as an array inside and as columns of a frame outside.
+"""What the values of a node look like: an array inside, columns of a frame outside; and units, rows with their noise.
 
 A number is one column named like its node. A vector of size d is d columns, ``A[0]`` to ``A[d-1]``, and an array of
 shape (n, d) in equations. A category is one column; equations see its labels as they stand in the frame.
@@ -6,9 +6,9 @@ shape (n, d) in equations. A category is one column; equations see its labels as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,24 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
-from ciplearn.scm.saving import Array as Array
-from ciplearn.scm.saving import kept
 
-# Each of its numbers is a column with a name.
+Array = np.ndarray[Any, Any]
+_Part = TypeVar("_Part", bound=type)
+
+# The classes that a saved model may be made of, by name; nothing else is ever made from a file.
+KEPT: dict[str, type] = {}
+
+# Each of a vector's numbers is a column with a name.
 _LONGEST_VECTOR = 10**6
+
+
+def kept(part: _Part) -> _Part:
+    """Register a dataclass whose fields are data, networks, or registered themselves: models made of it can be saved.
+
+    A class that cannot be made from its fields alone has a ``restored(fields)`` that makes one.
+    """
+    KEPT[part.__name__] = part
+    return part
 
 
 class Kind:
@@ -37,7 +50,15 @@ class Kind:
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:  # (n,) or (n, d)
         """Return the node's values from a frame that has its columns, or raise."""
-        columns = [_finite_column(frame[column], column) for column in self.columns(node)]
+        columns = []
+        for name in self.columns(node):
+            if not holds_numbers(frame[name]):
+                raise InputTypeError(
+                    f"Column {name!r} must hold numbers, but its dtype is {frame[name].dtype}; convert it, or declare "
+                    "the node's levels with Categories([...])."
+                )
+            columns.append(as_numbers(frame[name]).to_numpy())
+            _refuse_missing(~np.isfinite(columns[-1]), name)
         return np.stack(columns, axis=1).reshape(len(frame), *self.shape)
 
     def write(self, values: Array, node: str) -> dict[str, Any]:
@@ -46,7 +67,16 @@ class Kind:
 
     def rows_of(self, value: Any, n: int, node: str) -> Array:  # (n,) or (n, d)
         """Return a constant or one value per row as an array of n rows, or raise; ``value`` comes from a user."""
-        array, shape = _numbers(value, node), (n, *self.shape)
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputTypeError(
+                f"{node} takes numbers, but {value!r} was received; pass numbers, or declare the node's levels with "
+                "Categories([...])."
+            ) from error
+        if not np.isfinite(array).all():
+            raise InputError(f"{node} was set to NaN or infinity; pass finite numbers.")
+        shape = (n, *self.shape)
         if array.shape == (n, 1) and not self.shape:
             array = array[:, 0]
         if array.shape not in ((), self.shape, shape):
@@ -137,7 +167,7 @@ class Categories(Kind):
         return array
 
     def codes(self, values: Any, node: str) -> Array:  # (n,) labels -> (n,) whole numbers
-        """Return the place of each label among the levels; a label that is none of them is an error."""
+        """Return the number of each label among the levels; a label that is none of them is an error."""
         # Text stays objects: pandas would copy it into a kind of its own, only to take it out again to compare.
         kind = object if all(isinstance(level, str) for level in self.levels) else None
         labels = pd.Index(np.asarray(values, dtype=object), dtype=kind, copy=False)
@@ -150,6 +180,11 @@ class Categories(Kind):
             shown = ", ".join(map(repr, self.levels[:8])) + (", ..." if len(self.levels) > 8 else "")
             raise InputError(f"{node} cannot be {bad!r}, which is none of its levels; use one of {shown}.")
         return codes
+
+    def frequencies(self, values: Array, node: str) -> Array:  # (K,)
+        """Return smoothed frequencies of the levels: half a count is added to each."""
+        counts = np.bincount(self.codes(values, node), minlength=len(self.levels)) + 0.5
+        return np.asarray(counts / counts.sum())
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:
         """Return the labels."""
@@ -169,36 +204,12 @@ class Categories(Kind):
         return self.labels[self.codes(value, node)]
 
 
-def _finite_column(column: pd.Series, name: str) -> Array:
-    if not holds_numbers(column):
-        raise InputTypeError(
-            f"Column {name!r} must hold numbers, but its dtype is {column.dtype}; convert it, or declare the node's "
-            "levels with Categories([...])."
-        )
-    values = as_numbers(column).to_numpy()
-    _refuse_missing(~np.isfinite(values), name)
-    return values
-
-
 def _refuse_missing(missing: Array, column: str) -> None:  # (n,), boolean
     if missing.any():
         raise InputError(
             f"Column {column!r} holds NaN or infinity in {int(missing.sum())} of {len(missing)} rows; drop or impute "
             "those rows first."
         )
-
-
-def _numbers(value: Any, node: str) -> Array:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"{node} takes numbers, but {value!r} was received; pass numbers, or declare the node's levels with "
-            "Categories([...])."
-        ) from error
-    if not np.isfinite(array).all():
-        raise InputError(f"{node} was set to NaN or infinity; pass finite numbers.")
-    return array
 
 
 def plain(value: Any, kind: Kind) -> Any:
@@ -258,9 +269,70 @@ def refuse_strangers(frame: pd.DataFrame, graph: CausalGraph, kinds: Mapping[str
             )
 
 
-def write_nodes(
-    values: Mapping[str, Array], kinds: Mapping[str, Kind], nodes: Iterable[str], index: pd.Index
-) -> pd.DataFrame:
-    """Return a frame with the columns of ``nodes``."""
-    columns = {name: column for node in nodes for name, column in kinds[node].write(values[node], node).items()}
-    return pd.DataFrame(columns, index=index)
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What abduction knows about some rows; sampling with the noise kept gives the same.
+
+    Attributes
+    ----------
+    values : mapping from node to array
+        What each node was, latent nodes included where they are known.
+    noise : mapping from node to array
+        The noise behind it, for the nodes that were asked for.
+    index : pandas Index
+        Of the rows the units came from.
+    draws : int
+        How many times each row stands here, each with noise of its own; the draws of one row stand together.
+    exact : bool
+        Whether the noise is the one noise that fits, rather than a draw from those that do.
+    effective_draws : array of shape (rows,) or None
+        Where latent parents were inferred by weighted draws, how many independent draws those are worth per row.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> scm = datasets.first_synthetic()
+    >>> rows = scm.sample(5, random_state=0)
+    >>> units = scm.abduct(rows)
+    >>> units.n, units.exact
+    (5, True)
+    """
+
+    values: Mapping[str, Array]
+    noise: Mapping[str, Array]
+    index: pd.Index
+    draws: int = 1
+    exact: bool = True
+    effective_draws: Array | None = None
+
+    @property
+    def n(self) -> int:
+        """How many units there are: rows times draws."""
+        return len(self.index) * self.draws
+
+    def take(self, rows: Any) -> Self:
+        """Return the units of some rows, by place; a row may be named several times."""
+        rows = np.asarray(rows, dtype=np.int64)
+        places = (rows[:, None] * self.draws + np.arange(self.draws)).ravel()
+        return replace(
+            self,
+            values={node: array.take(places, axis=0) for node, array in self.values.items()},
+            noise={node: array.take(places, axis=0) for node, array in self.noise.items()},
+            index=self.index.take(rows),
+            effective_draws=None if self.effective_draws is None else self.effective_draws[rows],
+        )
+
+    def only(self, nodes: Collection[str]) -> Self:
+        """Return the same units with the values and the noise of some nodes alone."""
+        return replace(
+            self,
+            values={node: array for node, array in self.values.items() if node in nodes},
+            noise={node: array for node, array in self.noise.items() if node in nodes},
+        )
+
+    def row_index(self) -> pd.Index:
+        """The index of a frame of these units: the rows' own, with the number of the draw where there are several."""
+        if self.draws == 1:
+            return self.index
+        rows, draws = np.repeat(np.arange(len(self.index)), self.draws), np.tile(np.arange(self.draws), len(self.index))
+        return pd.MultiIndex.from_arrays([self.index.take(rows), draws], names=[self.index.name or "row", "draw"])

@@ -11,10 +11,8 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from ciplearn._core.errors import InputError
-from ciplearn.scm.kinds import Array, Categories
-from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample, cloned
-from ciplearn.scm.saving import kept
+from ciplearn.scm.kinds import Array, Categories, kept
+from ciplearn.scm.mechanism import Design, Mechanism, MechanismRecipe, NodeSample, Parents, cloned
 from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFunction
 
 # Bumps of a mean and of a scale, and the widths to choose from.
@@ -245,7 +243,6 @@ def _gamma_regression(system: RidgeSystem, rows: Array, residuals: Array) -> tup
 
 
 def _size(residuals: Array) -> tuple[Array, Array]:  # (n, d) -> (n, d), (d,)
-    """Return absolute residuals and their means."""
     size = np.abs(residuals)
     usual = size.mean(axis=0)
     # Residuals of a node that never varies are zero: any unit does.

@@ -18,12 +18,10 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.equation import assemble
-from ciplearn.scm.hidden_parents import draw_hidden
-from ciplearn.scm.kinds import Array, Kind, plain, present_nodes, read_nodes, refuse_strangers, write_nodes
+from ciplearn.scm.kinds import Array, Kind, Units, plain, present_nodes, read_nodes, refuse_strangers
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.noise import as_law, is_distribution
+from ciplearn.scm.noise import as_law, draw_hidden, is_distribution
 from ciplearn.scm.report import Finding
-from ciplearn.scm.units import Units
 
 # Candidates per row when latent parents are inferred by weighting.
 DEFAULT_CANDIDATES = 1000
@@ -271,8 +269,9 @@ class StructuralCausalModel:
 
     def frame(self, units: Units) -> pd.DataFrame:
         """Return the observed nodes of some units as a frame."""
-        nodes = [node for node in self.graph.observed if node in units.values]
-        table = write_nodes(units.values, self.kinds, nodes, units.row_index())
+        values = units.values
+        columns = [self.kinds[node].write(values[node], node) for node in self.graph.observed if node in values]
+        table = pd.DataFrame({name: column for part in columns for name, column in part.items()}, units.row_index())
         if self.model_based:
             table.attrs["model_based"] = True
         return table

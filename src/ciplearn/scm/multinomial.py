@@ -14,11 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from ciplearn._core.errors import InputError
-from ciplearn.scm.kinds import Array, Categories
-from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample, cloned
-from ciplearn.scm.saving import kept
-from ciplearn.scm.scoring import label_frequencies
+from ciplearn.scm.kinds import Array, Categories, kept
+from ciplearn.scm.mechanism import Design, Mechanism, MechanismRecipe, NodeSample, Parents, cloned
 from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction
 
 # Probabilities are floored here, so that a label the model thinks impossible still has finite noise.
@@ -156,19 +153,21 @@ class Multinomial(MechanismRecipe):
                 "or use AdditiveNoise for this node."
             )
         codes = sample.kind.codes(sample.target, sample.node)
-        probabilities = (
-            self._probabilities(sample, codes, len(sample.kind.levels), generator)
-            if len(np.unique(codes)) > 1
-            else label_frequencies(sample.kind, sample.target, sample.node)
-        )
+        probabilities: Any
+        if len(np.unique(codes)) == 1:
+            probabilities = sample.kind.frequencies(sample.target, sample.node)
+        elif self.classifier is None:
+            probabilities = self._smooth_probabilities(sample, codes, len(sample.kind.levels), generator)
+        else:
+            classifier = cloned(self.classifier, "classifier", "predict_proba", "LogisticRegression")
+            classifier.fit(sample.matrix, codes)
+            probabilities = _ClassifierProbabilities(sample.design, classifier, len(sample.kind.levels))
         return GumbelMax(sample.kind.levels, probabilities, sample.node)
 
-    def _probabilities(self, sample: NodeSample, codes: Array, levels: int, generator: Generator) -> Any:
+    def _smooth_probabilities(
+        self, sample: NodeSample, codes: Array, levels: int, generator: Generator
+    ) -> SmoothProbabilities:
         matrix = sample.matrix
-        if self.classifier is not None:
-            classifier = cloned(self.classifier, "classifier", "predict_proba", "LogisticRegression")
-            classifier.fit(matrix, codes)
-            return ClassifierProbabilities(sample.design, classifier, levels)
         if self.smooth:
             few = np.sort(generator.permutation(sample.n)[:_SMOOTH_ROWS])
             features = sample.smoother.features(np.eye(levels)[codes], _WIDTHS, _CENTRES)
@@ -210,7 +209,7 @@ class SmoothProbabilities:
 
 
 @dataclass(frozen=True)
-class ClassifierProbabilities:
+class _ClassifierProbabilities:
     """p̂(pa) of all levels, whichever of them a scikit-learn classifier has met."""
 
     design: Design
@@ -218,7 +217,6 @@ class ClassifierProbabilities:
     levels: int
 
     def __call__(self, parents: Parents) -> Array:  # (n, K)
-        """Return the probabilities of some rows."""
         matrix = self.design(parents)
         table = np.zeros((len(matrix), self.levels))
         if len(matrix):

@@ -17,11 +17,9 @@ from scipy.special import expit, logit
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.rows import row_blocks
-from ciplearn.scm.kinds import Array, Scalar
+from ciplearn.scm.kinds import Array, Scalar, kept
 from ciplearn.scm.location_scale import WIDTHS, FittedLocationScale, LocationScale
-from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample
-from ciplearn.scm.saving import kept
+from ciplearn.scm.mechanism import Design, Mechanism, MechanismRecipe, NodeSample, Parents
 from ciplearn.scm.smooth_ridge import SmoothFunction, legendre
 
 # Knots at most, and the least distance between two of them.

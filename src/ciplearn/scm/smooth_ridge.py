@@ -19,8 +19,7 @@ import torch
 from ciplearn._core.rows import row_blocks
 from ciplearn.kernels.eigen import eigh, inverse_root
 from ciplearn.kernels.ridge import LeftOut
-from ciplearn.scm.kinds import Array
-from ciplearn.scm.saving import kept
+from ciplearn.scm.kinds import Array, kept
 
 # Rows that the width of the bumps is chosen on.
 CHOICE_ROWS = 2000

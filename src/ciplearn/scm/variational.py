@@ -15,14 +15,12 @@ from torch import Tensor, nn
 
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.rows import row_blocks
-from ciplearn.scm.kinds import Array, Categories, Kind, Vector
+from ciplearn.scm.kinds import Array, Categories, Kind, Vector, kept
 from ciplearn.scm.location_scale import FittedLocationScale, Identity
-from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
+from ciplearn.scm.mechanism import Design, LatentMechanism, Mechanism, NodeSample, Parents
 from ciplearn.scm.multinomial import GumbelMax
 from ciplearn.scm.networks import AdamSettings, Scaler, restored_tanh_network, tanh_network, train
-from ciplearn.scm.recipe import Design, NodeSample
-from ciplearn.scm.saving import kept
-from ciplearn.scm.scoring import crps_of_draws, marginal_losses, score
+from ciplearn.scm.report import crps_of_draws, marginal_losses, score
 
 # Draws from the prior that a score averages over.
 _SCORE_DRAWS = 50
