@@ -61,6 +61,10 @@ class Kind:
             _refuse_missing(~np.isfinite(columns[-1]), name)
         return np.stack(columns, axis=1).reshape(len(frame), *self.shape)
 
+    def codes(self, values: Any, node: str) -> Array:  # (n, width)
+        """Return the numbers that stand for some values in regressions."""
+        return values.reshape(len(values), self.width).astype(np.float64)
+
     def write(self, values: Array, node: str) -> dict[str, Any]:
         """Return the node's columns, the reverse of `read`."""
         return dict(zip(self.columns(node), values.reshape(len(values), self.width).T, strict=True))
@@ -234,39 +238,35 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
             f"{role} must be a pandas DataFrame, got {type(frame).__name__}; wrap it with pd.DataFrame(..., "
             "columns=[...])."
         )
-    owned = {column for node in graph.observed for column in kinds[node].columns(node)}
-    twice = [column for column in frame.columns[frame.columns.duplicated()] if column in owned]
+    columns_of = {node: kinds[node].columns(node) for node in graph.observed}
+    twice = [name for name in frame.columns[frame.columns.duplicated()] if any(name in c for c in columns_of.values())]
     if twice:
         raise InputError(f"{role} has two columns named {twice[0]!r}; drop or rename one of them.")
-    present = []
-    for node in graph.observed:
-        columns = kinds[node].columns(node)
-        missing = [column for column in columns if column not in frame.columns]
-        if not missing:
-            present.append(node)
-        elif len(missing) < len(columns):
+    missing = {node: [name for name in columns if name not in frame.columns] for node, columns in columns_of.items()}
+    present = tuple(node for node in graph.observed if not missing[node])
+    for node, columns in columns_of.items():
+        if 0 < len(missing[node]) < len(columns):
             raise InputError(
-                f"{role} lacks the column {missing[0]!r} of the vector {node}; pass all {len(columns)} of them."
+                f"{role} lacks the column {missing[node][0]!r} of the vector {node}; pass all {len(columns)} of them."
             )
-    for node in graph.observed:
-        if node not in present and (below := sorted(graph.descendants(node) & set(present))):
+        if missing[node] and (below := sorted(graph.descendants(node) & set(present))):
             raise InputError(
-                f"{role} lacks the column {kinds[node].columns(node)[0]!r}, on which {below[0]} depends; add it, or "
-                f"declare {node} latent."
+                f"{role} lacks the column {columns[0]!r}, on which {below[0]} depends; add it, or declare {node} "
+                "latent."
             )
-    return tuple(present)
+    return present
 
 
 def refuse_strangers(frame: pd.DataFrame, graph: CausalGraph, kinds: Mapping[str, Kind], role: str) -> None:
     """Refuse columns that belong to no observed node, for where a misspelt node would just be gone from the answer."""
-    owned = tuple(column for node in graph.observed for column in kinds[node].columns(node))
-    for column in frame.columns:
-        if column not in owned:
-            hint = "it is latent, so drop it" if column in graph.latent else nearest(str(column), owned, "columns")
-            raise InputError(
-                f"{role} has the column {column!r}, which belongs to no observed node of the model; drop it, or add it "
-                f"to the graph ({hint.rstrip('.')})."
-            )
+    columns = tuple(name for node in graph.observed for name in kinds[node].columns(node))
+    if strangers := [name for name in frame.columns if name not in columns]:
+        name = strangers[0]
+        hint = "it is latent, so drop it" if name in graph.latent else nearest(str(name), columns, "columns")
+        raise InputError(
+            f"{role} has the column {name!r}, which belongs to no observed node of the model; drop it, or add it "
+            f"to the graph ({hint.rstrip('.')})."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,12 +275,10 @@ class Units:
 
     Attributes
     ----------
-    values : mapping from node to array
-        What each node was, latent nodes included where they are known.
-    noise : mapping from node to array
-        The noise behind it, for the nodes that were asked for.
+    values, noise : mapping from node to array
+        What each node was, latent nodes included where that is clear, and the noise behind those that were asked for.
     index : pandas Index
-        Of the rows the units came from.
+        Of the rows.
     draws : int
         How many times each row stands here, each with noise of its own; the draws of one row stand together.
     exact : bool
@@ -292,8 +290,7 @@ class Units:
     --------
     >>> from ciplearn import datasets
     >>> scm = datasets.first_synthetic()
-    >>> rows = scm.sample(5, random_state=0)
-    >>> units = scm.abduct(rows)
+    >>> units = scm.abduct(scm.sample(5, random_state=0))
     >>> units.n, units.exact
     (5, True)
     """
@@ -311,24 +308,21 @@ class Units:
         return len(self.index) * self.draws
 
     def take(self, rows: Any) -> Self:
-        """Return the units of some rows, by place; a row may be named several times."""
+        """Return the units of some rows, by number; a row may be named several times."""
         rows = np.asarray(rows, dtype=np.int64)
-        places = (rows[:, None] * self.draws + np.arange(self.draws)).ravel()
-        return replace(
-            self,
-            values={node: array.take(places, axis=0) for node, array in self.values.items()},
-            noise={node: array.take(places, axis=0) for node, array in self.noise.items()},
-            index=self.index.take(rows),
-            effective_draws=None if self.effective_draws is None else self.effective_draws[rows],
+        units = (rows[:, None] * self.draws + np.arange(self.draws)).ravel()
+        values, noise = (
+            {node: array.take(units, axis=0) for node, array in arrays.items()} for arrays in (self.values, self.noise)
         )
+        effective = None if self.effective_draws is None else self.effective_draws[rows]
+        return replace(self, values=values, noise=noise, index=self.index.take(rows), effective_draws=effective)
 
     def only(self, nodes: Collection[str]) -> Self:
         """Return the same units with the values and the noise of some nodes alone."""
-        return replace(
-            self,
-            values={node: array for node, array in self.values.items() if node in nodes},
-            noise={node: array for node, array in self.noise.items() if node in nodes},
+        values, noise = (
+            {node: array for node, array in arrays.items() if node in nodes} for arrays in (self.values, self.noise)
         )
+        return replace(self, values=values, noise=noise)
 
     def row_index(self) -> pd.Index:
         """The index of a frame of these units: the rows' own, with the number of the draw where there are several."""

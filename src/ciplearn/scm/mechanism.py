@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -67,7 +67,7 @@ class Mechanism(ABC):
 
 
 class LatentMechanism(Mechanism):
-    """The mechanism of a latent node that knows, from its own fit, what the observed nodes say about it."""
+    """The mechanism of a latent node whose fit tells what the observed nodes say about it."""
 
     @abstractmethod
     def infer(self, observed: Parents, generator: Generator) -> Array:
@@ -131,7 +131,7 @@ class Design:
 
     def parts(self, values: Parents) -> list[Array]:
         """Return the rows of each node, with codes for labels; slices of them make the matrix of a slice."""
-        return [self._part(node, values[node]) for node in self.nodes]
+        return [self.kinds[node].codes(values[node], node) for node in self.nodes]
 
     def standardised(self, parts: list[Array], mean: Array, spread: Array, dtype: type) -> Array:  # (n, width)
         """Return (matrix − mean) / spread, computed in double precision and kept in ``dtype``."""
@@ -143,17 +143,10 @@ class Design:
             start = columns.stop
             # A label's columns take as many values as there are levels: these are computed, the rows are looked up.
             values = np.eye(len(kind.levels))[:, 1:] if isinstance(kind, Categories) else part
-            scaled = (values - mean[columns]) / spread[columns]
             with np.errstate(over="ignore"):
-                scaled = scaled.astype(dtype, copy=False)
+                scaled = ((values - mean[columns]) / spread[columns]).astype(dtype, copy=False)
             matrix[:, columns] = scaled.take(part, axis=0) if isinstance(kind, Categories) else scaled
         return matrix
-
-    def _part(self, node: str, values: Array) -> Array:
-        kind = self.kinds[node]
-        if isinstance(kind, Categories):
-            return kind.codes(values, node)
-        return values.reshape(len(values), kind.width).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -165,6 +158,7 @@ class NodeSample:
     parents: tuple[str, ...]
     values: Mapping[str, Array]  # of the node and of its parents, at least
     kinds: Mapping[str, Kind]
+    fits: dict[MechanismRecipe, Any] = field(init=False, default_factory=dict, repr=False)
 
     @property
     def n(self) -> int:
@@ -182,9 +176,8 @@ class NodeSample:
         return Design(self.parents, {parent: self.kinds[parent] for parent in self.parents})
 
     def take(self, rows: Array) -> NodeSample:
-        """Return some of the rows, by place."""
-        values = {name: array[rows] for name, array in self.values.items()}
-        return NodeSample(self.node, self.kind, self.parents, values, self.kinds)
+        """Return some of the rows, by number."""
+        return replace(self, values={name: array[rows] for name, array in self.values.items()})
 
     @cached_property
     def matrix(self) -> Array:  # (n, width)
@@ -196,15 +189,11 @@ class NodeSample:
         """Smooth regressions on the parents."""
         return Smoother(self.matrix)
 
-    @cached_property
-    def _fits(self) -> dict[MechanismRecipe, Any]:
-        return {}
-
     def fitted(self, recipe: MechanismRecipe, generator: Generator, like: Any = None) -> Any:
         """Return the fit of a recipe to these rows, made once: a scale is fitted around additive noise, and so on."""
-        if recipe not in self._fits:
-            self._fits[recipe] = recipe.fit(self, generator, like)
-        return self._fits[recipe]
+        if recipe not in self.fits:
+            self.fits[recipe] = recipe.fit(self, generator, like)
+        return self.fits[recipe]
 
 
 class MechanismRecipe(ABC):
@@ -221,7 +210,7 @@ class MechanismRecipe(ABC):
 
 
 def cloned(estimator: Any, role: str, method: str, example: str) -> Any:
-    """Return a fresh copy of a user's scikit-learn estimator."""
+    """Return a fresh copy of a user's scikit-learn estimator, or refuse it."""
     if not (hasattr(estimator, "fit") and hasattr(estimator, method)):
         raise InputTypeError(
             f"{role} must have fit and {method}, got {type(estimator).__name__}; pass a scikit-learn {role} such as "

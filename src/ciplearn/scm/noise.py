@@ -49,7 +49,9 @@ def is_distribution(value: Any) -> bool:
 def as_law(noise: Any, node: str, kind: Kind) -> Law:
     """Read what a user gave as a node's noise."""
     if is_distribution(noise):
-        return _scipy_law(noise, kind.shape)
+        of_rows = getattr(noise, "logpdf", None) or getattr(noise, "logpmf", None)
+        density = None if of_rows is None else partial(_density, of_rows)
+        return Law(partial(_drawn, noise, kind.shape), density, None if kind.shape else _atoms(noise))
     if callable(noise):
         return Law(partial(_called, noise, node))
     if isinstance(noise, Real) and not isinstance(noise, bool):
@@ -75,14 +77,8 @@ def _called(function: Callable[[int, Generator], Any], node: str, n: int, genera
     return rows
 
 
-def _scipy_law(distribution: Any, shape: tuple[int, ...]) -> Law:
-    """A frozen scipy distribution; one of a single number gives the entries of a vector independently."""
-    of_rows = getattr(distribution, "logpdf", None) or getattr(distribution, "logpmf", None)
-    density = None if of_rows is None else partial(_density, of_rows)
-    return Law(partial(_drawn, distribution, shape), density, None if shape else _atoms(distribution))
-
-
 def _drawn(distribution: Any, shape: tuple[int, ...], n: int, generator: Generator) -> Array:
+    # A distribution of a single number gives the entries of a vector independently.
     wanted = (n,) if hasattr(distribution, "dim") else (n, *shape)
     if hasattr(distribution, "rvs"):
         drawn = distribution.rvs(size=wanted if len(wanted) > 1 else n, random_state=generator)
@@ -134,9 +130,7 @@ def by_rejection(
         noise[open_rows[met]] = trial[first[met]]
         open_rows = open_rows[~met]
         spent += rows.size
-    met = np.ones(n, dtype=bool)
-    met[open_rows] = False
-    refuse_impossible(node, met)
+    refuse_impossible(node, ~np.isin(np.arange(n), open_rows))
     return noise
 
 
@@ -159,12 +153,12 @@ def is_discrete(mechanism: Mechanism, parents: Parents, n: int, generator: Gener
 
 def refuse_impossible(node: str, met: Array) -> None:
     """Raise where some rows have no noise that explains them."""
-    missing = int((~met).sum())
-    if missing:
+    missing = np.flatnonzero(~met)
+    if missing.size:
         raise InputError(
-            f"No noise of {node} reproduces its observed value in {missing} of {met.size} rows (first: row "
-            f"{int(np.flatnonzero(~met)[0])}); these rows are impossible, or too rare to be met by chance, "
-            "under this model: check the equation and the rows."
+            f"No noise of {node} reproduces its observed value in {missing.size} of {met.size} rows (first: row "
+            f"{missing[0]}); these rows are impossible, or too rare to be met by chance, under this model: check the "
+            "equation and the rows."
         )
 
 
@@ -185,17 +179,31 @@ def draw_hidden(
     candidates: int,
     generator: Generator,
 ) -> HiddenDraws:
-    """Draw the latent nodes that something observed descends from, given all that is observed."""
+    """Draw the latent nodes that something observed descends from, given all that is observed.
+
+    Their noise is drawn from its law, once for each of m candidates per row; each candidate is weighted by the
+    probability of the observed children given the hidden values (likelihood weighting), and the draws that are kept are
+    drawn by weight. The error of a mean over the kept draws falls like one over the root of the effective number of
+    candidates, (Σ w)² / Σ w². A latent mechanism with an encoder (`LatentMechanism`) uses that instead.
+    """
     below = graph.ancestors(observed)
     hidden = [node for node in graph.topological_order() if node in below and node not in observed]
     learned = {node: mechanism for node in hidden if isinstance(mechanism := mechanisms[node], LatentMechanism)}
-    if len(learned) == len(hidden):
-        return _by_encoder(learned, observed, draws, generator)
-    if learned:
+    if 0 < len(learned) < len(hidden):
         other = next(node for node in hidden if node not in learned)
         raise InputError(
             f"{other} and {min(learned)} are both hidden, but only the latter has an encoder; give one to both."
         )
+    if len(learned) == len(hidden):
+        noise, repeated = {}, {node: np.repeat(array, draws, axis=0) for node, array in observed.items()}
+        for node, mechanism in learned.items():
+            if lacking := [name for name in mechanism.evidence if name not in observed]:
+                raise InputError(
+                    f"The encoder of {node} reads {lacking[0]!r}, which the rows lack; pass all of "
+                    f"{', '.join(mechanism.evidence)}."
+                )
+            noise[node] = mechanism.infer(repeated, generator)
+        return HiddenDraws({node: learned[node].evaluate({}, noise[node]) for node in learned}, noise, None)
     size, pieces = max(1, _CHUNK // candidates), []
     for start in range(0, len(next(iter(observed.values()))), size):
         part = {node: values[start : start + size] for node, values in observed.items()}
@@ -206,24 +214,6 @@ def draw_hidden(
         {node: np.concatenate([piece.noise[node] for piece in pieces]) for node in pieces[0].noise},
         np.concatenate(effective) if effective else None,
     )
-
-
-def _by_encoder(
-    learned: Mapping[str, LatentMechanism], observed: Mapping[str, Array], draws: int, generator: Generator
-) -> HiddenDraws:
-    noise: dict[str, Array] = {}
-    values: dict[str, Array] = {}
-    repeated = {node: np.repeat(array, draws, axis=0) for node, array in observed.items()}
-    for node, mechanism in learned.items():
-        lacking = [name for name in mechanism.evidence if name not in observed]
-        if lacking:
-            raise InputError(
-                f"The encoder of {node} reads {lacking[0]!r}, which the rows lack; pass all of "
-                f"{', '.join(mechanism.evidence)}."
-            )
-        noise[node] = mechanism.infer(repeated, generator)
-        values[node] = mechanism.evaluate({}, noise[node])
-    return HiddenDraws(values, noise, None)
 
 
 def _by_weights(
@@ -241,42 +231,30 @@ def _by_weights(
     noise: dict[str, Array] = {}
     weight = np.zeros(total)
     informative: list[str] = []
-    for node in graph.topological_order():
-        if node not in observed and node not in hidden:
-            continue
-        parents = {parent: values[parent] for parent in graph.parents(node)}
+    for node in [node for node in graph.topological_order() if node in observed or node in hidden]:
+        mechanism, parents = mechanisms[node], {parent: values[parent] for parent in graph.parents(node)}
         if node not in observed:
-            noise[node] = mechanisms[node].draw(total, generator)
-            values[node] = mechanisms[node].evaluate(parents, noise[node])
+            noise[node] = mechanism.draw(total, generator)
+            values[node] = mechanism.evaluate(parents, noise[node])
         elif any(parent not in observed for parent in parents):
-            density, drawn = _evidence(node, mechanisms[node], parents, values[node], generator)
-            weight += density
             informative.append(node)
-            if drawn is not None:
-                noise[node] = drawn
+            density = mechanism.log_density(parents, values[node])
+            if density is None:
+                if not is_discrete(mechanism, parents, total, generator):
+                    raise InputError(
+                        f"The hidden parents of {node} cannot be inferred from it: its equation has neither a known "
+                        "density nor discrete values; give it an inverse and a scipy noise law, or sample with "
+                        "sample_units, which keeps the noise."
+                    )
+                # One draw of the noise per candidate, kept if it reproduces the value: an unbiased weight of 0 or 1.
+                noise[node] = mechanism.draw(total, generator)
+                with np.errstate(divide="ignore"):
+                    density = np.log(same(mechanism.evaluate(parents, noise[node]), values[node]).astype(float))
+            weight += density
     chosen, effective = _resample(weight.reshape(n, candidates), draws, informative, hidden, generator)
     kept_values = {node: values[node][chosen] for node in hidden}
     kept_noise = {node: array[chosen] for node, array in noise.items()}
     return HiddenDraws(kept_values, kept_noise, effective if informative else None)
-
-
-def _evidence(
-    node: str, mechanism: Mechanism, parents: Mapping[str, Array], value: Array, generator: Generator
-) -> tuple[Array, Array | None]:
-    """Log weight of each candidate, and the node's own noise where the weight came from drawing it."""
-    density = mechanism.log_density(parents, value)
-    if density is not None:
-        return density, None
-    if not is_discrete(mechanism, parents, value.shape[0], generator):
-        raise InputError(
-            f"The hidden parents of {node} cannot be inferred from it: its equation has neither a known density nor "
-            "discrete values; give it an inverse and a scipy noise law, or sample with sample_units, which keeps the "
-            "noise."
-        )
-    # One draw of the noise per candidate, kept if it reproduces the value: an unbiased weight of 0 or 1.
-    noise = mechanism.draw(value.shape[0], generator)
-    with np.errstate(divide="ignore"):
-        return np.log(same(mechanism.evaluate(parents, noise), value).astype(float)), noise
 
 
 def _resample(
@@ -284,8 +262,7 @@ def _resample(
 ) -> tuple[Array, Array]:  # (n, m) -> (n draws,), (n,)
     n, m = log_weight.shape
     top = log_weight.max(axis=1, keepdims=True)
-    if not np.isfinite(top).all():
-        bad = int((~np.isfinite(top)).sum())
+    if bad := int((~np.isfinite(top)).sum()):
         raise InputError(
             f"No value of {', '.join(hidden)} among {m} candidates explains {', '.join(informative)} in {bad} of {n} "
             "rows; raise n_candidates, or check that these rows come from this model."
@@ -294,7 +271,7 @@ def _resample(
     mass = weight.cumsum(axis=1)
     effective = mass[:, -1] ** 2 / np.square(weight).sum(axis=1)
     # Stratified over the draws of a row: the kept draws follow the weights more closely than independent ones.
-    spot = (np.arange(draws) + generator.uniform(size=(n, draws))) / draws * mass[:, -1:]
-    candidate = np.stack([np.searchsorted(mass[row], spot[row]) for row in range(n)])
+    drawn = (np.arange(draws) + generator.uniform(size=(n, draws))) / draws * mass[:, -1:]
+    candidate = np.stack([np.searchsorted(mass[row], drawn[row]) for row in range(n)])
     # Strata stand in order of candidates, which are exchangeable, so draw j of a row says nothing about its size.
     return (np.arange(n)[:, None] * m + candidate.clip(max=m - 1)).ravel(), effective
