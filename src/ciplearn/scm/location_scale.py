@@ -20,29 +20,28 @@ CENTRES = 100
 WIDTHS = (0.1, 0.5, 2.0, 8.0)
 
 # Steps of the regression for the scale, and the most that log s may move in one.
-_SCALE_STEPS = 10
-_LARGEST_STEP = 1.0
+_SCALE_STEPS, _LARGEST_STEP = 10, 1.0
 
 # Rows weigh between one over this and this in the second regression for the mean.
 _LARGEST_WEIGHT = 30.0
 
-# A scale below this share of its mean is a rounding error.
-_LEAST_SCALE = 1e-6
-# Residuals below this are none: their squares are zero.
-_SMALLEST = 1e-150
+# A scale below this share of its mean is a rounding error; residuals below this are none: their squares are zero.
+_LEAST_SCALE, _SMALLEST = 1e-6, 1e-150
 
 # m(pa) and s(pa), each of the target's shape; None stands for a scale of 1.
 Moments = Callable[[Parents], tuple[Array, Array | None]]
 
 
 class Link:
-    """An increasing h with its inverse; without more, h(v) = v."""
+    """An increasing h with its inverse on the numbers between two bounds; without more, h(v) = v for all numbers."""
 
+    low: float = -np.inf
+    high: float = np.inf
     prefix: ClassVar[str] = ""  # what the report says before the mechanism's name
 
     def allows(self, values: Array) -> bool:
         """Whether h is finite at all values."""
-        return True
+        return bool(((values > self.low) & (values < self.high)).all())
 
     def forward(self, values: Array) -> Array:
         """h(v)."""
@@ -82,10 +81,6 @@ class Log(Link):
     low: float = 0.0
     prefix: ClassVar[str] = "log scale, "
 
-    def allows(self, values: Array) -> bool:
-        """Numbers above the bound."""
-        return bool((values > self.low).all())
-
     def forward(self, values: Array) -> Array:
         """log(v − low)."""
         return np.asarray(np.log(values - self.low))
@@ -111,10 +106,6 @@ class Logit(Link):
     low: float = 0.0
     high: float = 1.0
     prefix: ClassVar[str] = "logit scale, "
-
-    def allows(self, values: Array) -> bool:
-        """Numbers strictly between the bounds."""
-        return bool(((values > self.low) & (values < self.high)).all())
 
     def forward(self, values: Array) -> Array:
         """log((v − low) / (high − v))."""
@@ -265,13 +256,9 @@ class SmoothMoments:
     def __call__(self, parents: Parents) -> tuple[Array, Array | None]:
         """Return mean and scale of some rows."""
         matrix = self.design(parents)
-        mean = self._shaped(self.mean(matrix))
-        if self.log_scale is None:
-            return mean, None
-        return mean, self._shaped(np.exp(self.log_scale(matrix).clip(self.low, self.high)))
-
-    def _shaped(self, values: Array) -> Array:
-        return values if self.vector else values[:, 0]
+        mean = self.mean(matrix)
+        scale = None if self.log_scale is None else np.exp(self.log_scale(matrix).clip(self.low, self.high))
+        return (mean, scale) if self.vector else (mean[:, 0], None if scale is None else scale[:, 0])
 
 
 @dataclass(frozen=True)
@@ -285,7 +272,7 @@ class RegressorMoments:
     def __call__(self, parents: Parents) -> tuple[Array, None]:
         """Return the prediction for some rows."""
         predicted = np.asarray(self.regressor.predict(self.design(parents)), dtype=np.float64)
-        return predicted.reshape(len(predicted), -1) if self.vector else predicted.reshape(len(predicted)), None
+        return predicted.reshape((len(predicted), -1) if self.vector else len(predicted)), None
 
 
 @kept

@@ -108,7 +108,7 @@ def train(
     if best is not None:
         whole.data.copy_(best)
     for weights in networks.parameters():
-        # Weights of their own again, so that each is kept and sent without all others.
+        # Apart again, so that each is kept and sent without all others.
         weights.data, weights.grad = weights.data.clone(), None
     return networks.eval().requires_grad_(False), epochs
 
@@ -130,15 +130,21 @@ def filled(network: nn.Module, weights: Mapping[str, Array]) -> nn.Module:
     return network.eval().requires_grad_(False)
 
 
-def restored_tanh_network(weights: Mapping[str, Array]) -> nn.Module:
-    """Return the `tanh_network` with some weights."""
-    first, last = weights["0.weight"], weights["2.weight"]
-    return filled(tanh_network(first.shape[1], first.shape[0], last.shape[0]), weights)
-
-
 def tanh_network(inputs: int, hidden: int, outputs: int) -> nn.Module:
     """Two linear layers with a tanh between."""
     return nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
+
+
+class HoldsTanhNetwork:
+    """A part of a model whose field ``network`` is a `tanh_network`."""
+
+    @classmethod
+    def restored(cls, fields: dict[str, Any]) -> Self:
+        """Make one from its saved fields."""
+        weights = fields["network"]
+        first, last = weights["0.weight"], weights["2.weight"]
+        network = filled(tanh_network(first.shape[1], first.shape[0], last.shape[0]), weights)
+        return cls(**{**fields, "network": network})
 
 
 @dataclass(frozen=True)
@@ -175,10 +181,7 @@ class MonotoneFlow(MechanismRecipe):
             whole(getattr(self, name), name, minimum=1)
         positive(self.learning_rate, "learning_rate")
 
-    @property
-    def label(self) -> str:
-        """What the report calls it."""
-        return "monotone flow"
+    label = "monotone flow"
 
     def fit(self, sample: NodeSample, generator: Generator, like: Any = None) -> Mechanism:
         """Fit by maximum likelihood."""
@@ -189,13 +192,13 @@ class MonotoneFlow(MechanismRecipe):
         shape = FlowShape(target.mean.size, inputs.mean.size, self.transforms, self.bins, self.hidden)
         rows = [inputs.tensor(sample.matrix, torch.float64), target.tensor(columns, torch.float64)]
         settings = AdamSettings(self.epochs, self.batch_size, self.learning_rate)
-        networks, _ = train(shape.networks, rows, _minus_likelihood, settings, generator)
+
+        def minus_likelihood(networks: nn.ModuleDict, batch: list[Tensor], _: torch.Generator) -> Tensor:
+            context, wanted = batch
+            return -networks["flow"](context if context.shape[1] else None).log_prob(wanted).mean()
+
+        networks, _ = train(shape.networks, rows, minus_likelihood, settings, generator)
         return FittedFlow(sample.design, inputs, target, shape, networks["flow"], sample.target.ndim == 2)
-
-
-def _minus_likelihood(networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
-    context, target = batch
-    return -networks["flow"](context if context.shape[1] else None).log_prob(target).mean()
 
 
 @kept
@@ -218,12 +221,9 @@ class FlowShape:
                 "MonotoneFlow needs zuko, which is not installed; install it with pip install 'ciplearn[scm]', or use "
                 "AdditiveNoise."
             ) from error
+        sizes = (self.hidden, self.hidden)
         flow = zuko.flows.NSF(
-            features=self.features,
-            context=self.context,
-            transforms=self.transforms,
-            bins=self.bins,
-            hidden_features=(self.hidden, self.hidden),
+            self.features, self.context, self.bins, transforms=self.transforms, hidden_features=layers
         )
         # Single precision would lose the observed row at the sixth digit on the way to the noise and back.
         return nn.ModuleDict({"flow": flow.double()})
@@ -256,12 +256,12 @@ class FittedFlow(Mechanism):
         return value if self.vector else value[:, 0]
 
     def recover(self, parents: Parents, value: Array) -> Array:  # (n, d)
-        """Return the noise, the image under the flow."""
-        return self._through(parents, self._standard(value), "forward")
+        """Return the image under the flow."""
+        return self._through(parents, self.target.tensor(value.reshape(len(value), -1), torch.float64), "forward")
 
     def log_density(self, parents: Parents, value: Array) -> Array:
-        """Log-likelihood of the flow, in the value's own units."""
-        density = self._through(parents, self._standard(value), "density")
+        """Log-likelihood of the flow, in the value's units."""
+        density = self._through(parents, self.target.tensor(value.reshape(len(value), -1), torch.float64), "density")
         return np.asarray(density - np.log(self.target.spread).sum())
 
     def quantiles(self, parents: Parents, levels: Array) -> Array | None:  # (k,) -> (n, k)
@@ -275,15 +275,12 @@ class FittedFlow(Mechanism):
         """Φ(u)."""
         return np.asarray(norm.cdf(self.recover(parents, value)))
 
-    def _standard(self, value: Array) -> Tensor:
-        return self.target.tensor(value.reshape(len(value), -1), torch.float64)
-
     def _through(self, parents: Parents, rows: Tensor, what: str) -> Array:
         context = self.inputs.tensor(self.design(parents), torch.float64) if self.design.nodes else None
-        pieces = []
+        pieces = [rows[:0]]
         with torch.no_grad():
             for start in range(0, len(rows), _BLOCK):
                 law = self.flow(None if context is None else context[start : start + _BLOCK])
                 way = {"density": law.log_prob, "forward": law.transform, "inverse": law.transform.inv}[what]
                 pieces.append(way(rows[start : start + _BLOCK]))
-        return np.asarray(torch.cat(pieces).numpy()) if pieces else np.zeros(tuple(rows.shape))
+        return np.asarray(torch.cat(pieces[1:] or pieces).numpy())

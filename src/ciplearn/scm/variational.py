@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from ciplearn.scm.kinds import Array, Categories, Kind, Vector, kept
 from ciplearn.scm.location_scale import FittedLocationScale, Identity
 from ciplearn.scm.mechanism import Design, LatentMechanism, Mechanism, NodeSample, Parents
 from ciplearn.scm.multinomial import GumbelMax
-from ciplearn.scm.networks import AdamSettings, Scaler, restored_tanh_network, tanh_network, train
+from ciplearn.scm.networks import AdamSettings, HoldsTanhNetwork, Scaler, tanh_network, train
 from ciplearn.scm.report import crps_of_draws, marginal_losses, score
 
 # Draws from the prior that a score averages over.
@@ -65,7 +64,7 @@ class VariationalLatent:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the latent node."""
+        """That of the latent node."""
         return Vector(self.size)
 
     @property
@@ -90,10 +89,15 @@ class VariationalLatent:
         networks, epochs = train(problem.networks, problem.tensors(children), problem.loss, settings, generator, others)
         encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
         draws = encoder.infer(_values(children), generator)
-        mechanisms = {
-            child: self._child(latent, sample, problem, networks[f"decoder {number}"], draws)
-            for number, (child, sample) in enumerate(children.items())
-        }
+        mechanisms: dict[str, Mechanism] = {}
+        for number, (child, sample) in enumerate(children.items()):
+            decoder = Decoded(latent, sample.design, problem.input_scalers[child], networks[f"decoder {number}"])
+            if isinstance(sample.kind, Categories):
+                mechanisms[child] = GumbelMax(sample.kind.levels, Softmax(decoder), child)
+            else:
+                mean = Unscaled(decoder, problem.target_scalers[child], sample.target.ndim == 2)
+                residuals = sample.target - mean({**sample.values, latent: draws})[0]
+                mechanisms[child] = FittedLocationScale.centred(Identity(), mean, residuals, child)
         return encoder, mechanisms, replace(self, epochs=epochs)
 
     def score(
@@ -112,16 +116,6 @@ class VariationalLatent:
             losses = crps_of_draws(np.stack(made, axis=-1), held_out)
         return score(losses, marginal_losses(held_out, seen), held_out.kind)
 
-    def _child(
-        self, latent: str, sample: NodeSample, problem: _AutoencoderTraining, network: nn.Module, draws: Array
-    ) -> Mechanism:
-        decoder = Decoded(latent, sample.design, problem.input_scalers[sample.node], network)
-        if isinstance(sample.kind, Categories):
-            return GumbelMax(sample.kind.levels, Softmax(decoder), sample.node)
-        mean = Unscaled(decoder, problem.target_scalers[sample.node], sample.target.ndim == 2)
-        residuals = sample.target - mean({**sample.values, latent: draws})[0]
-        return FittedLocationScale.centred(Identity(), mean, residuals, sample.node)
-
 
 @dataclass(frozen=True)
 class _AutoencoderTraining:
@@ -139,11 +133,8 @@ class _AutoencoderTraining:
         values = _values(children)
         design = Design(tuple(values), next(iter(children.values())).kinds)
         inputs = {child: Scaler.of(sample.matrix) for child, sample in children.items()}
-        targets = {
-            child: Scaler.of(sample.target.reshape(sample.n, -1))
-            for child, sample in children.items()
-            if not isinstance(sample.kind, Categories)
-        }
+        numbers = {child: sample for child, sample in children.items() if not isinstance(sample.kind, Categories)}
+        targets = {child: Scaler.of(sample.target.reshape(sample.n, -1)) for child, sample in numbers.items()}
         return cls(design, Scaler.of(design(values)), inputs, targets, children, recipe)
 
     def networks(self) -> nn.ModuleDict:
@@ -183,18 +174,13 @@ class _AutoencoderTraining:
 
 @kept
 @dataclass(frozen=True)
-class Encoded(LatentMechanism):
+class Encoded(HoldsTanhNetwork, LatentMechanism):
     """H ~ N(0, I), with q(h | evidence) for abduction."""
 
     size: int
     design: Design
     scaler: Scaler
     network: nn.Module
-
-    @classmethod
-    def restored(cls, fields: dict[str, Any]) -> Self:
-        """Make one from its saved fields."""
-        return cls(**{**fields, "network": restored_tanh_network(fields["network"])})
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -224,18 +210,13 @@ class Encoded(LatentMechanism):
 
 @kept
 @dataclass(frozen=True)
-class Decoded:
+class Decoded(HoldsTanhNetwork):
     """The output of a child's decoder as a function of its parents, latent one included."""
 
     latent: str
     design: Design
     scaler: Scaler
     network: nn.Module
-
-    @classmethod
-    def restored(cls, fields: dict[str, Any]) -> Self:
-        """Make one from its saved fields."""
-        return cls(**{**fields, "network": restored_tanh_network(fields["network"])})
 
     def __call__(self, parents: Parents) -> Array:  # (n, outputs)
         """Return the raw outputs of some rows."""
