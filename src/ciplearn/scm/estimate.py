@@ -227,8 +227,9 @@ Memory = dict[tuple[Any, ...], dict[str, NodeEstimate]]
 
 def estimate_root(sample: NodeSample) -> NodeEstimate:
     """A node without parents is what was seen."""
-    fit = NodeFit(sample.node, "observed values", "none", float("nan"), 0.0)
-    return NodeEstimate(FittedRoot(sample.target), fit)
+    return NodeEstimate(
+        FittedRoot(sample.target), NodeFit(sample.node, "observed values", "none", float("nan"), distance=0.0)
+    )
 
 
 def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None, generator: Generator) -> NodeEstimate:

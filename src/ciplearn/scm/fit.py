@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -93,7 +93,22 @@ def fit_scm(
     observed, latent = _recipes(plan, asked)
     memory: Memory = {} if like is None else like.memory
     seed = like.seed if like is not None and random_state is None else as_seed(random_state)
-    estimates = _estimate(plan, rows, observed, latent, seed, memory)
+    estimates: dict[str, NodeEstimate] = {}
+    for node, recipes in observed.items():
+        parents = plan.graph.parents(node)
+        key = (node, parents, repr(recipes), seed, rows.digest((node, *parents)))
+        if key not in memory:
+            sample, generator = rows.samples([node])[node], np.random.default_rng(_words(seed, node, *parents))
+            memory[key] = {node: estimate_node(sample, recipes, generator) if parents else estimate_root(sample)}
+        estimates |= memory[key]
+    for node, children in plan.learned.items():
+        families = tuple((child, plan.graph.parents(child)) for child in children)
+        columns = sorted({name for child, parents in families for name in (child, *parents)} - {node})
+        group = (node, families, repr(latent[node]), seed, rows.digest(columns))
+        if group not in memory:
+            generator = np.random.default_rng(_words(seed, node, repr(families)))
+            memory[group] = estimate_latent(node, rows.samples(children), latent[node], generator)
+        estimates |= memory[group]
     fits = tuple(fit for node in plan.graph.observed if (fit := estimates[node].fit) is not None)
     return EstimatedModel(
         plan.graph,
@@ -105,34 +120,6 @@ def fit_scm(
         memory=memory,
         seed=seed,
     )
-
-
-def _estimate(
-    plan: LatentPlan,
-    table: _Table,
-    observed: Mapping[str, tuple[MechanismRecipe, ...] | None],
-    latents: Mapping[str, VariationalLatent],
-    seed: int,
-    memory: Memory,
-) -> dict[str, NodeEstimate]:
-    estimates: dict[str, NodeEstimate] = {}
-    for node, recipes in observed.items():
-        parents = plan.graph.parents(node)
-        key = (node, parents, repr(recipes), seed, table.digest((node, *parents)))
-        if key not in memory:
-            sample = table.samples([node])[node]
-            generator = np.random.default_rng(_words(seed, node, *parents))
-            memory[key] = {node: estimate_node(sample, recipes, generator) if parents else estimate_root(sample)}
-        estimates |= memory[key]
-    for latent, children in plan.learned.items():
-        families = tuple((child, plan.graph.parents(child)) for child in children)
-        columns = sorted({name for child, parents in families for name in (child, *parents)} - {latent})
-        group = (latent, families, repr(latents[latent]), seed, table.digest(columns))
-        if group not in memory:
-            generator = np.random.default_rng(_words(seed, latent, repr(families)))
-            memory[group] = estimate_latent(latent, table.samples(children), latents[latent], generator)
-        estimates |= memory[group]
-    return estimates
 
 
 def _words(seed: int, *names: str) -> list[int]:
@@ -171,11 +158,9 @@ class _Table:
                 )
             # Gaps hold a value of another row, and no sample takes them.
             whole = columns if present[node].all() else columns.ffill().bfill()
-            kind = kinds[node]
-            values[node] = kind.read(whole, node)
-            numbers = kind.codes(values[node], node) if isinstance(kind, Categories) else values[node]
-            summary = blake2b(repr(kind).encode(), digest_size=16)
-            summary.update(np.ascontiguousarray(numbers).tobytes())
+            values[node] = kinds[node].read(whole, node)
+            summary = blake2b(repr(kinds[node]).encode(), digest_size=16)
+            summary.update(np.ascontiguousarray(kinds[node].codes(values[node], node)).tobytes())
             summary.update(present[node].tobytes())
             digests[node] = summary.digest()
         return cls(values, present, plan, kinds, digests)
@@ -203,13 +188,13 @@ class _Table:
             )
         return {node: self.values[node][rows] for node in nodes}
 
-    def notes(self) -> tuple[str, ...]:
-        return tuple(
-            f"{node} is missing in {int((~present).sum())} of {self.n} rows; its mechanism and those of its children "
-            "leave them out."
-            for node, present in self.present.items()
-            if not present.all()
-        )
+    def notes(self) -> Iterator[str]:
+        for node, present in self.present.items():
+            if lacking := int((~present).sum()):
+                yield (
+                    f"{node} is missing in {lacking} of {self.n} rows; its mechanism and those of its children leave "
+                    "them out."
+                )
 
 
 def _kinds(table: Any, graph: CausalGraph) -> dict[str, Kind]:
@@ -259,11 +244,9 @@ def _recipes(
     plan.graph.known([node for node in asked if node not in plan.absorbed], "mechanisms")
     decoded = {child: latent for latent, children in plan.learned.items() for child in children}
     recipes: dict[str, tuple[MechanismRecipe, ...] | None] = {}
-    for node in plan.graph.observed:
+    for node in [node for node in plan.graph.observed if node not in decoded or node in asked]:
         given = asked.get(node)
         if node in decoded:
-            if node not in asked:
-                continue
             raise InputError(
                 f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]} "
                 "instead."
@@ -306,19 +289,17 @@ class LatentPlan:
     learned: dict[str, tuple[str, ...]]  # the latent nodes that stay, with their children
     together: tuple[tuple[str, ...], ...] = ()  # roots that bidirected edges join: their joint law is what was seen
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Iterator[str]:
         """Say what became of latent nodes and bidirected edges."""
-        part = [f"{latent} is part of the noise of {child}, its only child." for latent, child in self.absorbed.items()]
-        learned = [
-            f"{latent} is a latent law learned with {', '.join(children)}; data cannot confirm it."
-            for latent, children in self.learned.items()
-        ]
-        together = [
-            f"{', '.join(nodes)} share hidden causes and have no others: they are drawn together as observed, and an "
-            "action on one leaves the others as they are."
-            for nodes in self.together
-        ]
-        return (*part, *learned, *together)
+        for latent, child in self.absorbed.items():
+            yield f"{latent} is part of the noise of {child}, its only child."
+        for latent, children in self.learned.items():
+            yield f"{latent} is a latent law learned with {', '.join(children)}; data cannot confirm it."
+        for nodes in self.together:
+            yield (
+                f"{', '.join(nodes)} share hidden causes and have no others: they are drawn together as observed, and "
+                "an action on one leaves the others as they are."
+            )
 
 
 def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
@@ -327,6 +308,7 @@ def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
     graph, together = _without_bidirected(graph, named)
     absorbed: dict[str, str] = {}
     learned: dict[str, tuple[str, ...]] = {}
+    learned_by: dict[str, str] = {}
     for latent in sorted(graph.latent):
         if graph.parents(latent):
             raise InputError(
@@ -338,20 +320,15 @@ def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
             absorbed[latent] = children[0]
         elif children:
             learned[latent] = children
-    owner: dict[str, str] = {}
-    for latent, children in learned.items():
-        for child in children:
-            if child in owner:
+            if shared := [child for child in children if child in learned_by]:
                 raise InputError(
-                    f"{child} has two latent parents that need a law, {owner[child]} and {latent}; draw one latent "
-                    "node for both."
+                    f"{shared[0]} has two latent parents that need a law, {learned_by[shared[0]]} and {latent}; draw "
+                    "one latent node for both."
                 )
-            owner[child] = latent
-    kept = [node for node in graph.nodes if node not in graph.latent or node in learned]
-    slim = CausalGraph.from_edges(
-        [edge for edge in graph.directed if edge[0] in kept], nodes=kept, latent=list(learned)
-    )
-    return LatentPlan(slim, absorbed, learned, together)
+            learned_by |= dict.fromkeys(children, latent)
+    nodes = [node for node in graph.nodes if node not in graph.latent or node in learned]
+    edges = [edge for edge in graph.directed if edge[0] in nodes]
+    return LatentPlan(CausalGraph.from_edges(edges, nodes=nodes, latent=list(learned)), absorbed, learned, together)
 
 
 def _without_bidirected(graph: CausalGraph, named: Collection[str]) -> tuple[CausalGraph, tuple[tuple[str, ...], ...]]:

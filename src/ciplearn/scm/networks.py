@@ -222,9 +222,7 @@ class FlowShape:
                 "AdditiveNoise."
             ) from error
         sizes = (self.hidden, self.hidden)
-        flow = zuko.flows.NSF(
-            self.features, self.context, self.bins, transforms=self.transforms, hidden_features=layers
-        )
+        flow = zuko.flows.NSF(self.features, self.context, self.bins, transforms=self.transforms, hidden_features=sizes)
         # Single precision would lose the observed row at the sixth digit on the way to the noise and back.
         return nn.ModuleDict({"flow": flow.double()})
 
