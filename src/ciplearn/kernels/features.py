@@ -12,7 +12,6 @@ from torch import Tensor
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels.combined import Product, Sum
-from ciplearn.kernels.eigen import inverse_root, pivoted_cholesky
 from ciplearn.kernels.elementary import (
     Categorical,
     Gaussian,
@@ -22,6 +21,7 @@ from ciplearn.kernels.elementary import (
     real_dtype,
     sample_rows,
 )
+from ciplearn.kernels.ridge import inverse_root, pivoted_cholesky
 
 # Landmarks are sought among this many rows.
 _CANDIDATE_ROWS = 4096

@@ -16,10 +16,9 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.tensors import as_rows, same_device, same_rows
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
-from ciplearn.penalties.low_rank import RowMap
 from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 from ciplearn.penalties.rows import PenaltyRows, RowPart, with_codes
-from ciplearn.penalties.storage import DenseMatrix
+from ciplearn.penalties.storage import DenseMatrix, RowMap
 
 # Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
 EXACT_ROWS = 2048

@@ -19,17 +19,16 @@ from ciplearn.penalties.low_rank import (
     CHECKED_ROWS,
     CentredFactor,
     FactorMean,
-    RowMap,
-    VectorsOf,
+    FeatureRegression,
+    RegressionProblem,
     gradient_error,
     shortest_map,
     smooth_predictions,
     stored,
 )
 from ciplearn.penalties.operator import Operator, Setting
-from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
 from ciplearn.penalties.rows import PenaltyRows, Sums
-from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Storage
+from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, RowMap, Storage, VectorsOf
 
 # Rows whose third moments are formed at a time: each needs the square of the number of directions.
 _MOMENT_ROWS = 1024

@@ -15,9 +15,8 @@ from ciplearn._core.tensors import as_rows, extremes, same_device
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Kernel
 from ciplearn.penalties.inner_product import inner_product, stacked_inner_products
-from ciplearn.penalties.low_rank import RowMap
 from ciplearn.penalties.rows import checked
-from ciplearn.penalties.storage import Storage
+from ciplearn.penalties.storage import RowMap, Storage
 
 # To choose a Fourier series the host must know the predictions, and so wait for a CUDA device; up to this many rows the
 # device passes over a block faster than that.

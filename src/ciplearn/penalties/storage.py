@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.workers import Workers
-from ciplearn.kernels.eigen import fewest_columns, pivoted_cholesky
+from ciplearn.kernels.ridge import fewest_columns, pivoted_cholesky
 
 
 class Storage(ABC):
@@ -224,3 +224,10 @@ def taken(part: Tensor, rows: Tensor | None) -> Tensor:
     chosen = part if rows is None else part.index_select(0, rows)
     # Sums of many products in half precision would lose what the vectors still hold.
     return chosen.float() if chosen.dtype == torch.bfloat16 else chosen
+
+
+# Takes rows (right, given) to the vectors that give entries of Q.
+VectorsOf = Callable[[Tensor, Tensor], ElementwiseProduct]
+
+# The same, or to rows of a factor: all that a batch needs, from its own rows alone.
+RowMap = Callable[[Tensor, Tensor], Factor | ElementwiseProduct]

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from ciplearn._core.rows import row_blocks
-from ciplearn.kernels.eigen import eigh, inverse_root
-from ciplearn.kernels.ridge import LeftOut
+from ciplearn.kernels.ridge import LeftOut, eigh, inverse_root
 from ciplearn.scm.kinds import Array, kept
 
 # Rows that the width of the bumps is chosen on.
@@ -28,8 +27,7 @@ CHOICE_ROWS = 2000
 _BLOCK = 2048
 
 # Rounds in which columns are stretched by their relevance, and the least that is left of a column.
-_STRETCHES = 3
-_LEAST_RELEVANCE = 0.02
+_STRETCHES, _LEAST_RELEVANCE = 3, 0.02
 
 # A function bends where its error is below this share of a line's.
 _BENT = 0.998
@@ -121,10 +119,8 @@ class SmoothFeatures:
 
     def function(self, coefficients: Array, level: Array) -> SmoothFunction:  # (c + r, k), (k,)
         """Return the function with these coefficients."""
-        columns = len(self.mean)
-        weights = self.whiten @ coefficients[columns:]
-        slope = coefficients[:columns]
-        return SmoothFunction(self.mean, self.spread, self.centres, self.bump, slope, weights, level)
+        slope, weights = np.split(coefficients, [len(self.mean)])
+        return SmoothFunction(self.mean, self.spread, self.centres, self.bump, slope, self.whiten @ weights, level)
 
     def regression(
         self, matrix: Array, target: Array, weights: Array | None = None

@@ -1,10 +1,12 @@
-"""HSIC: the Hilbert-Schmidt independence criterion [gretton2005]."""
+"""Criteria that need no regression: HSIC [gretton2005] and MMD [gretton2012, veitch2021]."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
@@ -13,14 +15,13 @@ from ciplearn.penalties.low_rank import (
     CHECKED_ROWS,
     CentredFactor,
     FactorMean,
-    RowMap,
     gradient_error,
     smooth_predictions,
     stored,
 )
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import PenaltyRows
-from ciplearn.penalties.storage import DenseMatrix, Factor
+from ciplearn.penalties.storage import DenseMatrix, Factor, RowMap
 
 # Rows that features are fitted on.
 _SAMPLE_ROWS = 2048
@@ -94,3 +95,65 @@ class _FeatureRows:
 
     def __call__(self, right: Tensor, _given: Tensor) -> Factor:
         return Factor(self.features(right) / self.n)
+
+
+@dataclass(frozen=True)
+class MMD(Penalty):
+    """Q = Σ_cells p(cell) · mean over pairs of groups g, h of v vᵀ, v = 1_g / n_g − 1_h / n_h within the cell.
+
+    Groups are the distinct rows of the right-hand side, cells the distinct rows of the conditioning variables (one cell
+    without them), n_g the size of group g in the cell. Two groups in one cell give ‖μ_g − μ_h‖², the squared
+    discrepancy. A cell with a single group has nothing to compare and counts zero. The operator is exact at any number
+    of rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of the predictions.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn import MMD, Gaussian
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> group = (torch.arange(200) % 2)[:, None]
+    >>> noise = torch.randn(200, 1, generator=draw)
+    >>> penalty = MMD(kernel=Gaussian(1.0))
+    >>> bool(penalty(noise + group, group) > penalty(noise, group))
+    True
+    """
+
+    kernel: Kernel = DEFAULT_KERNEL
+
+    def _takes_codes(self) -> tuple[bool, bool]:
+        return True, True
+
+    def _check_given(self, present: bool) -> None:
+        """With conditioning variables or without: both are fine."""
+
+    def _build(self, rows: PenaltyRows) -> Operator:
+        right, given = rows.whole()
+        group, n_groups = _levels(right, "right")
+        cell, n_cells = _levels(given, "given") if rows.has_given else (torch.zeros_like(group), 1)
+        sizes = torch.zeros(n_cells, n_groups, dtype=torch.float64, device=right.device)
+        sizes.index_put_((cell, group), torch.ones_like(group, dtype=torch.float64), accumulate=True)
+        present = (sizes > 0).double()
+        counts = present.sum(dim=1)  # groups in each cell
+        # Over m groups with u_g = 1_g / n_g, Σ_{g<h} (u_g − u_h)(u_g − u_h)ᵀ = m Σ_g (u_g − ū)(u_g − ū)ᵀ, and there are
+        # m(m − 1)/2 pairs.
+        weight = (sizes.sum(dim=1) / rows.n * 2 / (counts - 1).clamp_min(1)).sqrt() * (counts > 1)
+        centred = one_hot(group, n_groups) - present[cell] / counts[cell, None]
+        within = centred * (weight[cell] / sizes[cell, group])[:, None]  # (n, groups)
+        apart = within[:, None, :] * one_hot(cell, n_cells)[:, :, None]  # rows of different cells never meet
+        met = present.flatten() > 0
+        return Operator(self.kernel, Factor(apart.flatten(1)[:, met]), Setting(), exact=True)
+
+
+def _levels(values: Tensor, name: str) -> tuple[Tensor, int]:  # (n, d) -> (n,)
+    levels, codes = torch.unique(values, dim=0, return_inverse=True)
+    n, found = values.shape[0], levels.shape[0]
+    if found > max(2, n // 2):
+        raise InputError(
+            f"{name} must be discrete for MMD, got {found} distinct values in {n} rows; use HSIC or ResidualHSCIC."
+        )
+    return codes, found
