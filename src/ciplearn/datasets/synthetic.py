@@ -288,15 +288,13 @@ class MinMaxScaling:
 
     def transform(self, table: pd.DataFrame) -> pd.DataFrame:
         """Scale the columns that were fitted; others stay."""
-        return table.assign(
-            **{column: (table[column] - self.low[column]) / self.width(column) for column in self._in(table)}
-        )
+        columns = [column for column in table.columns if column in self.low]
+        return table.assign(**{column: (table[column] - self.low[column]) / self.width(column) for column in columns})
 
     def inverse_transform(self, table: pd.DataFrame) -> pd.DataFrame:
         """Undo `transform`."""
-        return table.assign(
-            **{column: table[column] * self.width(column) + self.low[column] for column in self._in(table)}
-        )
+        columns = [column for column in table.columns if column in self.low]
+        return table.assign(**{column: table[column] * self.width(column) + self.low[column] for column in columns})
 
     def model(self, scm: StructuralCausalModel) -> StructuralCausalModel:
         """Return the same model on the scaled columns: scaled frames in, scaled frames out."""
@@ -307,12 +305,10 @@ class MinMaxScaling:
             if not isinstance(kind, Categories) and all(column in self.low for column in columns):
                 low, width = (np.array([of(column) for column in columns]) for of in (self.low.__getitem__, self.width))
                 lines[node] = (low, width) if isinstance(kind, Vector) else (low[0], width[0])
-        equations: dict[str, Mechanism] = {
-            node: (_ScaledLatent if isinstance(mechanism, LatentMechanism) else _ScaledMechanism)(
-                mechanism, node, lines
-            )
-            for node, mechanism in scm.mechanisms.items()
-        }
+        equations: dict[str, Mechanism] = {}
+        for node, mechanism in scm.mechanisms.items():
+            scaled_as = _ScaledLatent if isinstance(mechanism, LatentMechanism) else _ScaledMechanism
+            equations[node] = scaled_as(mechanism, node, lines)
         scaled = StructuralCausalModel(scm.graph, equations, kinds=scm.kinds)
         scaled.model_based, scaled.joint_noise = scm.model_based, scm.joint_noise
         scaled.misfits, scaled.ambiguities = scm.misfits, scm.ambiguities
@@ -325,9 +321,6 @@ class MinMaxScaling:
                 f"outcome names {outcome!r}, which was not scaled; the scaled columns are {', '.join(self.low)}."
             )
         return ScaledPredictor(self, model, outcome)
-
-    def _in(self, table: pd.DataFrame) -> list[str]:
-        return [column for column in table.columns if column in self.low]
 
 
 @dataclass(frozen=True)
