@@ -87,41 +87,41 @@ class ConditionalPenalty(Penalty, ABC):
             )
 
     def _build(self, rows: PenaltyRows) -> Operator:
-        problem, exact, error = self._settled(rows), is_exact(self.exact_rows, rows.n), 0.0
         storage: Storage
+        exact, error = is_exact(self.exact_rows, rows.n), 0.0
         if exact:
+            problem = self._settled(rows)
             problem = problem.regression().problem if problem.ridge_is_provisional else problem
-            storage = DenseMatrix(self._exact_matrix(problem))
+            storage, setting = DenseMatrix(self._exact_matrix(problem)), problem.setting
         else:
-            regression = problem.regression()
-            row_map, error = self._approximation(regression)
-            storage, problem = stored(rows, row_map), regression.problem
-        return Operator(self.kernel, storage.centred() if self.centre else storage, problem.setting, exact, error)
+            row_map, setting, error = self._approximation(rows)
+            storage = stored(rows, row_map)
+        return Operator(self.kernel, storage.centred() if self.centre else storage, setting, exact, error)
 
     def _mapped(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
-        regression = self._settled(rows).regression()
-        row_map, error = self._approximation(regression)
+        row_map, setting, error = self._approximation(rows)
         if self.centre:
             row_map = CentredFactor(row_map, rows.summed(FactorMean(row_map)).to(rows.dtype))
-        return row_map, regression.problem.setting, error
+        return row_map, setting, error
 
     def _settled(self, rows: PenaltyRows) -> RegressionProblem:
         return RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
 
-    def _approximation(self, regression: FeatureRegression) -> tuple[RowMap, float]:
-        """What gives Q from features, and its error.
+    def _approximation(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
+        """What gives Q from features, what was settled, and the error.
 
         What features lose shows on a sample, where Gram matrices can be had; what a factor loses, on the vectors of
         rows. The two errors have nothing to do with each other, so their squares add.
         """
+        regression = self._settled(rows).regression()
         sample = regression.of_sample(CHECKED_ROWS)
         # One matrix of this many rows is 8 MB: none is kept longer than needed.
         predictions = smooth_predictions(*sample.problem.kernel_matrices())
         exact = self._exact_matrix(sample.problem)
         lost = gradient_error(self._vectors(sample)(*sample.problem.rows.whole()).block(None), exact, predictions)
         del exact
-        row_map, also_lost = shortest_map(regression.problem.rows, self._vectors(regression), self.rank, predictions)
-        return row_map, math.hypot(lost, also_lost)
+        row_map, also_lost = shortest_map(rows, self._vectors(regression), self.rank, predictions)
+        return row_map, regression.problem.setting, math.hypot(lost, also_lost)
 
     @abstractmethod
     def _exact_matrix(self, problem: RegressionProblem) -> Tensor:  # (n, n)

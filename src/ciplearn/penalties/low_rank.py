@@ -91,10 +91,8 @@ class RegressionProblem:
 
     def grams(self) -> tuple[Tensor, Tensor, GramRidge]:
         """K_R, K_S and the factorised K_S + nλI."""
-        right, given = self.rows.whole()
-        given_gram = self.given_kernel.gram(given, given)
-        ridge = GramRidge(given_gram, self.ridge)
-        return self.right_kernel.gram(right, right), given_gram, ridge
+        right_gram, given_gram = self.kernel_matrices()
+        return right_gram, given_gram, GramRidge(given_gram, self.ridge)
 
     def regression(self) -> FeatureRegression:
         """Sum over all rows; a ridge that was chosen on a sample is chosen again for these sums."""
@@ -169,19 +167,15 @@ class FeatureRegression:
 
     def residual_vectors(self, left: Tensor) -> VectorsOf:  # (r, p)
         """Return what takes rows to the vectors of (Φ M)(Φ M)ᵀ ∘ K̃_R, with M = ``left`` and K̃_R of the residuals."""
-        rotation, explained = self._residual_maps()
-        return _ResidualVectors(self.right, self.given, left, rotation, explained)
-
-    def _residual_maps(self) -> tuple[Tensor, Tensor]:  # (q, s), (r, s)
-        """P and B, so that ρ P − φ B are the residuals in the fewest directions that hold all their variance."""
         coefficients = self.spectrum.coefficients(self.problem.ridge)  # (r, q)
         scores = self.spectrum.basis.T @ coefficients  # (p, q)
         explained = scores.T @ self.spectrum.cross
         variance = self.moments.second - explained - explained.T + scores.T @ (self.spectrum.values[:, None] * scores)
+        # ρ P − φ B are the residuals in the fewest directions P that hold all their variance.
         values, rotation = eigh(variance)
         kept = values > _NEGLIGIBLE * values[-1]
         kept[-1] = True  # a right-hand side that is explained in full still has one, vanishing, direction
-        return rotation[:, kept], coefficients @ rotation[:, kept]
+        return _ResidualVectors(self.right, self.given, left, rotation[:, kept], coefficients @ rotation[:, kept])
 
 
 @dataclass(frozen=True)
@@ -257,7 +251,10 @@ def shortest_map(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, prediction
     the factor are from those of the product form; 0 for the latter.
     """
     landmarks = vectors_of(*rows.sample.last(_LANDMARKS))
-    directions = _leading_directions(landmarks.between(landmarks), rank)
+    values, eigenvectors = leading(landmarks.between(landmarks), _TOLERANCE)
+    directions = eigenvectors[:, :rank] / values[:rank].sqrt()
+    if not len(values):  # Q is zero
+        directions = landmarks.left.new_zeros(len(landmarks.left), 1)
     judged = vectors_of(*rows.sample.first(predictions.shape[1]))
     similar, exact = judged.between(landmarks), judged.between(judged)
     for columns in (rank // 2, rank):
@@ -273,10 +270,14 @@ def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
     """Keep what a map gives for every row."""
     start, whole = 0, None
     for right, given in rows.chunks():
-        own, stop = row_map(right, given), start + right.shape[0]
+        vectors, stop = row_map(right, given), start + right.shape[0]
+        if whole is None:
+            # With a correction Q is a small difference of large terms, which rounding would not leave alone.
+            is_difference = isinstance(vectors, ElementwiseProduct) and vectors.correction is not None
+            in_full = vectors.width <= _FULL_PRECISION_WIDTH or is_difference
+            whole = vectors.room(rows.n, rows.dtype if in_full else _HALF.get(rows.dtype, rows.dtype))
         # Filled in place: pieces and whole together would need twice the memory.
-        whole = own.room(rows.n, _precision(own, rows.dtype)) if whole is None else whole
-        for part, piece in zip(whole.parts(), own.parts(), strict=True):
+        for part, piece in zip(whole.parts(), vectors.parts(), strict=True):
             part[start:stop] = piece
         start = stop
     if whole is None:
@@ -284,27 +285,13 @@ def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
     return whole
 
 
-def _precision(own: Factor | ElementwiseProduct, dtype: torch.dtype) -> torch.dtype:
-    # With a correction Q is a small difference of large terms, which rounding would not leave alone.
-    is_difference = isinstance(own, ElementwiseProduct) and own.correction is not None
-    return dtype if own.width <= _FULL_PRECISION_WIDTH or is_difference else _HALF.get(dtype, dtype)
-
-
 def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k)
-    own = factor_of(right, given)
-    if not isinstance(own, Factor):
+    vectors = factor_of(right, given)
+    if not isinstance(vectors, Factor):
         raise InputError(
             "Rows of a product of two factors cannot be centred as they come; pass centre=False, or prepare in memory."
         )
-    return own.factor
-
-
-def _leading_directions(matrix: Tensor, rank: int) -> Tensor:  # (m, m) -> (m, k)
-    """U Λ^(−1/2) of the largest eigenvalues first, at most ``rank`` of them and none that are together negligible."""
-    values, vectors = leading(matrix, _TOLERANCE)
-    if not len(values):  # Q is zero
-        return matrix.new_zeros(len(matrix), 1)
-    return vectors[:, :rank] / values[:rank].sqrt()
+    return vectors.factor
 
 
 def smooth_predictions(*grams: Tensor) -> Tensor:  # (m, m) each -> (k, m)
@@ -331,14 +318,14 @@ def gradient_error(approximate: Tensor, exact: Tensor, predictions: Tensor) -> f
 
 
 def _gradients(matrix: Tensor, predictions: Tensor) -> Tensor:  # (m, m), (k, m) -> (k, m)
-    found = []
+    gradients = []
     # One after the other: each needs several matrices of the size of the block.
     for prediction in predictions.to(matrix):
         with torch.enable_grad():
             y_hat = prediction[:, None].requires_grad_()
             value = GaussianBlockProduct.apply(y_hat, matrix, _KERNEL.scale(1), 1.0, 1.0)
-            found.append(torch.autograd.grad(value, y_hat)[0][:, 0])
-    return torch.stack(found)
+            gradients.append(torch.autograd.grad(value, y_hat)[0][:, 0])
+    return torch.stack(gradients)
 
 
 def _standardised(columns: Tensor) -> Tensor:  # (m, k)

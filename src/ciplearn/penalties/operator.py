@@ -112,10 +112,8 @@ class Operator:
 
         For training loops that have checked their rows: nothing is checked here, so nothing waits for the device.
         """
-        _refuse_open(self.kernel)
-        off, on = _batch_weights(self.n_rows, y_hat.shape[1])
         block = self.storage.block(rows).to(y_hat.dtype)
-        return stacked_inner_products(self.kernel, y_hat, block, off, on)
+        return stacked_inner_products(self.kernel, y_hat, block, *_batch_weights(self, y_hat.shape[1]))
 
     @property
     def n_rows(self) -> int:
@@ -137,10 +135,9 @@ class Operator:
         return replace(self, storage=self.storage.to(target, dtype))
 
     def __repr__(self) -> str:
-        size = "exact"
-        if not self.exact:
-            size = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"
-        return f"Operator({self.n_rows} rows, {size}{_ridge(self.setting)}, kernel={self.kernel})"
+        low_rank = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"
+        how = "exact" if self.exact else low_rank
+        return f"Operator({self.n_rows} rows, {how}{_ridge(self.setting)}, kernel={self.kernel})"
 
     def _checked_rows(self, rows: Any, b: int) -> Tensor | None:
         if rows is None:
@@ -152,12 +149,12 @@ class Operator:
             return None
         try:
             index = torch.as_tensor(rows)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise InputTypeError(
-                f"rows must hold whole numbers, got {type(rows).__name__}; pass the index of each row."
-            ) from error
-        if index.dtype == torch.bool or index.is_floating_point() or index.is_complex():
-            raise InputTypeError(f"rows must hold whole numbers, got {index.dtype}; pass the index of each row.")
+            is_whole = not (index.dtype == torch.bool or index.is_floating_point() or index.is_complex())
+            kind = None if is_whole else str(index.dtype)
+        except (TypeError, ValueError, RuntimeError):
+            kind = type(rows).__name__
+        if kind is not None:
+            raise InputTypeError(f"rows must hold whole numbers, got {kind}; pass the index of each row.")
         index = index.to(torch.int64)
         if index.shape != (b,):
             raise InputError(
@@ -242,35 +239,28 @@ def _estimate(
     operator: Operator | StreamedOperator, y_hat: Tensor, storage: Storage, rows: Tensor | None, workers: Workers
 ) -> Tensor:
     """The penalty of a batch whose rows of Q are those of a storage."""
-    off, on = _batch_weights(operator.n_rows, workers.counted(len(y_hat)))
-    _refuse_open(operator.kernel)
+    off, on = _batch_weights(operator, workers.counted(len(y_hat)))
     if y_hat.dtype in (torch.float16, torch.bfloat16):
         y_hat = y_hat.float()
-    return inner_product(operator.kernel, y_hat, storage, rows, off, on, _value_range(y_hat, workers), workers)
+    span = None
+    if workers.size > 1 or not y_hat.is_cuda or len(y_hat) > LARGEST_BATCH_WITHOUT_WAITING:
+        # The check that all are finite gives the smallest and the largest prediction.
+        span = workers.span(*(extremes(y_hat, "y_hat") if len(y_hat) else (math.inf, -math.inf)))
+    return inner_product(operator.kernel, y_hat, storage, rows, off, on, span, workers)
 
 
 def _ridge(setting: Setting) -> str:
     return "" if setting.ridge is None else f", ridge {setting.ridge:.1e}"
 
 
-def _refuse_open(kernel: Kernel) -> None:
-    """Refuse a kernel on predictions whose length scale nobody has settled."""
-    if kernel.is_open:
-        raise InputError(
-            f"The kernel on predictions has no length scale, got {kernel}; name one, for example Gaussian(1.0), or use "
-            f"penalty.for_outcome(y), because read off the predictions it would shrink with them."
-        )
-
-
-def _batch_weights(n: int, b: int) -> tuple[float, float]:
-    """Weights of pairs and of the diagonal that make the value of b rows an unbiased estimate of that of n."""
+def _batch_weights(operator: Operator | StreamedOperator, b: int) -> tuple[float, float]:
+    """Weights of pairs and of the diagonal that make the value of b rows an unbiased estimate of that of all."""
     if b < 2:
         raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
+    if operator.kernel.is_open:
+        raise InputError(
+            f"The kernel on predictions has no length scale, got {operator.kernel}; name one, for example "
+            "Gaussian(1.0), or use penalty.for_outcome(y), because read off the predictions it would shrink with them."
+        )
+    n = operator.n_rows
     return n * (n - 1) / (b * (b - 1)), n / b
-
-
-def _value_range(y_hat: Tensor, workers: Workers) -> tuple[float, float] | None:
-    """Smallest and largest prediction, after a check that all are finite; None where looking would cost too much."""
-    if workers.size == 1 and y_hat.is_cuda and y_hat.shape[0] <= LARGEST_BATCH_WITHOUT_WAITING:
-        return None
-    return workers.span(*(extremes(y_hat, "y_hat") if len(y_hat) else (math.inf, -math.inf)))
