@@ -36,28 +36,7 @@ _MOMENT_ROWS = 1024
 
 @dataclass(frozen=True)
 class ConditionalPenalty(Penalty, ABC):
-    """A criterion of Ŷ ⊥ R | S built on ridge regression on S.
-
-    Parameters
-    ----------
-    kernel, right_kernel, given_kernel : Kernel
-        Of the predictions, of the right-hand side R, and of the conditioning variables S.
-    ridge : float or "loo"
-        λ; ``"loo"`` chooses it by leave-one-out error, and with it the length scale of ``given_kernel`` if that is
-        ``"median"``.
-    centre : bool
-        Use C Q C with C = I − 11ᵀ/n instead of Q. Ridge weights do not sum to one, so a constant prediction has the
-        penalty 1ᵀQ1 > 0; centring removes that floor and leaves the population value alone.
-    exact_rows : int or None
-        Up to this many rows Q comes from full Gram matrices, beyond it from ``features``; 0 means always from features,
-        None never.
-    features : FeatureMap
-        What replaces the Gram matrices beyond ``exact_rows``.
-    rank : int
-        Beyond ``exact_rows``, the most numbers per row of a factor V with Q ≈ V Vᵀ; half of them are taken where they
-        do. Where no such factor keeps the direction of gradients, as with many columns, a row carries the two vectors
-        of its features instead.
-    """
+    """A criterion of Ŷ ⊥ R | S built on ridge regression on S; `ResidualHSCIC` describes its parameters."""
 
     kernel: Kernel = DEFAULT_KERNEL
     right_kernel: Kernel = DEFAULT_KERNEL
@@ -138,14 +117,32 @@ class ResidualHSCIC(ConditionalPenalty):
 
     Its population value is zero exactly where HSCIC's is. The prediction itself is never smoothed, so a predictor that
     is a function of the conditioning variables alone is not punished for the smoothing's bias, as it is by `HSCIC`.
-    Parameters: see `ConditionalPenalty`.
+
+    Parameters
+    ----------
+    kernel, right_kernel, given_kernel : Kernel
+        Of the predictions, of the right-hand side R, and of the conditioning variables S.
+    ridge : float or "loo"
+        λ; ``"loo"`` chooses it by leave-one-out error, and with it the length scale of ``given_kernel`` if that is
+        ``"median"``.
+    centre : bool
+        Use C Q C with C = I − 11ᵀ/n instead of Q. Ridge weights do not sum to one, so a constant prediction has the
+        penalty 1ᵀQ1 > 0; centring removes that floor and leaves the population value alone.
+    exact_rows : int or None
+        Up to this many rows Q comes from full Gram matrices, beyond it from ``features``; 0 means always from features,
+        None never.
+    features : FeatureMap
+        What replaces the Gram matrices beyond ``exact_rows``.
+    rank : int
+        Beyond ``exact_rows``, the most numbers per row of a factor V with Q ≈ V Vᵀ; half of them are taken where they
+        do. Where no such factor keeps the direction of gradients, as with many columns, a row carries the two vectors
+        of its features instead.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn import Gaussian, ResidualHSCIC
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
     >>> operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)  # once
     >>> bool(operator(s + e) > 10 * operator(s))
     True
@@ -171,14 +168,13 @@ class ResidualHSCIC(ConditionalPenalty):
 class CIRCE(ConditionalPenalty):
     """Q = (1/n²) K_S ∘ K̃_R with K̃_R = (I − H) K_R (I − H)ᵀ, H = K_S (K_S + nλI)⁻¹.
 
-    Conditional independence regression covariance [pogodin2022]. Parameters: see `ConditionalPenalty`.
+    Conditional independence regression covariance [pogodin2022]. Parameters: see `ResidualHSCIC`.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn import CIRCE, Gaussian
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
     >>> operator = CIRCE(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)
     >>> bool(operator(s + e) > operator(s))
     True
@@ -203,15 +199,13 @@ class HSCIC(ConditionalPenalty):
           = (1/n) [K_R ∘ (W Wᵀ) − B Wᵀ − W Bᵀ],   B = P − ½ W diag(a),   P = W ∘ (K_R W),   a = column sums of P.
 
     The paper prints the middle term of each norm as a product of two scalars; it is −2 wᵀ[(K_Ŷ w) ∘ (K_R w)], as here.
-
-    Parameters: see `ConditionalPenalty`; the ridge is the paper's by default.
+    Parameters: see `ResidualHSCIC`; the ridge is the paper's by default.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn import HSCIC, Gaussian
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
     >>> operator = HSCIC(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)
     >>> bool(operator(s + e) > operator(s))
     True

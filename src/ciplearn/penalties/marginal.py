@@ -35,18 +35,14 @@ class HSIC(Penalty):
     ----------
     kernel, right_kernel : Kernel
         Of the predictions and of the right-hand side R.
-    exact_rows : int or None
-        Up to this many rows Q comes from full Gram matrices, beyond it from ``features``; 0 means always from features,
-        None never.
-    features : FeatureMap
-        What replaces the Gram matrix beyond ``exact_rows``.
+    exact_rows, features
+        See `ResidualHSCIC`.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn import HSIC, Gaussian
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> a, e = torch.randn(2, 200, 1, generator=draw)
+    >>> a, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
     >>> penalty = HSIC(kernel=Gaussian(1.0))
     >>> bool(penalty(a, a) > 10 * penalty(e, a))
     True
@@ -104,20 +100,13 @@ class MMD(Penalty):
     Groups are the distinct rows of the right-hand side, cells the distinct rows of the conditioning variables (one cell
     without them), n_g the size of group g in the cell. Two groups in one cell give ‖μ_g − μ_h‖², the squared
     discrepancy. A cell with a single group has nothing to compare and counts zero. The operator is exact at any number
-    of rows.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Of the predictions.
+    of rows. ``kernel``: of the predictions.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn import MMD, Gaussian
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> group = (torch.arange(200) % 2)[:, None]
-    >>> noise = torch.randn(200, 1, generator=draw)
+    >>> group, noise = torch.arange(200) % 2, torch.linspace(-2, 2, 200)
     >>> penalty = MMD(kernel=Gaussian(1.0))
     >>> bool(penalty(noise + group, group) > penalty(noise, group))
     True
