@@ -54,17 +54,6 @@ _COMMENT = "|1x3 Cross validator"
 class Adult:
     """The two tables, with the same kinds of columns: numbers are whole, labels are categories with the same levels.
 
-    Attributes
-    ----------
-    train, test : DataFrame
-        As UCI splits them.
-    weights : Series
-        ``fnlwgt`` of the training rows: how many people of the population a row stands for.
-    left_out : int
-        Rows that were dropped because they miss a value.
-    source : str
-        Where the files were read.
-
     Examples
     --------
     >>> from ciplearn.datasets import Adult
@@ -72,11 +61,12 @@ class Adult:
     ['left_out', 'source', 'test', 'train', 'weights']
     """
 
+    # As UCI splits them.
     train: pd.DataFrame
     test: pd.DataFrame
-    weights: pd.Series
-    left_out: int
-    source: str
+    weights: pd.Series  # ``fnlwgt`` of the training rows: how many people of the population a row stands for
+    left_out: int  # rows that were dropped because they miss a value
+    source: str  # where the files were read
 
 
 def load_adult(

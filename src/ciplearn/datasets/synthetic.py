@@ -102,11 +102,8 @@ def scenario_1(sign: str = "-") -> StructuralCausalModel:
     Z ~ N(0, 1), A = exp(∓Z²/2) sin(2Z) + ε_A, L = (A + Z / 10) ε_L, Y = A + L + sin(Z) / 10, with ε_A, ε_L ~ N(0, 1).
     Y has no noise, as printed.
 
-    Parameters
-    ----------
-    sign : "-" or "+"
-        In the exponent of A. The paper prints a plus, with which A has no mean and one outlier flattens the scaled
-        data; the minus is what its results were computed with.
+    ``sign``, "-" or "+": in the exponent of A. The paper prints a plus, with which A has no mean and one outlier
+    flattens the scaled data; the minus is what its results were computed with.
 
     Examples
     --------
@@ -213,10 +210,7 @@ def multidimensional(size: int) -> StructuralCausalModel:
     Z ~ N(0, 1), A_i = Z² + ε_A,i, L = exp(−A_1/2) + Σ A_i sin(Z) + ε_L / 10, Y = exp(−A_2/2) Σ A_i + L Z + ε_Y / 10,
     with ε_A,i ~ N(0, 1) and ε_L, ε_Y ~ N(0, 0.1).
 
-    Parameters
-    ----------
-    size : int
-        At least 2: the equation of Y reads the second number.
+    ``size``: at least 2, since the equation of Y reads the second number.
 
     Examples
     --------
@@ -252,10 +246,6 @@ def _wave(product: Array, frequency: int) -> Array:
 @dataclass(frozen=True)
 class MinMaxScaling:
     """v ↦ (v − low) / (high − low), column by column; columns of labels stay as they are.
-
-    Attributes
-    ----------
-    low, high : mapping from column to number
 
     Examples
     --------

@@ -35,14 +35,9 @@ _PROBE_ROWS = 512
 
 @dataclass(frozen=True)
 class Additive:
-    """The equation V = m(pa) + s U, whose inverse is known: U = (V − m(pa)) / s.
+    """The equation V = m(pa) + s U with its inverse U = (V − m(pa)) / s.
 
-    Parameters
-    ----------
-    mean : callable, optional
-        m, a function of the parents by name; without it V = s U.
-    scale : float
-        s, not zero.
+    ``mean``: m, a function of the parents by name; without it V = s U. ``scale``: s, not zero.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class EstimatedModel(StructuralCausalModel):
     --------
     >>> from ciplearn import datasets, fit_scm
     >>> world = datasets.applicants()
-    >>> scm = fit_scm(world.graph, world.sample(400, random_state=0), random_state=0)
+    >>> scm = fit_scm(world.graph, world.sample(400, random_state=0))
     >>> scm.misfits, scm.ambiguities
     ((), ())
     """
@@ -225,22 +225,15 @@ def _read(value: Any, arrays: Mapping[str, Array]) -> Any:
 def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
     """Return a fitted ``dowhy.gcm.InvertibleStructuralCausalModel`` as a model of this library.
 
-    Parameters
-    ----------
-    model
-        After ``dowhy.gcm.fit``; every node is one number.
-    n_rows : int
-        How many rows it was fitted to, for the report.
+    ``model``: after ``dowhy.gcm.fit``; every node is one number. ``n_rows``: how many rows it was fitted to, for the
+    report.
 
     Examples
     --------
-    >>> from ciplearn.errors import CiplearnError
     >>> from ciplearn.scm import from_dowhy
-    >>> try:
-    ...     from_dowhy("not a model of dowhy.gcm")
-    ... except CiplearnError as refused:
-    ...     print(type(refused).__name__)
-    InputTypeError
+    >>> from_dowhy("not a model of dowhy.gcm")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    InputTypeError: model must be a fitted dowhy.gcm InvertibleStructuralCausalModel, got str; fit one
     """
     # dowhy itself is never imported: its interface is read. Parents of a mechanism stand in sorted order.
     if not hasattr(model, "causal_mechanism") or not hasattr(model, "graph"):

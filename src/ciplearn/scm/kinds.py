@@ -109,11 +109,6 @@ class Scalar(Kind):
 class Vector(Kind):
     """Several numbers that belong together, in columns ``node[0]`` to ``node[size-1]``.
 
-    Parameters
-    ----------
-    size : int
-        How many numbers.
-
     Examples
     --------
     >>> from ciplearn.scm import Vector
@@ -135,12 +130,7 @@ class Vector(Kind):
 @kept
 @dataclass(frozen=True, init=False)
 class Categories(Kind):
-    """One of a few labels.
-
-    Parameters
-    ----------
-    levels : iterable of labels
-        Every label that the node can take: strings, or other values that can be compared with ``==``.
+    """One of a few labels: ``levels`` are all that the node can take, strings or values to compare with ``==``.
 
     Examples
     --------

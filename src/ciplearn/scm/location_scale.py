@@ -131,8 +131,7 @@ class AdditiveNoise(MechanismRecipe):
     --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from ciplearn.scm import AdditiveNoise
-    >>> recipe = {"hours": AdditiveNoise(LinearRegression())}  # pass it on: fit_scm(graph, rows, mechanisms=recipe)
-    >>> recipe["hours"].label
+    >>> AdditiveNoise(LinearRegression()).label  # pass it on: fit_scm(graph, rows, mechanisms={"hours": ...})
     'additive noise, LinearRegression'
     """
 
@@ -174,10 +173,7 @@ class LocationScale(MechanismRecipe):
     ŝ is a gamma regression of the absolute residuals with a log link; m̂ is then fitted again with the weights 1 / ŝ².
     Each number of a vector has a scale of its own, and the residuals of a row stay together.
 
-    Parameters
-    ----------
-    link : Link
-        h; the identity by default.
+    ``link``: h; the identity by default.
 
     Examples
     --------

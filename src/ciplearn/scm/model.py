@@ -55,12 +55,8 @@ class StructuralCausalModel:
     >>> import pandas as pd
     >>> from scipy.stats import norm
     >>> from ciplearn import CausalGraph, StructuralCausalModel
-    >>> graph = CausalGraph.from_edges("A -> Y")
-    >>> scm = StructuralCausalModel(
-    ...     graph,
-    ...     equations={"A": lambda p, u: u, "Y": lambda p, u: 2 * p["A"] + u},
-    ...     noise={"A": norm(), "Y": norm()},
-    ... )
+    >>> equations = {"A": lambda p, u: u, "Y": lambda p, u: 2 * p["A"] + u}
+    >>> scm = StructuralCausalModel(CausalGraph.from_edges("A -> Y"), equations, noise={"A": norm(), "Y": norm()})
     >>> scm.counterfactual(pd.DataFrame({"A": [1.0], "Y": [2.5]}), {"A": 3.0})
          A    Y
     0  3.0  6.5
@@ -151,17 +147,8 @@ class StructuralCausalModel:
     ) -> Units:
         """Abduction: find the noise behind the rows, or draw it from its law given the rows.
 
-        Parameters
-        ----------
-        nodes : iterable of str, optional
-            The nodes whose noise is wanted, all that the rows hold by default; those that an action changes are enough.
-        rows, n_draws, n_candidates, random_state
-            See `counterfactual`.
-
-        Raises
-        ------
-        InputError
-            With the node's name, where noise can neither be recovered nor drawn.
+        ``nodes``: those whose noise is wanted, all that the rows hold by default; those that an action changes are
+        enough. For the others see `counterfactual`. Noise that can neither be recovered nor drawn is an `InputError`.
         """
         n_draws = whole(n_draws, "n_draws", minimum=1, maximum=_MOST_ROWS)
         n_candidates = whole(n_candidates, "n_candidates", minimum=2, maximum=_MOST_ROWS)

@@ -164,8 +164,7 @@ class MonotoneFlow(MechanismRecipe):
     Examples
     --------
     >>> from ciplearn.scm import MonotoneFlow
-    >>> recipe = {"L": MonotoneFlow()}  # pass it on: fit_scm(graph, rows, mechanisms=recipe)
-    >>> recipe["L"].label
+    >>> MonotoneFlow().label  # pass it on: fit_scm(graph, rows, mechanisms={"L": MonotoneFlow()})
     'monotone flow'
     """
 

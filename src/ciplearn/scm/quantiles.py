@@ -39,10 +39,7 @@ _BLOCK = 16_384
 class SimultaneousQuantiles(MechanismRecipe):
     """V = F̂⁻¹(U | pa) with U uniform: any law that depends on the parents, increasing in one noise.
 
-    Parameters
-    ----------
-    base : LocationScale or None
-        What is taken out first; without it F₀ is the law of V itself, which suits counts and values that repeat.
+    ``base``: what is taken out first; without it F₀ is the law of V itself, which suits counts and values that repeat.
 
     Examples
     --------

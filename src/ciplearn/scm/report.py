@@ -101,19 +101,13 @@ class NodeFit:
 class FitReport:
     """The mechanisms of an estimated model, node by node.
 
-    Attributes
-    ----------
-    nodes : tuple of NodeFit
-    n_rows : int
-    notes : tuple of str
-        What was decided about latent nodes, shared causes and missing values.
+    ``notes``: what was decided about latent nodes, shared causes and missing values.
 
     Examples
     --------
     >>> from ciplearn import datasets, fit_scm
     >>> world = datasets.applicants()
-    >>> report = fit_scm(world.graph, world.sample(400, random_state=0), random_state=0).report
-    >>> [fit.node for fit in report.nodes]
+    >>> [fit.node for fit in fit_scm(world.graph, world.sample(400, random_state=0)).report.nodes]
     ['age', 'hours', 'income', 'region', 'sex', 'training']
     """
 
