@@ -44,9 +44,9 @@ class CombinedKernel(Kernel):
         """Whether any part still has a length scale to read off."""
         return any(part.is_open for part in self.parts)
 
-    def resolve(self, x: Tensor) -> Self:
-        """Resolve every part."""
-        return type(self)(*(part.resolve(x) for part in self.parts))
+    def resolve(self, x: Tensor, factor: float = 1.0) -> Self:
+        """Resolve every part; a length scale that was given as a number stays as given."""
+        return type(self)(*(part.resolve(x, factor) for part in self.parts))
 
     def with_lengthscale(self, lengthscale: float) -> Self:
         """Set it in every part where it is open."""
@@ -55,11 +55,6 @@ class CombinedKernel(Kernel):
     def widened(self, factor: float) -> Self:
         """Widen every part."""
         return type(self)(*(part.widened(factor) for part in self.parts))
-
-    def _open_part_widened(self, resolved: Self, factor: float) -> Self:
-        # A length scale that was given as a number stays as given.
-        pairs = zip(self.parts, resolved.parts, strict=True)
-        return type(self)(*(mine._open_part_widened(part, factor) if mine.is_open else part for mine, part in pairs))
 
     def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
         """Evaluate the kernel."""

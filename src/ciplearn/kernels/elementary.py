@@ -70,8 +70,8 @@ class Kernel(ABC):
         """Whether a length scale is still to be read off data."""
         return False
 
-    def resolve(self, x: Tensor) -> Self:  # (n, d)
-        """Return this kernel with every open length scale read off the rows of ``x``."""
+    def resolve(self, x: Tensor, factor: float = 1.0) -> Self:  # (n, d)
+        """Return this kernel with every open length scale read off the rows of ``x``, times a factor."""
         return self
 
     def with_lengthscale(self, lengthscale: float) -> Self:
@@ -96,11 +96,7 @@ class Kernel(ABC):
 
     def candidates(self, x: Tensor) -> tuple[Self, ...]:  # (n, d)
         """Return the resolved kernels among which leave-one-out error may choose."""
-        resolved, factors = self.resolve(x), LENGTHSCALE_GRID if self.is_open else ()
-        return tuple(self._open_part_widened(resolved, factor) for factor in factors) or (resolved,)
-
-    def _open_part_widened(self, resolved: Self, factor: float) -> Self:
-        return resolved.widened(factor)
+        return tuple(self.resolve(x, factor) for factor in (LENGTHSCALE_GRID if self.is_open else (1.0,)))
 
     def select(self, x: Tensor) -> Tensor:  # (n, d) -> (n, d')
         """Return the columns that this kernel reads."""
@@ -135,13 +131,13 @@ class StationaryKernel(Kernel, ABC):
         """Whether the length scale is still ``"median"``."""
         return self.lengthscale == "median"
 
-    def resolve(self, x: Tensor) -> Self:
-        """Return this kernel with the median distance between rows of ``x`` as its length scale, if it is open."""
+    def resolve(self, x: Tensor, factor: float = 1.0) -> Self:
+        """Return this kernel with the median distance between rows, times a factor, as length scale, if it is open."""
         if not self.is_open:
             return self
         rows = self.select(x.detach())
         rows = rows[sample_rows(rows.shape[0], MEDIAN_ROWS, seed=0).to(rows.device)].double()
-        return self.with_lengthscale(self.median_distance(rows))
+        return self.with_lengthscale(self.median_distance(rows) * factor)
 
     def with_lengthscale(self, lengthscale: float) -> Self:
         """Return this kernel with a number for its length scale, if it is open."""

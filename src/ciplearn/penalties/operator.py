@@ -95,7 +95,7 @@ class Operator:
             n(n−1)/(b(b−1)) Σ_{i≠j} Q_ij k_ij + n/b Σ_i Q_ii k_ii.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
-        same_device(y_hat.device, "y_hat", self.storage.device, "the operator")
+        same_device(y_hat.device, "y_hat", self.storage.parts()[0].device, "the operator")
         return _estimate(self, y_hat, self.storage, self._checked_rows(rows, len(y_hat)), workers)
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
@@ -164,7 +164,7 @@ class Operator:
                 f"rows must name each row at most once, got {b - repeated} different ones among {b}; draw batches "
                 f"without replacement."
             )
-        return index.to(self.storage.device)
+        return index.to(self.storage.parts()[0].device)
 
 
 @dataclass(frozen=True, eq=False)
