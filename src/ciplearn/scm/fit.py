@@ -87,7 +87,7 @@ def fit_scm(
         raise InputTypeError(f"like must be a model of fit_scm, got {type(like).__name__}; leave it out.")
     asked = mapping_of(mechanisms, "mechanisms")
     plan = plan_latents(graph, asked)
-    rows = _Table.read(table, plan)
+    rows = _Table(table, plan)
     observed, latent = _recipes(plan, asked)
     memory: Memory = {} if like is None else like.memory
     seed = like.seed if like is not None and random_state is None else as_seed(random_state)
@@ -126,46 +126,34 @@ def _words(seed: int, *names: str) -> list[int]:
     return [seed, *np.frombuffer(digest, dtype=np.uint32).tolist()]
 
 
-@dataclass(frozen=True)
 class _Table:
-    """Checked values, which of them the table has, and who descends from whom."""
+    """Checked values, and which of them the table has."""
 
-    values: dict[str, Array]
-    present: dict[str, Array]  # (n,), boolean
-    plan: LatentPlan
-    kinds: dict[str, Kind]
-    digests: dict[str, bytes]
-
-    @classmethod
-    def read(cls, table: pd.DataFrame, plan: LatentPlan) -> _Table:
-        kinds = _kinds(table, plan.graph)
-        nodes = present_nodes(table, plan.graph, kinds, "table")
+    def __init__(self, table: pd.DataFrame, plan: LatentPlan) -> None:
+        self.kinds, self.plan, self.n = _kinds(table, plan.graph), plan, len(table)
+        nodes = present_nodes(table, plan.graph, self.kinds, "table")
         missing = [node for node in plan.graph.observed if node not in nodes]
         if missing:
             raise InputError(f"table lacks the column {missing[0]!r}; add it, or declare {missing[0]} latent.")
-        if len(table) < _MIN_ROWS:
-            raise InputError(f"table has {len(table)} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")
-        values, present, digests = {}, {}, {}
+        if self.n < _MIN_ROWS:
+            raise InputError(f"table has {self.n} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")
+        self.values: dict[str, Array] = {}
+        self.present: dict[str, Array] = {}  # (n,), boolean
+        self.digests: dict[str, bytes] = {}
         for node in nodes:
-            columns = table[list(kinds[node].columns(node))]
-            present[node] = columns.notna().all(axis=1).to_numpy()
-            if present[node].sum() < _MIN_ROWS:
+            kind, columns = self.kinds[node], table[list(self.kinds[node].columns(node))]
+            present = columns.notna().all(axis=1).to_numpy()
+            if present.sum() < _MIN_ROWS:
                 raise InputError(
-                    f"Column {columns.columns[0]!r} holds NaN in {int((~present[node]).sum())} of {len(table)} rows, "
-                    f"which leaves fewer than {_MIN_ROWS}; drop the column, or impute it."
+                    f"Column {columns.columns[0]!r} holds NaN in {int((~present).sum())} of {self.n} rows, which "
+                    f"leaves fewer than {_MIN_ROWS}; drop the column, or impute it."
                 )
             # Gaps hold a value of another row, and no sample takes them.
-            whole = columns if present[node].all() else columns.ffill().bfill()
-            values[node] = kinds[node].read(whole, node)
-            summary = blake2b(repr(kinds[node]).encode(), digest_size=16)
-            summary.update(np.ascontiguousarray(kinds[node].codes(values[node], node)).tobytes())
-            summary.update(present[node].tobytes())
-            digests[node] = summary.digest()
-        return cls(values, present, plan, kinds, digests)
-
-    @property
-    def n(self) -> int:
-        return len(next(iter(self.values.values())))
+            values = kind.read(columns if present.all() else columns.ffill().bfill(), node)
+            summary = blake2b(repr(kind).encode(), digest_size=16)
+            summary.update(np.ascontiguousarray(kind.codes(values, node)).tobytes())
+            summary.update(present.tobytes())
+            self.values[node], self.present[node], self.digests[node] = values, present, summary.digest()
 
     def digest(self, nodes: Sequence[str]) -> bytes:
         return b"".join(self.digests[node] for node in nodes)

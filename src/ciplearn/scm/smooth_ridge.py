@@ -218,7 +218,7 @@ class Smoother:
             stretched = stretched / np.sqrt(np.square(stretched).mean())
             # Among many columns a bend shows only once they are stretched, so one trial is always worth it.
             widths = (width / 2, width, 2 * width) if error < _BENT * line else (width,)
-            trials = {trial: _Trial.of(rows, trial, n_centres, stretched) for trial in widths}
+            trials = {trial: _Trial(rows, trial, n_centres, stretched) for trial in widths}
             errors = {trial: made.error(wanted) for trial, made in trials.items()}
             nearest = min(errors, key=errors.__getitem__)
             if errors[nearest] >= error:
@@ -232,21 +232,16 @@ class Smoother:
     def _plain(self, width: float, n_centres: int) -> _Trial:
         """Features that are not stretched, which serve all targets."""
         if (width, n_centres) not in self._unstretched:
-            self._unstretched[width, n_centres] = _Trial.of(self.matrix[self._few], width, n_centres, None)
+            self._unstretched[width, n_centres] = _Trial(self.matrix[self._few], width, n_centres)
         return self._unstretched[width, n_centres]
 
 
-@dataclass(frozen=True)
 class _Trial:
     """Features that compete, on the rows of the competition."""
 
-    features: SmoothFeatures
-    system: RidgeSystem
-
-    @classmethod
-    def of(cls, rows: Array, width: float, n_centres: int, relevance: Array | None) -> _Trial:
-        features = SmoothFeatures.of(rows, width, n_centres, relevance)
-        return cls(features, RidgeSystem(features(rows)))
+    def __init__(self, rows: Array, width: float, n_centres: int, relevance: Array | None = None) -> None:
+        self.features = SmoothFeatures.of(rows, width, n_centres, relevance)
+        self.system = RidgeSystem(self.features(rows))
 
     def error(self, target: Array) -> float:
         return float(np.square(self.system.best_ridge(target)[1]).mean())

@@ -83,19 +83,19 @@ class VariationalLatent:
 
         The recipe that comes back has the epochs after which held-out rows, if there are any, were served best.
         """
-        problem = _AutoencoderTraining.of(children, self)
+        problem = _AutoencoderTraining(children, self)
         settings = AdamSettings(self.epochs, self.batch_size, self.learning_rate)
         others = None if held_out is None else problem.tensors(held_out)
         networks, epochs = train(problem.networks, problem.tensors(children), problem.loss, settings, generator, others)
-        encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
+        encoder = Encoded(self.size, problem.design, problem.scaler, networks["encoder"])
         draws = encoder.infer(_values(children), generator)
         mechanisms: dict[str, Mechanism] = {}
         for number, (child, sample) in enumerate(children.items()):
-            decoder = Decoded(latent, sample.design, problem.input_scalers[child], networks[f"decoder {number}"])
+            decoder = Decoded(latent, sample.design, problem.inputs[child], networks[f"decoder {number}"])
             if isinstance(sample.kind, Categories):
                 mechanisms[child] = GumbelMax(sample.kind.levels, Softmax(decoder), child)
             else:
-                mean = Unscaled(decoder, problem.target_scalers[child], sample.target.ndim == 2)
+                mean = Unscaled(decoder, problem.targets[child], sample.target.ndim == 2)
                 residuals = sample.target - mean({**sample.values, latent: draws})[0]
                 mechanisms[child] = FittedLocationScale.centred(Identity(), mean, residuals, child)
         return encoder, mechanisms, replace(self, epochs=epochs)
@@ -117,43 +117,34 @@ class VariationalLatent:
         return score(losses, marginal_losses(held_out, seen), held_out.kind)
 
 
-@dataclass(frozen=True)
 class _AutoencoderTraining:
     """What one autoencoder is trained on."""
 
-    evidence_design: Design
-    evidence_scaler: Scaler
-    input_scalers: dict[str, Scaler]
-    target_scalers: dict[str, Scaler]
-    children: Mapping[str, NodeSample]
-    recipe: VariationalLatent
-
-    @classmethod
-    def of(cls, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> _AutoencoderTraining:
-        values = _values(children)
-        design = Design(tuple(values), next(iter(children.values())).kinds)
-        inputs = {child: Scaler.of(sample.matrix) for child, sample in children.items()}
+    def __init__(self, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> None:
+        self.children, self.recipe, values = children, recipe, _values(children)
+        self.design = Design(tuple(values), next(iter(children.values())).kinds)
+        self.scaler = Scaler.of(self.design(values))
+        self.inputs = {child: Scaler.of(sample.matrix) for child, sample in children.items()}
         numbers = {child: sample for child, sample in children.items() if not isinstance(sample.kind, Categories)}
-        targets = {child: Scaler.of(sample.target.reshape(sample.n, -1)) for child, sample in numbers.items()}
-        return cls(design, Scaler.of(design(values)), inputs, targets, children, recipe)
+        self.targets = {child: Scaler.of(sample.target.reshape(sample.n, -1)) for child, sample in numbers.items()}
 
     def networks(self) -> nn.ModuleDict:
         size, hidden = self.recipe.size, self.recipe.hidden
         # Mean and log variance of each number of H.
-        networks = nn.ModuleDict({"encoder": tanh_network(self.evidence_design.width, hidden, 2 * size)})
+        networks = nn.ModuleDict({"encoder": tanh_network(self.design.width, hidden, 2 * size)})
         for number, sample in enumerate(self.children.values()):
             outputs = len(sample.kind.levels) if isinstance(sample.kind, Categories) else sample.kind.width
             networks[f"decoder {number}"] = tanh_network(sample.design.width + size, hidden, outputs)
         return networks
 
     def tensors(self, children: Mapping[str, NodeSample]) -> list[Tensor]:
-        parts = [self.evidence_scaler.tensor(self.evidence_design(_values(children)))]
+        parts = [self.scaler.tensor(self.design(_values(children)))]
         for child, sample in children.items():
-            parts.append(self.input_scalers[child].tensor(sample.matrix))
+            parts.append(self.inputs[child].tensor(sample.matrix))
             if isinstance(sample.kind, Categories):
                 parts.append(torch.as_tensor(sample.kind.codes(sample.target, child)))
             else:
-                parts.append(self.target_scalers[child].tensor(sample.target.reshape(sample.n, -1)))
+                parts.append(self.targets[child].tensor(sample.target.reshape(sample.n, -1)))
         return parts
 
     def loss(self, networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
