@@ -119,7 +119,7 @@ def test_sums_over_parts_merge_into_the_sums_over_the_whole():
     problem = RegressionProblem.settle(rows, penalty.right_kernel, penalty.given_kernel, 0.01, penalty.features)
     whole = problem.regression()
     for make, parts_of in (
-        (lambda: MomentSums(whole.right, whole.given), lambda sums: (sums.spectrum.values, sums.second)),
+        (lambda: MomentSums(whole.right, whole.given), lambda sums: (sums[0].values, sums[1])),
         (lambda: _SmoothedVectors(whole), lambda sums: sums.totals),
     ):
         first, second = make(), make()

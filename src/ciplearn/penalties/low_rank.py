@@ -99,16 +99,15 @@ class RegressionProblem:
         sample_right, sample_given = self.rows.sample.first(_LOO_ROWS)
         right = self.features.fit(self.right_kernel, sample_right)
         given = self.features.fit(self.given_kernel, sample_given)
-        moments = self.rows.summed(MomentSums(right, given))
+        spectrum, second = self.rows.summed(MomentSums(right, given))
         problem = self
         if self.ridge_is_provisional:
-            scores = given(sample_given) @ moments.spectrum.basis
-            ridge, _ = moments.spectrum.best_ridge(scores, right(sample_right))
+            ridge, _ = spectrum.best_ridge(given(sample_given) @ spectrum.basis, right(sample_right))
             problem = replace(self, ridge=ridge, ridge_is_provisional=False)
-        return FeatureRegression(problem, right, given, moments)
+        return FeatureRegression(problem, right, given, spectrum, second)
 
 
-class MomentSums(Sums["Moments"]):
+class MomentSums(Sums[tuple[RidgeSpectrum, Tensor]]):
     """Σ φ φᵀ, Σ φ ρᵀ and Σ ρ ρᵀ over rows, for features ρ of the right-hand side and φ of what is given."""
 
     def __init__(self, right: Features, given: Features) -> None:
@@ -119,18 +118,10 @@ class MomentSums(Sums["Moments"]):
         phi, rho = self.given(given), self.right(right)
         return phi.T @ phi, phi.T @ rho, rho.T @ rho
 
-    def finalise(self) -> Moments:
-        """Factorise Σ φ φᵀ."""
-        own, cross, second = self.totals
-        return Moments(RidgeSpectrum.from_moments(own, cross, self.n), second)
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Sums over rows, factorised."""
-
-    spectrum: RidgeSpectrum  # of Σ φ φᵀ, with Σ φ ρᵀ
-    second: Tensor  # (q, q): Σ ρ ρᵀ
+    def finalise(self) -> tuple[RidgeSpectrum, Tensor]:
+        """Return the spectrum of Σ φ φᵀ, with Σ φ ρᵀ, and Σ ρ ρᵀ."""
+        of_given, cross, second = self.totals
+        return RidgeSpectrum.from_moments(of_given, cross, self.n), second
 
 
 @dataclass(frozen=True)
@@ -141,18 +132,14 @@ class FeatureRegression:
     # right, given: ρ and φ
     right: Features
     given: Features
-    moments: Moments
-
-    @property
-    def spectrum(self) -> RidgeSpectrum:
-        """Of the conditioning features."""
-        return self.moments.spectrum
+    spectrum: RidgeSpectrum  # of Σ φ φᵀ, with Σ φ ρᵀ
+    second: Tensor  # (q, q): Σ ρ ρᵀ
 
     def of_sample(self, size: int) -> FeatureRegression:
         """The same regression, features, kernels and ridge, of a sample of the rows alone."""
         sample = PenaltyRows.of_pair(self.problem.rows.sample.first(size))
-        moments = sample.summed(MomentSums(self.right, self.given))
-        return replace(self, problem=replace(self.problem, rows=sample), moments=moments)
+        spectrum, second = sample.summed(MomentSums(self.right, self.given))
+        return replace(self, problem=replace(self.problem, rows=sample), spectrum=spectrum, second=second)
 
     def influential(self) -> Tensor:  # (p,), boolean
         """Which directions of the spectrum W = (K + nλI)⁻¹ K does not shrink to nothing."""
@@ -161,16 +148,15 @@ class FeatureRegression:
 
     def smoother(self) -> Tensor:  # (r, p)
         """M with W Wᵀ = (Φ M)(Φ M)ᵀ."""
-        kept = self.influential()
         scale = self.spectrum.values.sqrt() * self.spectrum.inverse(self.problem.ridge)
-        return self.spectrum.basis[:, kept] * scale[kept]
+        return (self.spectrum.basis * scale)[:, self.influential()]
 
     def residual_vectors(self, left: Tensor) -> VectorsOf:  # (r, p)
         """Return what takes rows to the vectors of (Φ M)(Φ M)ᵀ ∘ K̃_R, with M = ``left`` and K̃_R of the residuals."""
         coefficients = self.spectrum.coefficients(self.problem.ridge)  # (r, q)
         scores = self.spectrum.basis.T @ coefficients  # (p, q)
         explained = scores.T @ self.spectrum.cross
-        variance = self.moments.second - explained - explained.T + scores.T @ (self.spectrum.values[:, None] * scores)
+        variance = self.second - explained - explained.T + scores.T @ (self.spectrum.values[:, None] * scores)
         # ρ P − φ B are the residuals in the fewest directions P that hold all their variance.
         values, rotation = eigh(variance)
         kept = values > _NEGLIGIBLE * values[-1]
