@@ -144,7 +144,7 @@ class Design:
             # A label's columns take as many values as there are levels: these are computed, the rows are looked up.
             values = np.eye(len(kind.levels))[:, 1:] if isinstance(kind, Categories) else part
             with np.errstate(over="ignore"):
-                scaled = ((values - mean[columns]) / spread[columns]).astype(dtype, copy=False)
+                scaled: Array = ((values - mean[columns]) / spread[columns]).astype(dtype, copy=False)
             matrix[:, columns] = scaled.take(part, axis=0) if isinstance(kind, Categories) else scaled
         return matrix
 

@@ -151,7 +151,8 @@ def _parsed(text: Any, where: str) -> ast.expr:
             tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"{where} is no formula, got {_short(text)}; write for example 'sin(A) + u'.") from error
-    depth, level = 0, [tree]
+    depth = 0
+    level: list[ast.AST] = [tree]
     while level:
         depth += 1
         if depth > _DEEPEST:
