@@ -198,9 +198,7 @@ def _sign_is_open(mechanism: Mechanism, held_out: NodeSample) -> bool:
         inner = getattr(mechanism, "base", None)
         return isinstance(inner, FittedLocationScale) and _sign_is_open(inner, held_out)
     _, scale = mechanism.moments(held_out.values)
-    if scale is None or scale.ndim == 2:
-        return False
-    if np.quantile(scale, 0.01) > _DIP * np.median(scale):
+    if scale.ndim == 2 or np.quantile(scale, 0.01) > _DIP * np.median(scale):
         return False
     # A scale that falls along a line of the parents vanishes at the edge of the data; one that dips has two sides.
     matrix = np.column_stack([held_out.matrix, np.ones(held_out.n)])

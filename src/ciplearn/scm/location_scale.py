@@ -28,8 +28,8 @@ _LARGEST_WEIGHT = 30.0
 # A scale below this share of its mean is a rounding error; residuals below this are none: their squares are zero.
 _LEAST_SCALE, _SMALLEST = 1e-6, 1e-150
 
-# m(pa) and s(pa), each of the target's shape; None stands for a scale of 1.
-Moments = Callable[[Parents], tuple[Array, Array | None]]
+# m(pa) and s(pa), each of the target's shape.
+Moments = Callable[[Parents], tuple[Array, Array]]
 
 
 class Link:
@@ -249,12 +249,13 @@ class SmoothMoments:
     high: float
     vector: bool
 
-    def __call__(self, parents: Parents) -> tuple[Array, Array | None]:
+    def __call__(self, parents: Parents) -> tuple[Array, Array]:
         """Return mean and scale of some rows."""
         matrix = self.design(parents)
         mean = self.mean(matrix)
-        scale = None if self.log_scale is None else np.exp(self.log_scale(matrix).clip(self.low, self.high))
-        return (mean, scale) if self.vector else (mean[:, 0], None if scale is None else scale[:, 0])
+        no_log = np.zeros_like(mean)
+        scale = np.exp(no_log if self.log_scale is None else self.log_scale(matrix).clip(self.low, self.high))
+        return (mean, scale) if self.vector else (mean[:, 0], scale[:, 0])
 
 
 @dataclass(frozen=True)
@@ -265,10 +266,11 @@ class RegressorMoments:
     regressor: Any
     vector: bool
 
-    def __call__(self, parents: Parents) -> tuple[Array, None]:
-        """Return the prediction for some rows."""
+    def __call__(self, parents: Parents) -> tuple[Array, Array]:
+        """Return the prediction for some rows, and ones."""
         predicted = np.asarray(self.regressor.predict(self.design(parents)), dtype=np.float64)
-        return predicted.reshape((len(predicted), -1) if self.vector else len(predicted)), None
+        mean = predicted.reshape((len(predicted), -1) if self.vector else len(predicted))
+        return mean, np.ones_like(mean)
 
 
 @kept
@@ -295,7 +297,7 @@ class FittedLocationScale(Mechanism):
         if len(noise) == 0:
             return noise
         mean, scale = self.moments(parents)
-        return self.link.back(mean + (noise if scale is None else scale * noise))
+        return self.link.back(mean + scale * noise)
 
     def recover(self, parents: Parents, value: Array) -> Array:
         """(h(V) − m̂(pa)) / ŝ(pa)."""
@@ -303,8 +305,7 @@ class FittedLocationScale(Mechanism):
             return value
         self.link.check(value, self.node)
         mean, scale = self.moments(parents)
-        left = self.link.forward(value) - mean
-        return left if scale is None else left / scale
+        return (self.link.forward(value) - mean) / scale
 
     def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k) or (n, d, k)
         """Push the quantiles of the residuals through the equation."""
@@ -313,7 +314,7 @@ class FittedLocationScale(Mechanism):
     def at(self, parents: Parents, noise: Array) -> Array:  # (k,), (d, k) or (n, k) -> (n, k) or (n, d, k)
         """Return the values at several noises of each row."""
         mean, scale = self.moments(parents)
-        return self.link.back(mean[..., None] + (noise if scale is None else scale[..., None] * noise))
+        return self.link.back(mean[..., None] + scale[..., None] * noise)
 
     def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,) or (n, d)
         """Return the places of the noises among the residuals."""

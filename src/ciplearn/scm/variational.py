@@ -241,10 +241,11 @@ class Unscaled:
     scaler: Scaler
     vector: bool
 
-    def __call__(self, parents: Parents) -> tuple[Array, None]:  # (n,) or (n, d)
-        """Return the numbers of some rows; their noise has one scale."""
+    def __call__(self, parents: Parents) -> tuple[Array, Array]:  # (n,) or (n, d)
+        """Return the numbers of some rows, and ones: their noise has one scale."""
         values = self.scaler.undo(self.decoder(parents))
-        return values if self.vector else values[:, 0], None
+        mean = values if self.vector else values[:, 0]
+        return mean, np.ones_like(mean)
 
 
 def _values(children: Mapping[str, NodeSample]) -> dict[str, Array]:
