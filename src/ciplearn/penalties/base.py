@@ -144,8 +144,3 @@ class Penalty(ABC):
     @abstractmethod
     def _build(self, rows: PenaltyRows) -> Operator:
         """Build the operator of checked rows."""
-
-
-def is_exact(exact_rows: int | None, n: int) -> bool:
-    """Whether an operator on ``n`` rows comes from full Gram matrices."""
-    return exact_rows is None or n <= exact_rows

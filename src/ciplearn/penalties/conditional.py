@@ -14,7 +14,7 @@ from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel
-from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, DEFAULT_RANK, EXACT_ROWS, Penalty, is_exact
+from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, DEFAULT_RANK, EXACT_ROWS, Penalty
 from ciplearn.penalties.low_rank import (
     CHECKED_ROWS,
     CentredFactor,
@@ -67,7 +67,7 @@ class ConditionalPenalty(Penalty, ABC):
 
     def _build(self, rows: PenaltyRows) -> Operator:
         storage: Storage
-        exact, error = is_exact(self.exact_rows, rows.n), 0.0
+        exact, error = self.exact_rows is None or rows.n <= self.exact_rows, 0.0
         if exact:
             problem = self._settled(rows)
             problem = problem.regression().problem if problem.ridge_is_provisional else problem

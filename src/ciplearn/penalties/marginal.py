@@ -10,7 +10,7 @@ from torch.nn.functional import one_hot
 
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
-from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Penalty, is_exact
+from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Penalty
 from ciplearn.penalties.low_rank import (
     CHECKED_ROWS,
     CentredFactor,
@@ -61,7 +61,7 @@ class HSIC(Penalty):
             raise InputError("HSIC has no conditioning variables, got given; leave it out, or use ResidualHSCIC.")
 
     def _build(self, rows: PenaltyRows) -> Operator:
-        if is_exact(self.exact_rows, rows.n):
+        if self.exact_rows is None or rows.n <= self.exact_rows:
             kernel, (right, _) = self._right_kernel(rows), rows.whole()
             storage = DenseMatrix(kernel.gram(right, right) / rows.n**2).centred()
             return Operator(self.kernel, storage, Setting(kernel), exact=True)
