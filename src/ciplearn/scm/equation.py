@@ -28,9 +28,7 @@ from ciplearn.scm.noise import Law, as_law, by_rejection, refuse_impossible, sam
 _ROUND_TRIP = 1e-6
 
 # A third point lies on the line through two others to this accuracy, for so many probes of so many rows.
-_TOLERANCE = 1e-8
-_PROBES = 8
-_PROBE_ROWS = 512
+_TOLERANCE, _PROBES, _PROBE_ROWS = 1e-8, 8, 512
 
 
 @dataclass(frozen=True)

@@ -42,22 +42,19 @@ _CLOSE = 0.01
 _NEGLIGIBLE = 0.02
 
 # Whole numbers with at most so many values, or a value with at least this share of the rows, have no smooth law.
-_FEW_VALUES = 50
-_HEAVY = 0.05
+_FEW_VALUES, _HEAVY = 50, 0.05
 
 # Mechanisms of about equal score are told apart where their imagined values differ by more, in spreads of the node.
 _DIFFERENT = 0.15
 
 # A scale whose lowest hundredth lies below this share of its median, and that no line explains, dips to zero.
-_DIP = 0.2
-_LINE = 0.5
+_DIP, _LINE = 0.2, 0.5
 
 # Largest difference of distribution functions at which U and −U have the same law.
 _SYMMETRIC = 0.06
 
 # One row in so many scores mechanisms that were fitted to the others; more rows than these hardly choose better.
-_SCORED = 5
-_MOST_FITTED, _MOST_SCORED = 20_000, 10_000
+_SCORED, _MOST_FITTED, _MOST_SCORED = 5, 20_000, 10_000
 
 # Rows that the mechanism makes for the report.
 _REPORT_ROWS = 5000
@@ -96,12 +93,8 @@ class MechanismChoice:
         """The other candidates that predict about as well."""
         least = self.best.losses.mean()
         close = least + _CLOSE * abs(least)
-        return tuple(
-            other
-            for other in self.candidates
-            if other is not self.chosen
-            and (other.behind(self.chosen) <= STANDARD_ERRORS or other.losses.mean() <= close)
-        )
+        others = [other for other in self.candidates if other is not self.chosen]
+        return tuple(o for o in others if o.behind(self.chosen) <= STANDARD_ERRORS or o.losses.mean() <= close)
 
 
 def choose(
@@ -174,13 +167,12 @@ def ambiguity(choice: MechanismChoice, held_out: NodeSample, generator: Generato
     elsewhere = {parent: held_out.values[parent][order] for parent in held_out.parents}
     spread = np.maximum(held_out.target.std(axis=0), np.finfo(float).tiny)
 
-    def imagined(mechanism: Mechanism) -> Array:
-        noise = mechanism.posterior(held_out.values, held_out.target, generator)
-        return mechanism.evaluate(elsewhere, noise)
-
     def apart(other: Mechanism) -> float:
-        gap = np.abs(imagined(other) - imagined(chosen.mechanism)) / spread
-        return float(np.mean(np.minimum(gap, 1.0)))
+        one, two = (
+            mechanism.evaluate(elsewhere, mechanism.posterior(held_out.values, held_out.target, generator))
+            for mechanism in (other, chosen.mechanism)
+        )
+        return float(np.mean(np.minimum(np.abs(one - two) / spread, 1.0)))
 
     gaps = {other.label: apart(other.mechanism) for other in choice.equals}
     widest = max(gaps, key=gaps.__getitem__, default=None)

@@ -22,9 +22,7 @@ from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction
 _FLOOR = 1e-12
 
 # Bumps, the widths to choose from, and rows of a smooth regression: its steps cost rows × features × levels.
-_CENTRES = 60
-_WIDTHS = (0.1, 0.5, 2.0)
-_SMOOTH_ROWS = 8000
+_CENTRES, _WIDTHS, _SMOOTH_ROWS = 60, (0.1, 0.5, 2.0), 8000
 
 # Below this share of its largest value, the spread of a column is rounding.
 _CONSTANT = 1e-9

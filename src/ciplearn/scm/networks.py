@@ -21,8 +21,7 @@ from ciplearn.scm.kinds import Array, Categories, kept
 from ciplearn.scm.mechanism import Design, Mechanism, MechanismRecipe, NodeSample, Parents
 
 # Training ends after so many epochs in which the loss of held-out rows has not fallen by this share.
-_PATIENCE = 4
-_GAIN = 1e-3
+_PATIENCE, _GAIN = 4, 1e-3
 
 # Rows sent through a flow at a time.
 _BLOCK = 65_536

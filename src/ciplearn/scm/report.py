@@ -29,8 +29,7 @@ from ciplearn.scm.smooth_ridge import legendre
 _QUANTILES = (np.arange(40) + 0.5) / 40
 
 # Bumps of the regressions that predict noise, and the widths to choose from.
-_CENTRES = 40
-_WIDTHS = (0.2, 1.0)
+_CENTRES, _WIDTHS = 40, (0.2, 1.0)
 
 # At most this share of right mechanisms fails the test of its noise.
 LEVEL = 0.05
@@ -42,8 +41,7 @@ _IMMATERIAL = 0.1
 _LEAST_ROWS = 40
 
 # How many of the commonest labels are looked at, and the least probability that a residual is divided by.
-_COMMONEST = 6
-_FLOOR = 0.01
+_COMMONEST, _FLOOR = 6, 0.01
 
 
 class Finding(NamedTuple):
@@ -130,8 +128,8 @@ class FitReport:
         lines = [f"Model-based: estimated from {self.n_rows} rows."]
         for fit in self.nodes:
             score = "" if np.isnan(fit.score) else f"{fit.measure} {fit.score:.3f}"
-            p_value = "p < 0.001" if fit.p_value < 0.001 else f"p = {fit.p_value:.3f}"
-            p_value = "" if np.isnan(fit.p_value) else p_value
+            p_value = "" if np.isnan(fit.p_value) else f"p = {fit.p_value:.3f}"
+            p_value = "p < 0.001" if fit.p_value < 0.001 else p_value
             rows.append((fit.node, fit.mechanism, score, f"{fit.distance:.3f}", p_value))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
