@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from ciplearn import CausalGraph, datasets, fit_scm
 from ciplearn.datasets import graphs
-from ciplearn.scm.recipe import NodeSample
-from ciplearn.scm.scoring import marginal_losses, row_losses
+from ciplearn.scm.mechanism import NodeSample
+from ciplearn.scm.report import marginal_losses, row_losses
 
 MIXED = CausalGraph.from_edges(
     "sex -> job, age -> job, job -> visits, age -> visits, sex -> pay, job -> pay, age -> pay"

@@ -41,8 +41,8 @@ from ciplearn.routes.comparison import how_made
 from ciplearn.routes.family import Candidate, Family
 from ciplearn.routes.route import Route
 from ciplearn.saving.spec import from_spec, to_spec
+from ciplearn.scm.kinds import KEPT
 from ciplearn.scm.mechanism import Mechanism
-from ciplearn.scm.saving import KEPT
 from ciplearn.workbench import recipes
 
 GRAPH = "S -> {A X Y}, A -> X, X -> Y"

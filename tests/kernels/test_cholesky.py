@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from ciplearn.kernels import Gaussian
-from ciplearn.kernels.eigen import fewest_columns, pivoted_cholesky
+from ciplearn.kernels.ridge import fewest_columns, pivoted_cholesky
 
 X = torch.rand(60, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 GRAM = Gaussian(0.2)(X)

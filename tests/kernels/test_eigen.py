@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from ciplearn._core.errors import NumericalError
-from ciplearn.kernels.eigen import eigenspace, eigh, inverse_root, leading
+from ciplearn.kernels.ridge import eigenspace, eigh, inverse_root, leading
 
 
 def test_inverse_root_of_a_singular_matrix_is_that_of_its_range():

@@ -4,10 +4,9 @@ import pytest
 import torch
 
 from ciplearn.kernels import Gaussian
-from ciplearn.penalties import CIRCE, HSCIC, HSIC, ResidualHSCIC, conditional, hsic, low_rank
+from ciplearn.penalties import CIRCE, HSCIC, HSIC, ResidualHSCIC, conditional, low_rank, marginal
 from ciplearn.penalties.conditional import _SmoothedVectors
-from ciplearn.penalties.low_rank import gradient_error, smooth_predictions
-from ciplearn.penalties.ridge_regression import MomentSums, RegressionProblem
+from ciplearn.penalties.low_rank import MomentSums, RegressionProblem, gradient_error, smooth_predictions
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import ElementwiseProduct, Factor
 
@@ -18,7 +17,7 @@ N = 700
 def few_rows(monkeypatch):
     """As with many rows, landmarks and rows to judge by are apart."""
     monkeypatch.setattr(low_rank, "_LANDMARKS", 300)
-    for module in (conditional, hsic):
+    for module in (conditional, marginal):
         monkeypatch.setattr(module, "CHECKED_ROWS", 400)
 
 
@@ -120,7 +119,7 @@ def test_sums_over_parts_merge_into_the_sums_over_the_whole():
     problem = RegressionProblem.settle(rows, penalty.right_kernel, penalty.given_kernel, 0.01, penalty.features)
     whole = problem.regression()
     for make, parts_of in (
-        (lambda: MomentSums(whole.right, whole.given), lambda sums: (sums.spectrum.values, sums.second)),
+        (lambda: MomentSums(whole.right, whole.given), lambda sums: (sums[0].values, sums[1])),
         (lambda: _SmoothedVectors(whole), lambda sums: sums.totals),
     ):
         first, second = make(), make()

@@ -5,7 +5,7 @@ from scipy.stats import bernoulli, norm
 
 from ciplearn.causal import CausalGraph
 from ciplearn.scm import Additive, Categories, GumbelMax, Scalar, StructuralCausalModel, Vector
-from ciplearn.scm.recipe import NodeSample
+from ciplearn.scm.mechanism import NodeSample
 
 CHAIN = CausalGraph.from_edges("S -> A, S -> L, A -> L, S -> Y, A -> Y, L -> Y")
 

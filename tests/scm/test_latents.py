@@ -2,7 +2,7 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
-from ciplearn.scm.latents import plan_latents
+from ciplearn.scm.fit import plan_latents
 
 
 def test_a_bidirected_edge_becomes_a_latent_root():

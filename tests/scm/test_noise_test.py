@@ -4,7 +4,7 @@ import pytest
 from ciplearn.scm import AdditiveNoise, GumbelMax, Multinomial
 from ciplearn.scm.estimate import split
 from ciplearn.scm.kinds import Categories
-from ciplearn.scm.noise_test import independence_of_noise
+from ciplearn.scm.report import independence_of_noise
 from tests.scm.models import sample
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.scm.kinds import Categories, Scalar, Vector
+from ciplearn.scm.mechanism import Design
 from ciplearn.scm.networks import Scaler
-from ciplearn.scm.recipe import Design
 
 KINDS = {"x": Scalar(), "t": Categories(["low", "mid", "high"]), "v": Vector(2), "u": Categories([1, "1", 2.5])}
 DESIGN = Design(("x", "t", "v", "u"), KINDS)

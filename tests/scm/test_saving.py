@@ -11,8 +11,9 @@ from sklearn.linear_model import LinearRegression
 from ciplearn import CausalGraph, fit_scm
 from ciplearn._core.errors import InputError
 from ciplearn.scm import EstimatedModel, Mechanism, MonotoneFlow, Multinomial, VariationalLatent
-from ciplearn.scm.recipe import MechanismRecipe
-from ciplearn.scm.saving import KEPT, kept, read_parts, write_parts
+from ciplearn.scm.estimated_model import read_parts, write_parts
+from ciplearn.scm.kinds import KEPT, kept
+from ciplearn.scm.mechanism import MechanismRecipe
 from tests.scm import models
 
 

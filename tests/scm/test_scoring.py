@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from ciplearn.scm.kinds import Categories, Scalar, Vector
-from ciplearn.scm.mechanism import Mechanism
-from ciplearn.scm.recipe import NodeSample
-from ciplearn.scm.scoring import crps, crps_of_draws, marginal_losses, score
+from ciplearn.scm.mechanism import Mechanism, NodeSample
+from ciplearn.scm.report import crps_of_draws, marginal_losses, row_losses, score
 
 
 def sample(kind, values):
@@ -29,15 +28,16 @@ Known.__abstractmethods__ = frozenset()
 def test_crps_of_a_uniform_law_is_the_integral_of_its_definition():
     # ∫ (F(t) − 1[v ≤ t])² dt = (v³ + (1 − v)³) / 3 on [0, 1].
     v = np.array([0.0, 0.3, 0.5, 1.0])
-    found = crps(Known(lambda levels: levels), sample(Scalar(), v))
-    np.testing.assert_allclose(found, (v**3 + (1 - v) ** 3) / 3, atol=1e-3)
+    scores = row_losses(Known(lambda levels: levels), sample(Scalar(), v), v)
+    np.testing.assert_allclose(scores, (v**3 + (1 - v) ** 3) / 3, atol=1e-3)
 
 
 def test_crps_of_draws_is_that_of_their_law():
     v = np.array([0.2, 0.9])
     draws = np.tile((np.arange(2000) + 0.5) / 2000, (2, 1))
     held_out = sample(Scalar(), v)
-    np.testing.assert_allclose(crps_of_draws(draws, held_out), crps(Known(lambda q: q), held_out), atol=1e-3)
+    scores = row_losses(Known(lambda q: q), held_out, v)
+    np.testing.assert_allclose(crps_of_draws(draws, held_out), scores, atol=1e-3)
 
 
 def test_a_law_that_ignores_the_parents_scores_zero_and_a_sharp_one_nearly_one():

@@ -6,18 +6,9 @@ from typing import Any
 from ciplearn.datasets import graphs
 
 # Models load on first use: reading a graph should not wait for scipy.
-_FILE_OF = {
-    "Adult": "adult",
-    "MinMaxScaling": "scaling",
-    "applicants": "synthetic",
-    "first_synthetic": "synthetic",
-    "load_adult": "adult",
-    "multidimensional": "synthetic",
-    "scenario_1": "synthetic",
-    "scenario_2": "synthetic",
-    "veitch_anticausal": "synthetic",
-    "veitch_causal": "synthetic",
-}
+_MODELS = ["applicants", "first_synthetic", "multidimensional", "scenario_1", "scenario_2"]
+_MODELS += ["veitch_anticausal", "veitch_causal", "MinMaxScaling"]
+_FILE_OF = {"Adult": "adult", "load_adult": "adult", **dict.fromkeys(_MODELS, "synthetic")}
 
 __all__ = ["graphs", *sorted(_FILE_OF)]
 

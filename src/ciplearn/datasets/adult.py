@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
+from typing import NoReturn
 
 import pandas as pd
 from tqdm import tqdm
@@ -53,17 +54,6 @@ _COMMENT = "|1x3 Cross validator"
 class Adult:
     """The two tables, with the same kinds of columns: numbers are whole, labels are categories with the same levels.
 
-    Attributes
-    ----------
-    train, test : DataFrame
-        As UCI splits them.
-    weights : Series
-        ``fnlwgt`` of the training rows: how many people of the population a row stands for.
-    left_out : int
-        Rows that were dropped because they miss a value.
-    source : str
-        Where the files were read.
-
     Examples
     --------
     >>> from ciplearn.datasets import Adult
@@ -71,11 +61,12 @@ class Adult:
     ['left_out', 'source', 'test', 'train', 'weights']
     """
 
+    # As UCI splits them.
     train: pd.DataFrame
     test: pd.DataFrame
-    weights: pd.Series
-    left_out: int
-    source: str
+    weights: pd.Series  # ``fnlwgt`` of the training rows: how many people of the population a row stands for
+    left_out: int  # rows that were dropped because they miss a value
+    source: str  # where the files were read
 
 
 def load_adult(
@@ -113,8 +104,8 @@ def load_adult(
     flag(allow_download, "allow_download")
     if path is not None and not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"path must be a file or folder, got {path!r}; pass its name.")
-    texts, source = _texts(path, allow_download)
-    tables = {name: read_raw(text, name) for name, text in texts.items()}
+    source = _at_hand(allow_download) if path is None else Path(path)
+    tables = {name: read_raw(text, name) for name, text in _read(source).items()}
     both = pd.concat(tables, names=["file", "row"])
     total = len(both)
     if missing == "drop":
@@ -127,26 +118,24 @@ def load_adult(
             raise InputError(f'{name} has no complete rows; pass missing="keep", or the files as UCI publishes them.')
     train, test = (files[name] for name in CHECKSUMS)
     columns = list(COLUMNS if all_columns else GRAPH_COLUMNS)
-    return Adult(train[columns], test[columns], train["fnlwgt"], total - len(both), source)
+    return Adult(train[columns], test[columns], train["fnlwgt"], total - len(both), str(source))
 
 
-def _texts(path: str | os.PathLike[str] | None, allow_download: bool) -> tuple[dict[str, str], str]:
-    if path is not None:
-        return _read(Path(path)), str(path)
+def _at_hand(allow_download: bool) -> Path:
+    """The folder of a user that has the files, or the cache, with the files by then."""
     cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ciplearn" / "adult"
     named = os.environ.get(DATA_VARIABLE)
     folders = [*([Path(named) / "adult", Path(named)] if named else []), cached]
-    for folder in folders:
-        if _is_complete(folder):
-            return _read(folder), str(folder)
-    if not allow_download:
+    complete = [folder for folder in folders if _is_complete(folder)]
+    if not complete and not allow_download:
         raise MissingDataError(
             f"The Adult data is not in {', '.join(map(str, folders))}, and downloading was not allowed; save "
             f"adult.data and adult.test from {SOURCES[0].url} in a folder and pass it as path, or name it in "
             f"{DATA_VARIABLE}."
         )
-    download(cached)
-    return _read(cached), str(cached)
+    if not complete:
+        download(cached)
+    return complete[0] if complete else cached
 
 
 def _is_complete(folder: Path) -> bool:
@@ -171,36 +160,32 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def read_raw(text: str, name: str) -> pd.DataFrame:
-    """Return the rows of one file: whole numbers, and labels as text with None where the file says "?".
+    """Return the rows of one file: whole numbers, and labels as text with None where the file says "?"."""
 
-    ``name``: what messages call the file.
-    """
+    def refuse(what: str) -> NoReturn:
+        raise InputError(f"{name} has {what}; pass the files as UCI publishes them.")
+
     rows = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.startswith("|"):
             continue
         fields = [field.strip() for field in line.split(",")]
         if len(fields) != len(COLUMNS):
-            raise _refused(name, f"{len(fields)} fields instead of {len(COLUMNS)} in line {number}")
+            refuse(f"{len(fields)} fields instead of {len(COLUMNS)} in line {number}")
         fields[-1] = fields[-1].rstrip(".")
         if fields[-1] not in INCOMES:
-            which = f"the income {fields[-1]!r} in line {number}, which is neither {' nor '.join(INCOMES)}"
-            raise _refused(name, which)
+            refuse(f"the income {fields[-1]!r} in line {number}, which is neither {' nor '.join(INCOMES)}")
         rows.append([None if field == "?" else field for field in fields])
     if not rows:
-        raise _refused(name, "no rows")
+        refuse("no rows")
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     for column in NUMBERS:
         try:
             frame[column] = frame[column].astype("int64")
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError):
             bad = next(value for value in frame[column] if value is None or not value.lstrip("-").isdigit())
-            raise _refused(name, f"the {column} {bad!r}, which is no whole number") from error
+            refuse(f"the {column} {bad!r}, which is no whole number")
     return frame
-
-
-def _refused(name: str, what: str) -> InputError:
-    return InputError(f"{name} has {what}; pass the files as UCI publishes them.")
 
 
 @dataclass(frozen=True)
@@ -242,13 +227,22 @@ def download(folder: Path, sources: tuple[Mirror, ...] = SOURCES) -> None:
     for source in sources:
         try:
             files = source.files(_received(source))
-            _check(files)
+            for name, expected in CHECKSUMS.items():
+                if (actual := checksum(files[name])) != expected:
+                    raise InputError(f"{name} has the checksum {actual[:12]}… instead of {expected[:12]}…")
         # KeyError: an archive without the files; UnicodeDecodeError and the like are ValueErrors.
         except (OSError, HTTPException, zipfile.BadZipFile, KeyError, ValueError) as error:
             reason = "the archive lacks the files" if isinstance(error, KeyError) else getattr(error, "reason", None)
             failures.append(f"{source.name}: {reason or error}")
             continue
-        _write(folder, files)
+        try:
+            for name, content in files.items():
+                write_file(folder / name, content)
+        except InputError as error:
+            raise InputError(
+                f"The Adult data cannot be kept: {str(error).split(';')[0]}; free or permit that folder, or set "
+                "XDG_CACHE_HOME to another."
+            ) from error
         return
     raise MissingDataError(
         f"The Adult data could not be downloaded ({'; '.join(failures)}); save adult.data and adult.test from "
@@ -259,11 +253,9 @@ def download(folder: Path, sources: tuple[Mirror, ...] = SOURCES) -> None:
 def _received(source: Mirror) -> bytes:
     request = urllib.request.Request(source.url, headers={"User-Agent": "ciplearn"})
     with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
-        size = int(answer.headers.get("Content-Length") or 0)
-        blocks = []
-        with tqdm(
-            total=size or None, desc=f"Adult from {source.name}", unit="B", unit_scale=True, disable=None, leave=False
-        ) as bar:
+        size, blocks = int(answer.headers.get("Content-Length") or 0), []
+        told = f"Adult from {source.name}"
+        with tqdm(total=size or None, desc=told, unit="B", unit_scale=True, disable=None, leave=False) as bar:
             while block := answer.read(_BLOCK):
                 blocks.append(block)
                 bar.update(len(block))
@@ -271,21 +263,3 @@ def _received(source: Mirror) -> bytes:
     if len(received) < size:
         raise OSError(f"the connection broke off after {len(received)} of {size} bytes")
     return received
-
-
-def _check(files: dict[str, bytes]) -> None:
-    for name, expected in CHECKSUMS.items():
-        actual = checksum(files[name])
-        if actual != expected:
-            raise InputError(f"{name} has the checksum {actual[:12]}… instead of {expected[:12]}…")
-
-
-def _write(folder: Path, files: dict[str, bytes]) -> None:
-    try:
-        for name, content in files.items():
-            write_file(folder / name, content)
-    except InputError as error:
-        raise InputError(
-            f"The Adult data cannot be kept: {str(error).split(';')[0]}; free or permit that folder, or set "
-            "XDG_CACHE_HOME to another."
-        ) from error

@@ -18,9 +18,9 @@ from ciplearn._core.tables import checked_table
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names, as_names
 from ciplearn.scm import StructuralCausalModel, Units
-from ciplearn.scm.hidden_parents import draw_hidden
 from ciplearn.scm.kinds import Array, plain, read_nodes
 from ciplearn.scm.model import DEFAULT_CANDIDATES
+from ciplearn.scm.noise import draw_hidden
 
 # Counterfactual rows held at a time.
 CHUNK_ROWS = 200_000
@@ -220,7 +220,7 @@ def units_given(
 
     VCF as the paper defines it conditions on W [quinzan2024]: the inner mean runs over every noise that fits W = w, be
     it that of a latent node or of a column that W leaves out. Ancestors of the context that are not in it are drawn by
-    weighting (`ciplearn.scm.hidden_parents`); what descends from it, or has nothing to do with it, from its mechanism.
+    weighting (`ciplearn.scm.noise`); what descends from it, or has nothing to do with it, from its mechanism.
     """
     known = read_nodes(rows, scm.kinds, context)
     hidden = draw_hidden(scm.graph, scm.mechanisms, known, n_draws, DEFAULT_CANDIDATES, generator) if known else None

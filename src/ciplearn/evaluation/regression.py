@@ -16,9 +16,8 @@ from torch import Tensor
 from ciplearn.evaluation.encoding import Variable
 from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Linear
 from ciplearn.kernels.combined import Sum, mixed_kernel
-from ciplearn.kernels.eigen import eigenspace, eigh
 from ciplearn.kernels.features import Projection
-from ciplearn.kernels.ridge import LeftOut, rest_of
+from ciplearn.kernels.ridge import LeftOut, eigenspace, eigh, rest_of
 
 # Rows on which kernels compete; the winner then sees all rows.
 _TRIAL_ROWS = 500

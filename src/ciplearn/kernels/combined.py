@@ -44,9 +44,9 @@ class CombinedKernel(Kernel):
         """Whether any part still has a length scale to read off."""
         return any(part.is_open for part in self.parts)
 
-    def resolve(self, x: Tensor) -> Self:
-        """Resolve every part."""
-        return type(self)(*(part.resolve(x) for part in self.parts))
+    def resolve(self, x: Tensor, factor: float = 1.0) -> Self:
+        """Resolve every part; a length scale that was given as a number stays as given."""
+        return type(self)(*(part.resolve(x, factor) for part in self.parts))
 
     def with_lengthscale(self, lengthscale: float) -> Self:
         """Set it in every part where it is open."""
@@ -55,14 +55,6 @@ class CombinedKernel(Kernel):
     def widened(self, factor: float) -> Self:
         """Widen every part."""
         return type(self)(*(part.widened(factor) for part in self.parts))
-
-    def _open_part_widened(self, resolved: Self, factor: float) -> Self:
-        # A length scale that was given as a number stays as given.
-        parts = [
-            mine._open_part_widened(theirs, factor) if mine.is_open else theirs
-            for mine, theirs in zip(self.parts, resolved.parts, strict=True)
-        ]
-        return type(self)(*parts)
 
     def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
         """Evaluate the kernel."""
@@ -76,20 +68,15 @@ class CombinedKernel(Kernel):
 class Product(CombinedKernel):
     """k(x, z) = Π_p k_p(x, z): rows are alike if they are alike in every part.
 
-    Parameters
-    ----------
-    *parts : Kernel
-        For example ``Product(Gaussian("median", columns=[0]), Categorical(columns=[1, 2]))``; one list works too.
+    Its kernels are named one by one, or in a list.
 
     Examples
     --------
-    >>> import torch
     >>> from ciplearn import Categorical, Gaussian, Product
-    >>> x = torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 2.0]], dtype=torch.float64)
-    >>> Product([Categorical(columns=[0]), Gaussian(1.0, columns=[1])]).gram(x, x).round(decimals=2)
+    >>> Product(Categorical(columns=[0]), Gaussian(1.0, columns=[1]))([[0.0, 1.0], [1.0, 1.0], [1.0, 2.0]])
     tensor([[1.0000, 0.0000, 0.0000],
-            [0.0000, 1.0000, 0.6100],
-            [0.0000, 0.6100, 1.0000]], dtype=torch.float64)
+            [0.0000, 1.0000, 0.6065],
+            [0.0000, 0.6065, 1.0000]], dtype=torch.float64)
     """
 
     _join = staticmethod(mul)
@@ -98,17 +85,12 @@ class Product(CombinedKernel):
 class Sum(CombinedKernel):
     """k(x, z) = Σ_p k_p(x, z): rows are alike if they are alike in some part.
 
-    Parameters
-    ----------
-    *parts : Kernel
-        One list works too.
+    Its kernels are named one by one, or in a list.
 
     Examples
     --------
-    >>> import torch
     >>> from ciplearn import Categorical, Gaussian, Sum
-    >>> x = torch.tensor([[0.0, 1.0], [1.0, 1.0]], dtype=torch.float64)
-    >>> Sum([Categorical(columns=[0]), Gaussian(1.0, columns=[1])]).gram(x, x)
+    >>> Sum(Categorical(columns=[0]), Gaussian(1.0, columns=[1]))([[0.0, 1.0], [1.0, 1.0]])
     tensor([[2., 1.],
             [1., 2.]], dtype=torch.float64)
     """

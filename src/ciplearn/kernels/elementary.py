@@ -34,9 +34,8 @@ class Kernel(ABC):
     Examples
     --------
     >>> from ciplearn import Gaussian
-    >>> from ciplearn.kernels import Kernel
-    >>> isinstance(Gaussian(1.0), Kernel), Gaussian().is_open
-    (True, True)
+    >>> Gaussian(1.0).is_open, Gaussian("median").is_open
+    (False, True)
     """
 
     columns: tuple[int, ...] | None = None
@@ -61,8 +60,9 @@ class Kernel(ABC):
             return self.resolve(x).gram(x, x)
         z = as_rows(z, "z", integers=self.takes_codes)
         if x.shape[1] != z.shape[1]:
-            received = f"{x.shape[1]} and {z.shape[1]}"
-            raise InputError(f"x and z must have the same columns, got {received}; pass the same variables to both.")
+            raise InputError(
+                f"x and z must have the same columns, got {x.shape[1]} and {z.shape[1]}; pass the same variables."
+            )
         return self.resolve(x).gram(x, z)
 
     @property
@@ -70,8 +70,8 @@ class Kernel(ABC):
         """Whether a length scale is still to be read off data."""
         return False
 
-    def resolve(self, x: Tensor) -> Self:  # (n, d)
-        """Return this kernel with every open length scale read off the rows of ``x``."""
+    def resolve(self, x: Tensor, factor: float = 1.0) -> Self:  # (n, d)
+        """Return this kernel with every open length scale read off the rows of ``x``, times a factor."""
         return self
 
     def with_lengthscale(self, lengthscale: float) -> Self:
@@ -96,13 +96,7 @@ class Kernel(ABC):
 
     def candidates(self, x: Tensor) -> tuple[Self, ...]:  # (n, d)
         """Return the resolved kernels among which leave-one-out error may choose."""
-        resolved = self.resolve(x)
-        if not self.is_open:
-            return (resolved,)
-        return tuple(self._open_part_widened(resolved, factor) for factor in LENGTHSCALE_GRID)
-
-    def _open_part_widened(self, resolved: Self, factor: float) -> Self:
-        return resolved.widened(factor)
+        return tuple(self.resolve(x, factor) for factor in (LENGTHSCALE_GRID if self.is_open else (1.0,)))
 
     def select(self, x: Tensor) -> Tensor:  # (n, d) -> (n, d')
         """Return the columns that this kernel reads."""
@@ -126,13 +120,10 @@ class StationaryKernel(Kernel, ABC):
     columns: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.lengthscale, str):
-            if self.lengthscale != "median":
-                raise InputError(
-                    f"lengthscale must be a number or 'median', got {self.lengthscale!r}; pass one of these."
-                )
-        else:
+        if not isinstance(self.lengthscale, str):
             object.__setattr__(self, "lengthscale", positive(self.lengthscale, "lengthscale"))
+        elif self.lengthscale != "median":
+            raise InputError(f"lengthscale must be a number or 'median', got {self.lengthscale!r}; pass one of these.")
         super().__post_init__()
 
     @property
@@ -140,13 +131,13 @@ class StationaryKernel(Kernel, ABC):
         """Whether the length scale is still ``"median"``."""
         return self.lengthscale == "median"
 
-    def resolve(self, x: Tensor) -> Self:
-        """Return this kernel with the median distance between rows of ``x`` as its length scale, if it is open."""
+    def resolve(self, x: Tensor, factor: float = 1.0) -> Self:
+        """Return this kernel with the median distance between rows, times a factor, as length scale, if it is open."""
         if not self.is_open:
             return self
         rows = self.select(x.detach())
         rows = rows[sample_rows(rows.shape[0], MEDIAN_ROWS, seed=0).to(rows.device)].double()
-        return self.with_lengthscale(self.median_distance(rows))
+        return self.with_lengthscale(self.median_distance(rows) * factor)
 
     def with_lengthscale(self, lengthscale: float) -> Self:
         """Return this kernel with a number for its length scale, if it is open."""
@@ -187,10 +178,8 @@ class Gaussian(StationaryKernel):
 
     Examples
     --------
-    >>> import torch
     >>> from ciplearn import Gaussian
-    >>> x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-    >>> Gaussian(1.0).gram(x, x)
+    >>> Gaussian(1.0)([0.0, 1.0])
     tensor([[1.0000, 0.6065],
             [0.6065, 1.0000]], dtype=torch.float64)
     """
@@ -214,17 +203,12 @@ class Gaussian(StationaryKernel):
 class Laplace(StationaryKernel):
     """k(x, z) = exp(−d / ℓ) with d the mean over columns of ``|x_c − z_c|``.
 
-    Parameters
-    ----------
-    lengthscale, average, columns
-        See `Gaussian`.
+    Parameters: see `Gaussian`.
 
     Examples
     --------
-    >>> import torch
     >>> from ciplearn import Laplace
-    >>> x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-    >>> Laplace(1.0).gram(x, x)
+    >>> Laplace(1.0)([0.0, 1.0])
     tensor([[1.0000, 0.3679],
             [0.3679, 1.0000]], dtype=torch.float64)
     """
@@ -244,21 +228,12 @@ class Linear(Kernel):
     """k(x, z) = mean over columns of x_c z_c.
 
     As the kernel of a prediction it sees dependence of the conditional *mean* only: enough for the variance of
-    counterfactuals of a point predictor, blind to the rest of the distribution.
-
-    Parameters
-    ----------
-    average : bool
-        Average products over columns; ``False`` sums.
-    columns
-        See `Gaussian`.
+    counterfactuals of a point predictor, blind to the rest of the distribution. Parameters: see `Gaussian`.
 
     Examples
     --------
-    >>> import torch
     >>> from ciplearn import Linear
-    >>> x = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
-    >>> Linear().gram(x, x)
+    >>> Linear()([1.0, 2.0])
     tensor([[1., 2.],
             [2., 4.]], dtype=torch.float64)
     """
@@ -294,10 +269,8 @@ class Categorical(Kernel):
 
     Examples
     --------
-    >>> import torch
     >>> from ciplearn import Categorical
-    >>> codes = torch.tensor([[0.0], [1.0], [0.0]], dtype=torch.float64)
-    >>> Categorical().gram(codes, codes)
+    >>> Categorical()([0, 1, 0])
     tensor([[1., 0., 1.],
             [0., 1., 0.],
             [1., 0., 1.]], dtype=torch.float64)
@@ -368,10 +341,7 @@ def median_of_pairs(distances: Tensor) -> float:  # (n, n)
     n = distances.shape[0]
     upper = torch.triu_indices(n, n, offset=1, device=distances.device)
     pairs = distances[upper[0], upper[1]]
-    if pairs.numel() == 0:
-        return 1.0
-    median = float(pairs.median())
-    if median > 0:
-        return median
-    unequal = pairs[pairs > 0]
-    return float(unequal.median()) if unequal.numel() else 1.0
+    for compared in (pairs, pairs[pairs > 0]):
+        if compared.numel() and (median := float(compared.median())) > 0:
+            return median
+    return 1.0

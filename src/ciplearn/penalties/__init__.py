@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from ciplearn.penalties.base import Penalty
 from ciplearn.penalties.conditional import CIRCE, HSCIC, ResidualHSCIC
-from ciplearn.penalties.hsic import HSIC
-from ciplearn.penalties.mmd import MMD
+from ciplearn.penalties.marginal import HSIC, MMD
 from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 
 # A penalty is registered by one line here, under its name on the command line; it can then be saved.

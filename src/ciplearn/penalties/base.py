@@ -16,10 +16,9 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.tensors import as_rows, same_device, same_rows
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
-from ciplearn.penalties.low_rank import RowMap
 from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 from ciplearn.penalties.rows import PenaltyRows, RowPart, with_codes
-from ciplearn.penalties.storage import DenseMatrix
+from ciplearn.penalties.storage import DenseMatrix, RowMap
 
 # Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
 EXACT_ROWS = 2048
@@ -46,10 +45,9 @@ class Penalty(ABC):
 
     Examples
     --------
-    >>> from ciplearn import HSIC, ResidualHSCIC
-    >>> from ciplearn.penalties import Penalty
-    >>> isinstance(HSIC(), Penalty), isinstance(ResidualHSCIC(), Penalty)
-    (True, True)
+    >>> from ciplearn import ResidualHSCIC
+    >>> ResidualHSCIC().for_outcome([1.0, 3.0]).kernel.lengthscale == 2**0.5
+    True
     """
 
     kernel: Kernel
@@ -100,25 +98,16 @@ class Penalty(ABC):
     def prepare_chunks(self, chunks: Iterable[Any]) -> Operator:
         """Return the operator Q of rows that come in pieces, the same as `prepare` would on all of them at once.
 
-        Parameters
-        ----------
-        chunks : iterable of (right, given) pairs
-            Read several times, so not a generator: a list, or an object whose ``__iter__`` opens the files anew. For
-            criteria without conditioning variables the second entry is None.
+        The pairs (right, given) are read several times, so not from a generator: from a list, or an object whose
+        ``__iter__`` opens the files anew. For criteria without conditioning variables the second entry is None.
         """
         return self._prepared(PenaltyRows.from_chunks(chunks, self._takes_codes()))
 
     def prepare_parts(self, parts: Sequence[RowPart], engine: Engine | None = None) -> StreamedOperator:
         """Return the operator Q of rows in parts that are never all in memory: a batch brings its own rows.
 
-        The same operator as `prepare` gives beyond ``exact_rows``, up to rounding, whoever goes through the parts.
-
-        Parameters
-        ----------
-        parts : sequence of RowPart
-            Each has a ``start``, the number of its first row, and ``pairs()``, which opens it anew.
-        engine : Engine, optional
-            Who goes through the parts; by default this process.
+        The same as `prepare` gives beyond ``exact_rows``, up to rounding, whichever ``engine`` goes through the parts.
+        Each has a ``start``, the number of its first row, and ``pairs()``, which opens it anew.
         """
         rows = PenaltyRows(parts, engine)
         self._check_given(rows.has_given)
@@ -155,8 +144,3 @@ class Penalty(ABC):
     @abstractmethod
     def _build(self, rows: PenaltyRows) -> Operator:
         """Build the operator of checked rows."""
-
-
-def is_exact(exact_rows: int | None, n: int) -> bool:
-    """Whether an operator on ``n`` rows comes from full Gram matrices."""
-    return exact_rows is None or n <= exact_rows

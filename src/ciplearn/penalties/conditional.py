@@ -14,22 +14,21 @@ from ciplearn._core.choices import check_flags
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel
-from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, DEFAULT_RANK, EXACT_ROWS, Penalty, is_exact
+from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, DEFAULT_RANK, EXACT_ROWS, Penalty
 from ciplearn.penalties.low_rank import (
     CHECKED_ROWS,
     CentredFactor,
     FactorMean,
-    RowMap,
-    VectorsOf,
+    FeatureRegression,
+    RegressionProblem,
     gradient_error,
     shortest_map,
     smooth_predictions,
     stored,
 )
 from ciplearn.penalties.operator import Operator, Setting
-from ciplearn.penalties.ridge_regression import FeatureRegression, RegressionProblem
 from ciplearn.penalties.rows import PenaltyRows, Sums
-from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, Storage
+from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, RowMap, Storage, VectorsOf
 
 # Rows whose third moments are formed at a time: each needs the square of the number of directions.
 _MOMENT_ROWS = 1024
@@ -37,28 +36,7 @@ _MOMENT_ROWS = 1024
 
 @dataclass(frozen=True)
 class ConditionalPenalty(Penalty, ABC):
-    """A criterion of Ŷ ⊥ R | S built on ridge regression on S.
-
-    Parameters
-    ----------
-    kernel, right_kernel, given_kernel : Kernel
-        Of the predictions, of the right-hand side R, and of the conditioning variables S.
-    ridge : float or "loo"
-        λ; ``"loo"`` chooses it by leave-one-out error, and with it the length scale of ``given_kernel`` if that is
-        ``"median"``.
-    centre : bool
-        Use C Q C with C = I − 11ᵀ/n instead of Q. Ridge weights do not sum to one, so a constant prediction has the
-        penalty 1ᵀQ1 > 0; centring removes that floor and leaves the population value alone.
-    exact_rows : int or None
-        Up to this many rows Q comes from full Gram matrices, beyond it from ``features``; 0 means always from features,
-        None never.
-    features : FeatureMap
-        What replaces the Gram matrices beyond ``exact_rows``.
-    rank : int
-        Beyond ``exact_rows``, the most numbers per row of a factor V with Q ≈ V Vᵀ; half of them are taken where they
-        do. Where no such factor keeps the direction of gradients, as with many columns, a row carries the two vectors
-        of its features instead.
-    """
+    """A criterion of Ŷ ⊥ R | S built on ridge regression on S; `ResidualHSCIC` describes its parameters."""
 
     kernel: Kernel = DEFAULT_KERNEL
     right_kernel: Kernel = DEFAULT_KERNEL
@@ -88,41 +66,41 @@ class ConditionalPenalty(Penalty, ABC):
             )
 
     def _build(self, rows: PenaltyRows) -> Operator:
-        problem, exact, error = self._settled(rows), is_exact(self.exact_rows, rows.n), 0.0
         storage: Storage
+        exact, error = self.exact_rows is None or rows.n <= self.exact_rows, 0.0
         if exact:
+            problem = self._settled(rows)
             problem = problem.regression().problem if problem.ridge_is_provisional else problem
-            storage = DenseMatrix(self._exact_matrix(problem))
+            storage, setting = DenseMatrix(self._exact_matrix(problem)), problem.setting
         else:
-            regression = problem.regression()
-            row_map, error = self._approximation(regression)
-            storage, problem = stored(rows, row_map), regression.problem
-        return Operator(self.kernel, storage.centred() if self.centre else storage, problem.setting, exact, error)
+            row_map, setting, error = self._approximation(rows)
+            storage = stored(rows, row_map)
+        return Operator(self.kernel, storage.centred() if self.centre else storage, setting, exact, error)
 
     def _mapped(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
-        regression = self._settled(rows).regression()
-        row_map, error = self._approximation(regression)
+        row_map, setting, error = self._approximation(rows)
         if self.centre:
             row_map = CentredFactor(row_map, rows.summed(FactorMean(row_map)).to(rows.dtype))
-        return row_map, regression.problem.setting, error
+        return row_map, setting, error
 
     def _settled(self, rows: PenaltyRows) -> RegressionProblem:
         return RegressionProblem.settle(rows, self.right_kernel, self.given_kernel, self.ridge, self.features)
 
-    def _approximation(self, regression: FeatureRegression) -> tuple[RowMap, float]:
-        """What gives Q from features, and its error.
+    def _approximation(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
+        """What gives Q from features, what was settled, and the error.
 
         What features lose shows on a sample, where Gram matrices can be had; what a factor loses, on the vectors of
         rows. The two errors have nothing to do with each other, so their squares add.
         """
+        regression = self._settled(rows).regression()
         sample = regression.of_sample(CHECKED_ROWS)
         # One matrix of this many rows is 8 MB: none is kept longer than needed.
         predictions = smooth_predictions(*sample.problem.kernel_matrices())
         exact = self._exact_matrix(sample.problem)
         lost = gradient_error(self._vectors(sample)(*sample.problem.rows.whole()).block(None), exact, predictions)
         del exact
-        row_map, also_lost = shortest_map(regression.problem.rows, self._vectors(regression), self.rank, predictions)
-        return row_map, math.hypot(lost, also_lost)
+        row_map, also_lost = shortest_map(rows, self._vectors(regression), self.rank, predictions)
+        return row_map, regression.problem.setting, math.hypot(lost, also_lost)
 
     @abstractmethod
     def _exact_matrix(self, problem: RegressionProblem) -> Tensor:  # (n, n)
@@ -139,14 +117,32 @@ class ResidualHSCIC(ConditionalPenalty):
 
     Its population value is zero exactly where HSCIC's is. The prediction itself is never smoothed, so a predictor that
     is a function of the conditioning variables alone is not punished for the smoothing's bias, as it is by `HSCIC`.
-    Parameters: see `ConditionalPenalty`.
+
+    Parameters
+    ----------
+    kernel, right_kernel, given_kernel : Kernel
+        Of the predictions, of the right-hand side R, and of the conditioning variables S.
+    ridge : float or "loo"
+        λ; ``"loo"`` chooses it by leave-one-out error, and with it the length scale of ``given_kernel`` if that is
+        ``"median"``.
+    centre : bool
+        Use C Q C with C = I − 11ᵀ/n instead of Q. Ridge weights do not sum to one, so a constant prediction has the
+        penalty 1ᵀQ1 > 0; centring removes that floor and leaves the population value alone.
+    exact_rows : int or None
+        Up to this many rows Q comes from full Gram matrices, beyond it from ``features``; 0 means always from features,
+        None never.
+    features : FeatureMap
+        What replaces the Gram matrices beyond ``exact_rows``.
+    rank : int
+        Beyond ``exact_rows``, the most numbers per row of a factor V with Q ≈ V Vᵀ; half of them are taken where they
+        do. Where no such factor keeps the direction of gradients, as with many columns, a row carries the two vectors
+        of its features instead.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn import Gaussian, ResidualHSCIC
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
     >>> operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)  # once
     >>> bool(operator(s + e) > 10 * operator(s))
     True
@@ -172,14 +168,13 @@ class ResidualHSCIC(ConditionalPenalty):
 class CIRCE(ConditionalPenalty):
     """Q = (1/n²) K_S ∘ K̃_R with K̃_R = (I − H) K_R (I − H)ᵀ, H = K_S (K_S + nλI)⁻¹.
 
-    Conditional independence regression covariance [pogodin2022]. Parameters: see `ConditionalPenalty`.
+    Conditional independence regression covariance [pogodin2022]. Parameters: see `ResidualHSCIC`.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn import CIRCE, Gaussian
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
     >>> operator = CIRCE(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)
     >>> bool(operator(s + e) > operator(s))
     True
@@ -204,15 +199,13 @@ class HSCIC(ConditionalPenalty):
           = (1/n) [K_R ∘ (W Wᵀ) − B Wᵀ − W Bᵀ],   B = P − ½ W diag(a),   P = W ∘ (K_R W),   a = column sums of P.
 
     The paper prints the middle term of each norm as a product of two scalars; it is −2 wᵀ[(K_Ŷ w) ∘ (K_R w)], as here.
-
-    Parameters: see `ConditionalPenalty`; the ridge is the paper's by default.
+    Parameters: see `ResidualHSCIC`; the ridge is the paper's by default.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn import HSCIC, Gaussian
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, e = torch.randn(2, 200, 1, generator=draw)
+    >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
     >>> operator = HSCIC(kernel=Gaussian(1.0)).prepare(right=s + e, given=s)
     >>> bool(operator(s + e) > operator(s))
     True
@@ -258,7 +251,6 @@ class _SmoothedVectors(Sums["_SmoothedVectors"]):
         self.left = spectrum.values[kept].sqrt() * self.inverse / spectrum.rows**0.5
 
     def of_block(self, _right: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
-        """T and A of a block of rows."""
         p = self.inverse.numel()
         third, weighted = self.cross.new_zeros(p * p, p), self.cross.new_zeros(p, p)
         for part in (self.given(given) @ (self.scores * self.inverse)).split(_MOMENT_ROWS):
@@ -267,7 +259,6 @@ class _SmoothedVectors(Sums["_SmoothedVectors"]):
         return third, weighted
 
     def finalise(self) -> Self:
-        """The sums are what is needed."""
         return self
 
     def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:

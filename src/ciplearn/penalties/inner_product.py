@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,9 +81,9 @@ def inner_product(
         return GaussianBlockProduct.apply(y_hat, storage.block(rows).to(y_hat.dtype), scale, off, on)
     if isinstance(kernel, Linear):
         y_hat = kernel.select(y_hat)
-        is_matrix = storage.factor is None
-        held = storage.block(rows) if storage.factor is None else taken(storage.factor, rows)
-        return _LinearProduct.apply(y_hat, held.to(y_hat.dtype), is_matrix, kernel.divisor(y_hat.shape[1]), off, on)
+        is_matrix, divisor = storage.factor is None, kernel.divisor(y_hat.shape[1])
+        held = storage.block(rows) if is_matrix else taken(storage.factor, rows)
+        return _LinearProduct.apply(y_hat, held.to(y_hat.dtype), is_matrix, divisor, off, on)
     gram = kernel.gram(y_hat, y_hat)
     product = gram * storage.block(rows).to(gram.dtype)
     diagonal = product.diagonal().sum()
@@ -94,9 +95,7 @@ def stacked_inner_products(kernel: Kernel, y_hat: Tensor, block: Tensor, off: fl
     if isinstance(kernel, Gaussian):
         y_hat = kernel.select(y_hat)
         return GaussianBlockProduct.apply(y_hat, block, kernel.scale(y_hat.shape[-1]), off, on)
-    storage = DenseMatrix(block)
-    values = [inner_product(kernel, one, storage, None, off, on, None) for one in y_hat]
-    return torch.stack(values)
+    return torch.stack([inner_product(kernel, one, DenseMatrix(block), None, off, on, None) for one in y_hat])
 
 
 class GradientFromForward(torch.autograd.Function):
@@ -154,11 +153,9 @@ def value_by_tiles(kernel: Kernel, y_hat: Tensor, vectors: Vectors, off: float, 
 
 def _tiles(vectors: Vectors) -> Iterator[tuple[slice, slice, Tensor]]:
     """Rows, the same or later rows, and Q between them."""
-    places = [slice(start, start + TILE) for start in range(0, vectors.rows, TILE)]
-    parts = [vectors.cut(place) for place in places]
-    for first, rows in enumerate(places):
-        for others, other in zip(places[first:], parts[first:], strict=True):
-            yield rows, others, parts[first].between(other)
+    strips = [slice(start, start + TILE) for start in range(0, vectors.rows, TILE)]
+    for (rows, mine), (others, other) in combinations_with_replacement([(s, vectors.cut(s)) for s in strips], 2):
+        yield rows, others, mine.between(other)
 
 
 def _weighed(s: Tensor, other: Tensor, block: Tensor) -> Tensor:  # (..., b, d), (..., c, d), (b, c) -> (..., b, c)
@@ -178,7 +175,6 @@ def _weighed(s: Tensor, other: Tensor, block: Tensor) -> Tensor:  # (..., b, d),
 
 
 def _gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (..., b, d), (b, b) -> (..., b), (..., b, d)
-    """Row sums of M, and M s."""
     product = _weighed(s, s, block)
     if s.dim() == 2 and s.shape[1] == 1:
         # mv reads the block once; a matrix product with one column is several times slower.
@@ -218,11 +214,9 @@ def series_for(
     """
     reach = _reach(y_hat.dtype)
     # The neighbouring periods are at rounding error if T ≥ r + reach, the terms left out if ω ≥ 2 reach.
-    period = spread + reach
-    n_frequencies = math.ceil(reach * period / math.pi)
-    if n_frequencies * n_columns > (_WORTH_BESIDE_BLOCK if has_block else _WORTH) * size:
-        return None
-    return _series(n_frequencies, y_hat.dtype, y_hat.device)
+    n_frequencies = math.ceil(reach * (spread + reach) / math.pi)
+    pays = n_frequencies * n_columns <= (_WORTH_BESIDE_BLOCK if has_block else _WORTH) * size
+    return _series(n_frequencies, y_hat.dtype, y_hat.device) if pays else None
 
 
 class FourierInnerProduct(GradientFromForward):
@@ -292,7 +286,6 @@ def _series(n_frequencies: int, dtype: torch.dtype, device: torch.device) -> Fou
 
 
 def _cosines(phases: Tensor) -> Tensor:
-    """Take cosines in place."""
     if phases.dtype != torch.float32 or phases.is_cuda:
         return phases.cos_()
     # In single precision numpy's are three times as fast as torch's on a CPU.

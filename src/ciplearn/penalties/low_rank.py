@@ -1,19 +1,29 @@
-"""Many rows: Q from vectors that features give row by row, stored as short as a stated error allows."""
+"""Q from features: ridge regression of R on S, and vectors row by row, as short as a stated error allows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
-from ciplearn.kernels import Gaussian
-from ciplearn.kernels.eigen import leading
+from ciplearn.kernels import FeatureMap, Features, Gaussian, Kernel
+from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum, eigh, leading
 from ciplearn.penalties.inner_product import GaussianBlockProduct
+from ciplearn.penalties.operator import Setting
 from ciplearn.penalties.rows import PenaltyRows, Sums
-from ciplearn.penalties.storage import ElementwiseProduct, Factor, Storage
+from ciplearn.penalties.storage import ElementwiseProduct, Factor, RowMap, Storage, VectorsOf
+
+# Length scales are chosen, and leave-one-out errors averaged, over at most this many rows.
+_LOO_ROWS = 2048
+
+# Up to this many rows a Gram matrix is factorised as it is; beyond, features do as well for choosing a ridge.
+_GRAM_ROWS = 384
+
+# Directions whose weight is below this share of the largest have no influence on the operator.
+_NEGLIGIBLE = 1e-9
 
 # Rows whose columns of Q span the factor. They are drawn evenly: pivots that explain most of the trace are outlying
 # rows, which few others resemble.
@@ -39,15 +49,148 @@ _KERNEL = Gaussian(2**0.5)
 
 _HALF = {torch.float64: torch.float32, torch.float32: torch.bfloat16}
 
-# Takes rows (right, given) to the vectors that give entries of Q.
-VectorsOf = Callable[[Tensor, Tensor], ElementwiseProduct]
 
-# The same, or to rows of a factor: all that a batch needs, from its own rows alone.
-RowMap = Callable[[Tensor, Tensor], Factor | ElementwiseProduct]
+@dataclass(frozen=True)
+class RegressionProblem:
+    """Rows, with the kernels and the ridge of their conditional means settled."""
+
+    rows: PenaltyRows
+    # right_kernel, given_kernel: resolved
+    right_kernel: Kernel
+    given_kernel: Kernel
+    ridge: float  # λ of every regression on the conditioning variables
+    features: FeatureMap
+    ridge_is_provisional: bool = False  # whether the ridge was chosen on some of the rows only
+
+    @classmethod
+    def settle(
+        cls, rows: PenaltyRows, right_kernel: Kernel, given_kernel: Kernel, ridge: float | str, features: FeatureMap
+    ) -> Self:
+        """Resolve the kernels; ``"loo"`` chooses ridge and open length scale by the error in R's features."""
+        right, given = rows.sample.first(_LOO_ROWS)
+        right_kernel = right_kernel.resolve(right)
+        if not isinstance(ridge, str):
+            return cls(rows, right_kernel, given_kernel.resolve(given), float(ridge), features)
+        targets = features.fit(right_kernel, right)(right)
+        trials = []
+        for candidate in given_kernel.candidates(given):
+            spectrum, scores = _spectrum(candidate, given, targets, features)
+            trials.append((*spectrum.best_ridge(scores, targets), candidate))
+        best_ridge, _, best_kernel = min(trials, key=lambda trial: trial[1])
+        return cls(rows, right_kernel, best_kernel, best_ridge, features, rows.n > _LOO_ROWS)
+
+    @property
+    def setting(self) -> Setting:
+        """What was settled, for people to see."""
+        return Setting(self.right_kernel, self.given_kernel, self.ridge)
+
+    def kernel_matrices(self) -> tuple[Tensor, Tensor]:
+        """K_R and K_S."""
+        right, given = self.rows.whole()
+        return self.right_kernel.gram(right, right), self.given_kernel.gram(given, given)
+
+    def grams(self) -> tuple[Tensor, Tensor, GramRidge]:
+        """K_R, K_S and the factorised K_S + nλI."""
+        right_gram, given_gram = self.kernel_matrices()
+        return right_gram, given_gram, GramRidge(given_gram, self.ridge)
+
+    def regression(self) -> FeatureRegression:
+        """Sum over all rows; a ridge that was chosen on a sample is chosen again for these sums."""
+        sample_right, sample_given = self.rows.sample.first(_LOO_ROWS)
+        right = self.features.fit(self.right_kernel, sample_right)
+        given = self.features.fit(self.given_kernel, sample_given)
+        spectrum, second = self.rows.summed(MomentSums(right, given))
+        problem = self
+        if self.ridge_is_provisional:
+            ridge, _ = spectrum.best_ridge(given(sample_given) @ spectrum.basis, right(sample_right))
+            problem = replace(self, ridge=ridge, ridge_is_provisional=False)
+        return FeatureRegression(problem, right, given, spectrum, second)
+
+
+class MomentSums(Sums[tuple[RidgeSpectrum, Tensor]]):
+    """Σ φ φᵀ, Σ φ ρᵀ and Σ ρ ρᵀ over rows, for features ρ of the right-hand side and φ of what is given."""
+
+    def __init__(self, right: Features, given: Features) -> None:
+        self.right, self.given = right, given
+
+    def of_block(self, right: Tensor, given: Tensor) -> tuple[Tensor, ...]:
+        """The three sums over a block."""
+        phi, rho = self.given(given), self.right(right)
+        return phi.T @ phi, phi.T @ rho, rho.T @ rho
+
+    def finalise(self) -> tuple[RidgeSpectrum, Tensor]:
+        """Return the spectrum of Σ φ φᵀ, with Σ φ ρᵀ, and Σ ρ ρᵀ."""
+        of_given, cross, second = self.totals
+        return RidgeSpectrum.from_moments(of_given, cross, self.n), second
 
 
 @dataclass(frozen=True)
-class FactorRows:
+class FeatureRegression:
+    """Ridge regression of right-hand side features ρ on conditioning features φ."""
+
+    problem: RegressionProblem
+    # right, given: ρ and φ
+    right: Features
+    given: Features
+    spectrum: RidgeSpectrum  # of Σ φ φᵀ, with Σ φ ρᵀ
+    second: Tensor  # (q, q): Σ ρ ρᵀ
+
+    def of_sample(self, size: int) -> FeatureRegression:
+        """The same regression, features, kernels and ridge, of a sample of the rows alone."""
+        sample = PenaltyRows.of_pair(self.problem.rows.sample.first(size))
+        spectrum, second = sample.summed(MomentSums(self.right, self.given))
+        return replace(self, problem=replace(self.problem, rows=sample), spectrum=spectrum, second=second)
+
+    def influential(self) -> Tensor:  # (p,), boolean
+        """Which directions of the spectrum W = (K + nλI)⁻¹ K does not shrink to nothing."""
+        weight = self.spectrum.values * self.spectrum.inverse(self.problem.ridge)
+        return weight > _NEGLIGIBLE * weight.max()
+
+    def smoother(self) -> Tensor:  # (r, p)
+        """M with W Wᵀ = (Φ M)(Φ M)ᵀ."""
+        scale = self.spectrum.values.sqrt() * self.spectrum.inverse(self.problem.ridge)
+        return (self.spectrum.basis * scale)[:, self.influential()]
+
+    def residual_vectors(self, left: Tensor) -> VectorsOf:  # (r, p)
+        """Return what takes rows to the vectors of (Φ M)(Φ M)ᵀ ∘ K̃_R, with M = ``left`` and K̃_R of the residuals."""
+        coefficients = self.spectrum.coefficients(self.problem.ridge)  # (r, q)
+        scores = self.spectrum.basis.T @ coefficients  # (p, q)
+        explained = scores.T @ self.spectrum.cross
+        variance = self.second - explained - explained.T + scores.T @ (self.spectrum.values[:, None] * scores)
+        # ρ P − φ B are the residuals in the fewest directions P that hold all their variance.
+        values, rotation = eigh(variance)
+        kept = values > _NEGLIGIBLE * values[-1]
+        kept[-1] = True  # a right-hand side that is explained in full still has one, vanishing, direction
+        return _ResidualVectors(self.right, self.given, left, rotation[:, kept], coefficients @ rotation[:, kept])
+
+
+@dataclass(frozen=True)
+class _ResidualVectors:
+    """Vectors l_i = φ_i M and r_i = ρ_i P − φ_i B of rows, see `FeatureRegression.residual_vectors`."""
+
+    right: Features
+    given: Features
+    left: Tensor
+    rotation: Tensor
+    explained: Tensor
+
+    def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
+        phi = self.given(given_rows)
+        return ElementwiseProduct(phi @ self.left, self.right(right_rows) @ self.rotation - phi @ self.explained)
+
+
+def _spectrum(
+    kernel: Kernel, given: Tensor, targets: Tensor, features: FeatureMap
+) -> tuple[RidgeSpectrum, Tensor]:  # (m, d), (m, q) -> scores (m, p)
+    if given.shape[0] <= _GRAM_ROWS:
+        return RidgeSpectrum.from_gram(kernel.gram(given, given), targets)
+    phi = features.fit(kernel, given)(given)
+    spectrum = RidgeSpectrum.from_moments(phi.T @ phi, phi.T @ targets, given.shape[0])
+    return spectrum, phi @ spectrum.basis
+
+
+@dataclass(frozen=True)
+class _FactorRows:
     """V = Q_·Z U Λ^(−1/2) for landmark rows Z and the leading eigenvectors U and eigenvalues Λ of Q_ZZ."""
 
     vectors_of: VectorsOf  # what gives entries of Q
@@ -55,7 +198,6 @@ class FactorRows:
     directions: Tensor  # (m, k): U Λ^(−1/2), in the precision of V
 
     def __call__(self, right: Tensor, given: Tensor) -> Factor:
-        """Rows of V."""
         vectors = self.vectors_of(right, given).to(None, self.directions.dtype)
         return Factor(vectors.between(self.landmarks) @ self.directions)
 
@@ -95,7 +237,10 @@ def shortest_map(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, prediction
     the factor are from those of the product form; 0 for the latter.
     """
     landmarks = vectors_of(*rows.sample.last(_LANDMARKS))
-    directions = _leading_directions(landmarks.between(landmarks), rank)
+    values, eigenvectors = leading(landmarks.between(landmarks), _TOLERANCE)
+    directions = eigenvectors[:, :rank] / values[:rank].sqrt()
+    if not len(values):  # Q is zero
+        directions = landmarks.left.new_zeros(len(landmarks.left), 1)
     judged = vectors_of(*rows.sample.first(predictions.shape[1]))
     similar, exact = judged.between(landmarks), judged.between(judged)
     for columns in (rank // 2, rank):
@@ -103,7 +248,7 @@ def shortest_map(rows: PenaltyRows, vectors_of: VectorsOf, rank: int, prediction
         error = gradient_error(factor @ factor.T, exact, predictions)
         if error <= MOST_FACTOR_ERROR:
             kept = directions[:, :columns].to(rows.dtype)
-            return FactorRows(vectors_of, landmarks.to(None, rows.dtype), kept), error
+            return _FactorRows(vectors_of, landmarks.to(None, rows.dtype), kept), error
     return vectors_of, 0.0
 
 
@@ -111,10 +256,14 @@ def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
     """Keep what a map gives for every row."""
     start, whole = 0, None
     for right, given in rows.chunks():
-        own, stop = row_map(right, given), start + right.shape[0]
+        vectors, stop = row_map(right, given), start + right.shape[0]
+        if whole is None:
+            # With a correction Q is a small difference of large terms, which rounding would not leave alone.
+            is_difference = isinstance(vectors, ElementwiseProduct) and vectors.correction is not None
+            in_full = vectors.width <= _FULL_PRECISION_WIDTH or is_difference
+            whole = vectors.room(rows.n, rows.dtype if in_full else _HALF.get(rows.dtype, rows.dtype))
         # Filled in place: pieces and whole together would need twice the memory.
-        whole = own.room(rows.n, _precision(own, rows.dtype)) if whole is None else whole
-        for part, piece in zip(whole.parts(), own.parts(), strict=True):
+        for part, piece in zip(whole.parts(), vectors.parts(), strict=True):
             part[start:stop] = piece
         start = stop
     if whole is None:
@@ -122,27 +271,13 @@ def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
     return whole
 
 
-def _precision(own: Factor | ElementwiseProduct, dtype: torch.dtype) -> torch.dtype:
-    # With a correction Q is a small difference of large terms, which rounding would not leave alone.
-    is_difference = isinstance(own, ElementwiseProduct) and own.correction is not None
-    return dtype if own.width <= _FULL_PRECISION_WIDTH or is_difference else _HALF.get(dtype, dtype)
-
-
 def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k)
-    own = factor_of(right, given)
-    if not isinstance(own, Factor):
+    vectors = factor_of(right, given)
+    if not isinstance(vectors, Factor):
         raise InputError(
             "Rows of a product of two factors cannot be centred as they come; pass centre=False, or prepare in memory."
         )
-    return own.factor
-
-
-def _leading_directions(matrix: Tensor, rank: int) -> Tensor:  # (m, m) -> (m, k)
-    """U Λ^(−1/2) of the largest eigenvalues first, at most ``rank`` of them and none that are together negligible."""
-    values, vectors = leading(matrix, _TOLERANCE)
-    if not len(values):  # Q is zero
-        return matrix.new_zeros(len(matrix), 1)
-    return vectors[:, :rank] / values[:rank].sqrt()
+    return vectors.factor
 
 
 def smooth_predictions(*grams: Tensor) -> Tensor:  # (m, m) each -> (k, m)
@@ -169,14 +304,14 @@ def gradient_error(approximate: Tensor, exact: Tensor, predictions: Tensor) -> f
 
 
 def _gradients(matrix: Tensor, predictions: Tensor) -> Tensor:  # (m, m), (k, m) -> (k, m)
-    found = []
+    gradients = []
     # One after the other: each needs several matrices of the size of the block.
     for prediction in predictions.to(matrix):
         with torch.enable_grad():
             y_hat = prediction[:, None].requires_grad_()
             value = GaussianBlockProduct.apply(y_hat, matrix, _KERNEL.scale(1), 1.0, 1.0)
-            found.append(torch.autograd.grad(value, y_hat)[0][:, 0])
-    return torch.stack(found)
+            gradients.append(torch.autograd.grad(value, y_hat)[0][:, 0])
+    return torch.stack(gradients)
 
 
 def _standardised(columns: Tensor) -> Tensor:  # (m, k)

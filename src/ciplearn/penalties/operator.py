@@ -15,9 +15,8 @@ from ciplearn._core.tensors import as_rows, extremes, same_device
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Kernel
 from ciplearn.penalties.inner_product import inner_product, stacked_inner_products
-from ciplearn.penalties.low_rank import RowMap
 from ciplearn.penalties.rows import checked
-from ciplearn.penalties.storage import Storage
+from ciplearn.penalties.storage import RowMap, Storage
 
 # To choose a Fourier series the host must know the predictions, and so wait for a CUDA device; up to this many rows the
 # device passes over a block faster than that.
@@ -31,11 +30,9 @@ class Setting:
     Examples
     --------
     >>> import torch
-    >>> from ciplearn import Gaussian, ResidualHSCIC
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, a = torch.randn(2, 50, 1, generator=draw)
-    >>> setting = ResidualHSCIC(kernel=Gaussian(1.0), ridge=0.1).prepare(a, s).setting
-    >>> setting.ridge
+    >>> from ciplearn import ResidualHSCIC
+    >>> s, a = torch.randn(2, 50, 1)
+    >>> ResidualHSCIC(ridge=0.1).prepare(a, s).setting.ridge
     0.1
     """
 
@@ -67,9 +64,7 @@ class Operator:
     --------
     >>> import torch
     >>> from ciplearn import HSIC, Gaussian
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> a = torch.randn(50, 1, generator=draw)
-    >>> operator = HSIC(kernel=Gaussian(1.0)).prepare(a)
+    >>> operator = HSIC(kernel=Gaussian(1.0)).prepare(torch.randn(50, 1))
     >>> operator.n_rows, operator.exact, operator.matrix().shape
     (50, True, torch.Size([50, 50]))
     """
@@ -86,7 +81,8 @@ class Operator:
         Parameters
         ----------
         y_hat : Tensor, shape (b,) or (b, d)
-            Predictions, or class probabilities.
+            Predictions, or class probabilities. One that is not finite is refused; on a CUDA device, where a search
+            would wait for all work before it, a small batch with NaN has the penalty NaN.
         rows : sequence of int, shape (b,), optional
             Which of the n prepared rows the predictions belong to, each at most once; all, in order, by default.
         workers : Workers
@@ -97,15 +93,9 @@ class Operator:
         Tensor
             A scalar: ⟨K_Ŷ, Q⟩, or for a batch drawn at random the estimate of it that is unbiased,
             n(n−1)/(b(b−1)) Σ_{i≠j} Q_ij k_ij + n/b Σ_i Q_ii k_ii.
-
-        Raises
-        ------
-        InputError
-            If anything does not fit, or a prediction is not finite; on a CUDA device, where a search would wait for all
-            work before it, a small batch with NaN has the penalty NaN.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
-        same_device(y_hat.device, "y_hat", self.storage.device, "the operator")
+        same_device(y_hat.device, "y_hat", self.storage.parts()[0].device, "the operator")
         return _estimate(self, y_hat, self.storage, self._checked_rows(rows, len(y_hat)), workers)
 
     def stacked(self, y_hat: Tensor, rows: Tensor) -> Tensor:  # (k, b, d), (b,) -> (k,)
@@ -113,10 +103,8 @@ class Operator:
 
         For training loops that have checked their rows: nothing is checked here, so nothing waits for the device.
         """
-        _refuse_open(self.kernel)
-        off, on = _batch_weights(self.n_rows, y_hat.shape[1])
         block = self.storage.block(rows).to(y_hat.dtype)
-        return stacked_inner_products(self.kernel, y_hat, block, off, on)
+        return stacked_inner_products(self.kernel, y_hat, block, *_batch_weights(self, y_hat.shape[1]))
 
     @property
     def n_rows(self) -> int:
@@ -138,10 +126,9 @@ class Operator:
         return replace(self, storage=self.storage.to(target, dtype))
 
     def __repr__(self) -> str:
-        size = "exact"
-        if not self.exact:
-            size = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"
-        return f"Operator({self.n_rows} rows, {size}{_ridge(self.setting)}, kernel={self.kernel})"
+        low_rank = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"
+        how = "exact" if self.exact else low_rank
+        return f"Operator({self.n_rows} rows, {how}{_ridge(self.setting)}, kernel={self.kernel})"
 
     def _checked_rows(self, rows: Any, b: int) -> Tensor | None:
         if rows is None:
@@ -153,12 +140,12 @@ class Operator:
             return None
         try:
             index = torch.as_tensor(rows)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise InputTypeError(
-                f"rows must hold whole numbers, got {type(rows).__name__}; pass the index of each row."
-            ) from error
-        if index.dtype == torch.bool or index.is_floating_point() or index.is_complex():
-            raise InputTypeError(f"rows must hold whole numbers, got {index.dtype}; pass the index of each row.")
+            is_whole = not (index.dtype == torch.bool or index.is_floating_point() or index.is_complex())
+            kind = None if is_whole else str(index.dtype)
+        except (TypeError, ValueError, RuntimeError):
+            kind = type(rows).__name__
+        if kind is not None:
+            raise InputTypeError(f"rows must hold whole numbers, got {kind}; pass the index of each row.")
         index = index.to(torch.int64)
         if index.shape != (b,):
             raise InputError(
@@ -177,7 +164,7 @@ class Operator:
                 f"rows must name each row at most once, got {b - repeated} different ones among {b}; draw batches "
                 f"without replacement."
             )
-        return index.to(self.storage.device)
+        return index.to(self.storage.parts()[0].device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,15 +173,11 @@ class StreamedOperator:
 
     Attributes
     ----------
-    kernel : Kernel
-        Of the predictions; its length scale must be a number by the time it is called.
     row_map : RowMap
         v: takes rows (right, given) to their short vectors.
     n_rows : int
         n; more than memory holds, so that a batch brings its own rows.
-    setting : Setting
-        The kernels and the ridge behind Q.
-    relative_error : float
+    kernel, setting, relative_error
         See `Operator`.
 
     Examples
@@ -202,8 +185,7 @@ class StreamedOperator:
     >>> from types import SimpleNamespace
     >>> import torch
     >>> from ciplearn import Gaussian, ResidualHSCIC
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, a = torch.randn(2, 200, 1, generator=draw)
+    >>> s, a = torch.linspace(0, 60, 200)[:, None].sin(), torch.linspace(0, 250, 200)[:, None].cos()
     >>> part = SimpleNamespace(start=0, pairs=lambda: iter([(a, s)]))  # a file of rows, read block by block
     >>> operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare_parts([part])
     >>> operator.n_rows, bool(operator(a, a, s) > operator(s, a, s))
@@ -219,13 +201,7 @@ class StreamedOperator:
     def __call__(self, y_hat: Any, right: Any, given: Any = None, workers: Workers = ALONE) -> Tensor:
         """Return the unbiased estimate of the penalty of all rows from a batch of them, differentiable in ``y_hat``.
 
-        Parameters
-        ----------
-        y_hat : Tensor, shape (b,) or (b, d)
-        right, given : Tensor, shape (b, d)
-            The rows that the predictions belong to.
-        workers : Workers
-            Who else has rows of this batch.
+        ``right``, ``given``: the rows that the predictions belong to. For the others see `Operator`.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         with torch.no_grad():
@@ -243,35 +219,28 @@ def _estimate(
     operator: Operator | StreamedOperator, y_hat: Tensor, storage: Storage, rows: Tensor | None, workers: Workers
 ) -> Tensor:
     """The penalty of a batch whose rows of Q are those of a storage."""
-    off, on = _batch_weights(operator.n_rows, workers.counted(len(y_hat)))
-    _refuse_open(operator.kernel)
+    off, on = _batch_weights(operator, workers.counted(len(y_hat)))
     if y_hat.dtype in (torch.float16, torch.bfloat16):
         y_hat = y_hat.float()
-    return inner_product(operator.kernel, y_hat, storage, rows, off, on, _value_range(y_hat, workers), workers)
+    span = None
+    if workers.size > 1 or not y_hat.is_cuda or len(y_hat) > LARGEST_BATCH_WITHOUT_WAITING:
+        # The check that all are finite gives the smallest and the largest prediction.
+        span = workers.span(*(extremes(y_hat, "y_hat") if len(y_hat) else (math.inf, -math.inf)))
+    return inner_product(operator.kernel, y_hat, storage, rows, off, on, span, workers)
 
 
 def _ridge(setting: Setting) -> str:
     return "" if setting.ridge is None else f", ridge {setting.ridge:.1e}"
 
 
-def _refuse_open(kernel: Kernel) -> None:
-    """Refuse a kernel on predictions whose length scale nobody has settled."""
-    if kernel.is_open:
-        raise InputError(
-            f"The kernel on predictions has no length scale, got {kernel}; name one, for example Gaussian(1.0), or use "
-            f"penalty.for_outcome(y), because read off the predictions it would shrink with them."
-        )
-
-
-def _batch_weights(n: int, b: int) -> tuple[float, float]:
-    """Weights of pairs and of the diagonal that make the value of b rows an unbiased estimate of that of n."""
+def _batch_weights(operator: Operator | StreamedOperator, b: int) -> tuple[float, float]:
+    """Weights of pairs and of the diagonal that make the value of b rows an unbiased estimate of that of all."""
     if b < 2:
         raise InputError(f"A batch needs at least 2 rows, got {b}; use a larger batch.")
+    if operator.kernel.is_open:
+        raise InputError(
+            f"The kernel on predictions has no length scale, got {operator.kernel}; name one, for example "
+            "Gaussian(1.0), or use penalty.for_outcome(y), because read off the predictions it would shrink with them."
+        )
+    n = operator.n_rows
     return n * (n - 1) / (b * (b - 1)), n / b
-
-
-def _value_range(y_hat: Tensor, workers: Workers) -> tuple[float, float] | None:
-    """Smallest and largest prediction, after a check that all are finite; None where looking would cost too much."""
-    if workers.size == 1 and y_hat.is_cuda and y_hat.shape[0] <= LARGEST_BATCH_WITHOUT_WAITING:
-        return None
-    return workers.span(*(extremes(y_hat, "y_hat") if len(y_hat) else (math.inf, -math.inf)))

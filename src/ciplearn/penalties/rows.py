@@ -189,16 +189,13 @@ class RowSample:
 
     def update(self, right: Tensor, given: Tensor) -> None:
         """Look at the next block of rows."""
-        stop = self.next + right.shape[0]
-        numbers = np.arange(self.next, stop, dtype=np.uint64)
-        self.next = stop
+        numbers = np.arange(self.next, self.next + right.shape[0], dtype=np.uint64)
+        self.next += right.shape[0]
         if len(self._numbers) == self.size:
             below = np.flatnonzero(keys(numbers, self.seed) < keys(self._numbers, self.seed).max())
-            if not len(below):
-                return
-            chosen = torch.from_numpy(below).to(right.device)
-            numbers, right, given = numbers[below], right[chosen], given[chosen]
-        self._add(numbers, [(right, given)])
+            numbers, (right, given) = numbers[below], _picked((right, given), below)
+        if len(numbers):
+            self._add(numbers, [(right, given)])
 
     def merge(self, other: RowSample) -> None:
         """Take in the sample of other rows."""
@@ -208,19 +205,16 @@ class RowSample:
     def finalise(self) -> SampledRows:
         """Return the sample."""
         order = np.argsort(self._numbers)
-        right, given = _joined(self._pieces)
-        place = torch.from_numpy(order).to(right.device)
+        right, given = _picked(_joined(self._pieces), order)
         by_key = np.argsort(keys(self._numbers[order], self.seed))
-        return SampledRows(right[place].double(), given[place].double(), torch.from_numpy(by_key).to(right.device))
+        return SampledRows(right.double(), given.double(), torch.from_numpy(by_key).to(right.device))
 
     def _add(self, numbers: np.ndarray, pieces: list[Pair]) -> None:
         self._numbers = np.concatenate([self._numbers, numbers])
         self._pieces = [*self._pieces, *pieces]
         if len(self._numbers) > self.size:
             kept = np.argpartition(keys(self._numbers, self.seed), self.size)[: self.size]
-            right, given = _joined(self._pieces)
-            place = torch.from_numpy(kept).to(right.device)
-            self._numbers, self._pieces = self._numbers[kept], [(right[place], given[place])]
+            self._numbers, self._pieces = self._numbers[kept], [_picked(_joined(self._pieces), kept)]
 
 
 @dataclass(frozen=True)
@@ -230,19 +224,22 @@ class SampledRows:
     # right, given: (m, d) and (m, k)
     right: Tensor
     given: Tensor
-    drawn: Tensor  # (m,): positions of the rows as drawn: any stretch of it is a random sample too
+    drawn: Tensor  # (m,): numbers of the rows as drawn: any stretch of it is a random sample too
 
     def first(self, size: int) -> Pair:
         """The rows that were drawn first, in their order."""
-        return self._at(self.drawn[:size])
+        rows = self.drawn[:size].sort().values
+        return self.right[rows], self.given[rows]
 
     def last(self, size: int) -> Pair:
         """The rows that were drawn last, in their order: others than the first, where the sample has enough."""
-        return self._at(self.drawn[-size:])
+        rows = self.drawn[-size:].sort().values
+        return self.right[rows], self.given[rows]
 
-    def _at(self, places: Tensor) -> Pair:
-        places = places.sort().values
-        return self.right[places], self.given[places]
+
+def _picked(pair: Pair, rows: np.ndarray) -> Pair:
+    chosen = torch.from_numpy(rows).to(pair[0].device)
+    return pair[0][chosen], pair[1][chosen]
 
 
 def _joined(pieces: list[Pair]) -> Pair:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.workers import Workers
-from ciplearn.kernels.eigen import fewest_columns, pivoted_cholesky
+from ciplearn.kernels.ridge import fewest_columns, pivoted_cholesky
 
 
 class Storage(ABC):
@@ -40,11 +40,6 @@ class Storage(ABC):
     def width(self) -> int:
         """How many numbers a row carries."""
         return sum(part.shape[1] for part in self.parts())
-
-    @property
-    def device(self) -> torch.device:
-        """Where it lives."""
-        return self.parts()[0].device
 
     def to(self, device: torch.device | None, dtype: torch.dtype | None) -> Self:
         """The same elsewhere or in another precision."""
@@ -68,9 +63,9 @@ class Storage(ABC):
     def centred(self) -> Self:
         """C Q C with C = I − 11ᵀ/n."""
 
-    @abstractmethod
     def gathered(self, workers: Workers) -> Self:
-        """That of all workers' rows."""
+        """That of all workers' rows; a matrix is already."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +96,6 @@ class DenseMatrix(Storage):
         means = self.matrix.mean(dim=1)
         return type(self)(self.matrix - means[:, None] - means[None, :] + means.mean())
 
-    def gathered(self, workers: Workers) -> Self:
-        """A matrix is that of all rows in every worker."""
-        return self
-
     def factorised(self, precision: torch.dtype) -> Self:
         """Add V, if at most a third as many columns as rows hold Q to the given precision."""
         # Q itself is known to about 1e-12 of its trace: its entries are sums of many products.
@@ -112,9 +103,8 @@ class DenseMatrix(Storage):
         diagonal = self.matrix.diagonal()
         _, factor = pivoted_cholesky(diagonal, lambda pivot: self.matrix[:, pivot], self.rows // 3, tolerance)
         missing = float(diagonal.sum() - factor.square().sum())
-        if factor.shape[1] == 0 or missing > 2 * tolerance * float(diagonal.sum()):
-            return self
-        return type(self)(self.matrix, fewest_columns(factor, tolerance))
+        is_held = factor.shape[1] > 0 and missing <= 2 * tolerance * float(diagonal.sum())
+        return type(self)(self.matrix, fewest_columns(factor, tolerance)) if is_held else self
 
 
 class Vectors(Storage):
@@ -133,9 +123,9 @@ class Vectors(Storage):
         """The vectors of some rows, or of all, ready to be computed with."""
         return self._each(lambda part: taken(part, rows))
 
-    def cut(self, place: slice) -> Self:
+    def cut(self, rows: slice) -> Self:
         """The vectors of a stretch of rows."""
-        return self._each(lambda part: part[place])
+        return self._each(lambda part: part[rows])
 
     def room(self, n: int, dtype: torch.dtype) -> Self:
         """Vectors of the same lengths for n rows, to be filled."""
@@ -195,19 +185,19 @@ class ElementwiseProduct(Vectors):
     def diagonal(self) -> Tensor:
         """‖l_i‖² ‖r_i‖² − 2 g_i·f_i."""
         values = self.left.square().sum(dim=1) * self.right.square().sum(dim=1)
-        if self.correction is not None:
-            g, f = self.correction
-            values = values - 2 * (g * f).sum(dim=1)
-        return values
+        if self.correction is None:
+            return values
+        g, f = self.correction
+        return values - 2 * (g * f).sum(dim=1)
 
     def row_sums(self) -> Tensor:
         """Without forming Q: Σ_j (l_i·l_j)(r_i·r_j) = l_iᵀ (Σ_j l_j r_jᵀ) r_i."""
         whole = self.at(None)
         sums = ((whole.left @ (whole.left.T @ whole.right)) * whole.right).sum(dim=1)
-        if whole.correction is not None:
-            g, f = whole.correction
-            sums = sums - g @ f.sum(dim=0) - f @ g.sum(dim=0)
-        return sums
+        if whole.correction is None:
+            return sums
+        g, f = whole.correction
+        return sums - g @ f.sum(dim=0) - f @ g.sum(dim=0)
 
     def centred(self) -> Self:
         """C Q C = Q − a_i − a_j + ā with the means a of Q's rows, as a correction by g_i = a_i − ā/2 and f_i = 1."""
@@ -224,3 +214,10 @@ def taken(part: Tensor, rows: Tensor | None) -> Tensor:
     chosen = part if rows is None else part.index_select(0, rows)
     # Sums of many products in half precision would lose what the vectors still hold.
     return chosen.float() if chosen.dtype == torch.bfloat16 else chosen
+
+
+# Takes rows (right, given) to the vectors that give entries of Q.
+VectorsOf = Callable[[Tensor, Tensor], ElementwiseProduct]
+
+# The same, or to rows of a factor: all that a batch needs, from its own rows alone.
+RowMap = Callable[[Tensor, Tensor], Factor | ElementwiseProduct]

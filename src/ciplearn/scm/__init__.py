@@ -1,18 +1,16 @@
 """Structural causal models, known and estimated: abduct, intervene, predict."""
 
-from ciplearn.scm.dowhy_adapter import from_dowhy
 from ciplearn.scm.equation import Additive
-from ciplearn.scm.estimated_model import EstimatedModel
+from ciplearn.scm.estimated_model import EstimatedModel, from_dowhy
 from ciplearn.scm.fit import fit_scm
-from ciplearn.scm.flow import MonotoneFlow
-from ciplearn.scm.kinds import Categories, Scalar, Vector
+from ciplearn.scm.kinds import Categories, Scalar, Units, Vector
 from ciplearn.scm.location_scale import AdditiveNoise, LocationScale, Log, Logit
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.scm.model import StructuralCausalModel
 from ciplearn.scm.multinomial import GumbelMax, Multinomial
+from ciplearn.scm.networks import MonotoneFlow
 from ciplearn.scm.quantiles import SimultaneousQuantiles
 from ciplearn.scm.report import Finding, FitReport
-from ciplearn.scm.units import Units
 from ciplearn.scm.variational import VariationalLatent
 
 __all__ = [

@@ -28,21 +28,14 @@ from ciplearn.scm.noise import Law, as_law, by_rejection, refuse_impossible, sam
 _ROUND_TRIP = 1e-6
 
 # A third point lies on the line through two others to this accuracy, for so many probes of so many rows.
-_TOLERANCE = 1e-8
-_PROBES = 8
-_PROBE_ROWS = 512
+_TOLERANCE, _PROBES, _PROBE_ROWS = 1e-8, 8, 512
 
 
 @dataclass(frozen=True)
 class Additive:
-    """The equation V = m(pa) + s U, whose inverse is known: U = (V − m(pa)) / s.
+    """The equation V = m(pa) + s U with its inverse U = (V − m(pa)) / s.
 
-    Parameters
-    ----------
-    mean : callable, optional
-        m, a function of the parents by name; without it V = s U.
-    scale : float
-        s, not zero.
+    ``mean``: m, a function of the parents by name; without it V = s U. ``scale``: s, not zero.
 
     Examples
     --------
@@ -120,17 +113,13 @@ class EquationMechanism(Mechanism):
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
         """The inverse, or the solution of a linear equation; None for anything else."""
-        if self.inverse is not None:
-            return self._inverted(parents, value)
-        if self.law.atoms is not None and len(self.law.atoms[0]) == 1:
-            noise = np.repeat(self.law.atoms[0], value.shape[0])
-            refuse_impossible(self.node, same(self.evaluate(parents, noise), value))
-            return noise
-        solved = linear_noise(self._shaped, self.law.draw, parents, value)
-        return None if solved is None else solved[0]
-
-    def _inverted(self, parents: Parents, value: Array) -> Array:
-        assert self.inverse is not None
+        if self.inverse is None:
+            if self.law.atoms is not None and len(self.law.atoms[0]) == 1:
+                noise = np.repeat(self.law.atoms[0], value.shape[0])
+                refuse_impossible(self.node, same(self.evaluate(parents, noise), value))
+                return noise
+            solved = linear_noise(self._shaped, self.law.draw, parents, value)
+            return None if solved is None else solved[0]
         noise = np.asarray(self.inverse(parents, value))
         if noise.ndim == 0 or noise.shape[0] != value.shape[0]:
             raise InputError(
@@ -144,7 +133,7 @@ class EquationMechanism(Mechanism):
             )
         again = self.evaluate(parents, noise)
         labels = isinstance(self.kind, Categories)
-        if not ((again == value).all() if labels else np.allclose(again, value, rtol=_ROUND_TRIP, atol=_ROUND_TRIP)):
+        if not ((again == value).all() if labels else _close(again, value, _ROUND_TRIP)):
             raise InputError(
                 f"The inverse of {self.node} does not fit its equation: the noise it returns does not give the "
                 "observed values back; check both, and that these rows come from this model."
@@ -169,13 +158,12 @@ class EquationMechanism(Mechanism):
         if self.law.atoms is not None:
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self.law.atoms[1] @ self._fitting(parents, value)))
+        log_jacobian: Array | float | None = None
         if self.inverse is not None:
             noise, log_jacobian = np.asarray(self.inverse(parents, value)), self._log_jacobian(parents, value)
         elif (solved := linear_noise(self._shaped, self.law.draw, parents, value)) is not None:
-            noise, log_jacobian = solved[0], -np.log(np.abs(solved[1]))
-            log_jacobian = log_jacobian.sum(axis=1) if log_jacobian.ndim == 2 else log_jacobian
-        else:
-            return None
+            noise, logs = solved[0], -np.log(np.abs(solved[1]))
+            log_jacobian = logs.sum(axis=1) if logs.ndim == 2 else logs
         if log_jacobian is None or self.law.log_density is None:
             return None
         return self.law.log_density(noise) + log_jacobian
@@ -199,10 +187,9 @@ class EquationMechanism(Mechanism):
 
 
 def _not_finite(rows: Array) -> int:
-    """How many rows of numbers hold NaN or infinity."""
-    if not np.issubdtype(rows.dtype, np.number):
-        return 0
-    return int((~np.isfinite(rows)).any(axis=tuple(range(1, rows.ndim))).sum())
+    """How many rows hold NaN or infinity; labels hold neither."""
+    is_numeric = np.issubdtype(rows.dtype, np.number)
+    return int((~np.isfinite(rows)).any(axis=tuple(range(1, rows.ndim))).sum()) if is_numeric else 0
 
 
 def linear_noise(
@@ -231,18 +218,18 @@ def linear_noise(
         few = {name: values[:m] for name, values in parents.items()}
         for _ in range(_PROBES):
             probe = draw(m, generator)
-            if not _close(function(few, probe), level[:m] + slope[:m] * probe):
+            if not _close(function(few, probe), level[:m] + slope[:m] * probe, _TOLERANCE):
                 return None
         # A bend that no probe met would show here: the noise found must give the value back.
         again = function(parents, np.asarray((value - level) / slope))
-        if not _close(again, value):
+        if not _close(again, value, _TOLERANCE):
             return None
         # Two draws that lie close together give the slope with a large rounding error; one step corrects the noise.
         return np.asarray((value - (level - (value - again))) / slope), slope
 
 
-def _close(one: Array, other: Array) -> bool:
-    return one.shape == other.shape and np.allclose(one, other, rtol=_TOLERANCE, atol=_TOLERANCE)
+def _close(one: Array, other: Array, tolerance: float) -> bool:
+    return one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 def assemble(
@@ -264,27 +251,25 @@ def assemble(
             f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one); add "
             f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."
         )
-    settled = {node: _kind(node, equations[node], kinds.get(node)) for node in graph.nodes}
+    settled: dict[str, Kind] = {}
+    for node in graph.nodes:
+        declared, equation = kinds.get(node), equations[node]
+        if declared is not None and not isinstance(declared, Kind):
+            raise InputTypeError(
+                f"The kind of {node} must be Scalar(), Vector(size) or Categories(levels), got {declared!r}; pass one."
+            )
+        brought = equation.kind if isinstance(equation, GumbelMax) else None
+        if brought is not None and isinstance(declared, Categories) and declared != brought:
+            raise InputError(
+                f"{node} has levels {declared.levels!r} in kinds but {brought.levels!r} in its equation; drop the "
+                "entry in kinds."
+            )
+        settled[node] = brought or declared or Scalar()
     mechanisms = {
         node: _mechanism(node, equations[node], noise.get(node), inverses.get(node), kind)
         for node, kind in settled.items()
     }
     return mechanisms, settled
-
-
-def _kind(node: str, equation: Any, declared: Any) -> Kind:
-    if declared is not None and not isinstance(declared, Kind):
-        raise InputTypeError(
-            f"The kind of {node} must be Scalar(), Vector(size) or Categories(levels), got {declared!r}; pass one."
-        )
-    if isinstance(equation, GumbelMax):
-        if isinstance(declared, Categories) and declared != equation.kind:
-            raise InputError(
-                f"{node} has levels {declared.levels!r} in kinds but {equation.levels!r} in its equation; drop the "
-                "entry in kinds."
-            )
-        return equation.kind
-    return declared or Scalar()
 
 
 def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -> Mechanism:
@@ -306,6 +291,5 @@ def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -
         raise InputTypeError(
             f"The inverse of {node} must be a function (p, value) -> noise, got {inverse!r}; pass one."
         )
-    if isinstance(equation, Additive) and inverse is None:
-        inverse = equation.inverse
+    inverse = equation.inverse if isinstance(equation, Additive) and inverse is None else inverse
     return EquationMechanism(node, equation, as_law(noise, node, kind), inverse, kind)

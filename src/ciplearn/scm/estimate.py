@@ -15,13 +15,20 @@ from scipy.stats import ks_2samp
 
 from ciplearn.scm.kinds import Array, Categories, Vector
 from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, Identity, Link, LocationScale, Log, Logit
-from ciplearn.scm.mechanism import FittedRoot, Mechanism
+from ciplearn.scm.mechanism import FittedRoot, Mechanism, MechanismRecipe, NodeSample
 from ciplearn.scm.multinomial import Multinomial
-from ciplearn.scm.noise_test import NOTHING_TO_TEST, NoiseTest, independence_of_noise
 from ciplearn.scm.quantiles import SimultaneousQuantiles
-from ciplearn.scm.recipe import MechanismRecipe, NodeSample
-from ciplearn.scm.report import Alternative, NodeFit, law_distance
-from ciplearn.scm.scoring import marginal_losses, measure, row_losses, score
+from ciplearn.scm.report import (
+    Alternative,
+    NodeFit,
+    NoiseTest,
+    independence_of_noise,
+    law_distance,
+    marginal_losses,
+    measure,
+    row_losses,
+    score,
+)
 from ciplearn.scm.smooth_ridge import CHOICE_ROWS
 from ciplearn.scm.variational import VariationalLatent
 
@@ -35,22 +42,19 @@ _CLOSE = 0.01
 _NEGLIGIBLE = 0.02
 
 # Whole numbers with at most so many values, or a value with at least this share of the rows, have no smooth law.
-_FEW_VALUES = 50
-_HEAVY = 0.05
+_FEW_VALUES, _HEAVY = 50, 0.05
 
 # Mechanisms of about equal score are told apart where their imagined values differ by more, in spreads of the node.
 _DIFFERENT = 0.15
 
 # A scale whose lowest hundredth lies below this share of its median, and that no line explains, dips to zero.
-_DIP = 0.2
-_LINE = 0.5
+_DIP, _LINE = 0.2, 0.5
 
 # Largest difference of distribution functions at which U and −U have the same law.
 _SYMMETRIC = 0.06
 
 # One row in so many scores mechanisms that were fitted to the others; more rows than these hardly choose better.
-_SCORED = 5
-_MOST_FITTED, _MOST_SCORED = 20_000, 10_000
+_SCORED, _MOST_FITTED, _MOST_SCORED = 5, 20_000, 10_000
 
 # Rows that the mechanism makes for the report.
 _REPORT_ROWS = 5000
@@ -89,12 +93,8 @@ class MechanismChoice:
         """The other candidates that predict about as well."""
         least = self.best.losses.mean()
         close = least + _CLOSE * abs(least)
-        return tuple(
-            other
-            for other in self.candidates
-            if other is not self.chosen
-            and (other.behind(self.chosen) <= STANDARD_ERRORS or other.losses.mean() <= close)
-        )
+        others = [other for other in self.candidates if other is not self.chosen]
+        return tuple(o for o in others if o.behind(self.chosen) <= STANDARD_ERRORS or o.losses.mean() <= close)
 
 
 def choose(
@@ -108,7 +108,7 @@ def choose(
     best = min(candidates, key=lambda candidate: candidate.losses.mean())
     good = [candidate for candidate in candidates if candidate.behind(best) <= STANDARD_ERRORS]
     if best.losses.mean() <= _NEGLIGIBLE * marginal_losses(held_out, train.target).mean():
-        return MechanismChoice(candidates, best, good[0], NOTHING_TO_TEST)
+        return MechanismChoice(candidates, best, good[0], NoiseTest())
     tests = []
     for candidate in good:
         tests.append(independence_of_noise(candidate.mechanism, train, held_out, generator))
@@ -141,18 +141,13 @@ def _candidates(
     wide = [tried(LocationScale(link)) for link in links]
     if isinstance(train.kind, Vector):
         return (*plain, *wide)
-    if _is_lumpy(train.target):
+    distinct, counts = np.unique(train.target, return_counts=True)
+    if (len(distinct) <= _FEW_VALUES and (distinct == np.round(distinct)).all()) or counts.max() >= _HEAVY * train.n:
         # Only quantiles keep to the values that occur, so they come first among equals.
         return (tried(SimultaneousQuantiles()), *plain, *wide)
     base = min(wide, key=lambda candidate: candidate.losses.mean()).recipe
     assert isinstance(base, LocationScale)
     return (*plain, *wide, tried(SimultaneousQuantiles(base)))
-
-
-def _is_lumpy(values: Array) -> bool:
-    distinct, counts = np.unique(values, return_counts=True)
-    few = len(distinct) <= _FEW_VALUES and bool((distinct == np.round(distinct)).all())
-    return few or counts.max() >= _HEAVY * len(values)
 
 
 def ambiguity(choice: MechanismChoice, held_out: NodeSample, generator: Generator) -> tuple[str | None, str | None]:
@@ -172,13 +167,12 @@ def ambiguity(choice: MechanismChoice, held_out: NodeSample, generator: Generato
     elsewhere = {parent: held_out.values[parent][order] for parent in held_out.parents}
     spread = np.maximum(held_out.target.std(axis=0), np.finfo(float).tiny)
 
-    def imagined(mechanism: Mechanism) -> Array:
-        noise = mechanism.posterior(held_out.values, held_out.target, generator)
-        return mechanism.evaluate(elsewhere, noise)
-
     def apart(other: Mechanism) -> float:
-        gap = np.abs(imagined(other) - imagined(chosen.mechanism)) / spread
-        return float(np.mean(np.minimum(gap, 1.0)))
+        one, two = (
+            mechanism.evaluate(elsewhere, mechanism.posterior(held_out.values, held_out.target, generator))
+            for mechanism in (other, chosen.mechanism)
+        )
+        return float(np.mean(np.minimum(np.abs(one - two) / spread, 1.0)))
 
     gaps = {other.label: apart(other.mechanism) for other in choice.equals}
     widest = max(gaps, key=gaps.__getitem__, default=None)
@@ -196,9 +190,7 @@ def _sign_is_open(mechanism: Mechanism, held_out: NodeSample) -> bool:
         inner = getattr(mechanism, "base", None)
         return isinstance(inner, FittedLocationScale) and _sign_is_open(inner, held_out)
     _, scale = mechanism.moments(held_out.values)
-    if scale is None or scale.ndim == 2:
-        return False
-    if np.quantile(scale, 0.01) > _DIP * np.median(scale):
+    if scale.ndim == 2 or np.quantile(scale, 0.01) > _DIP * np.median(scale):
         return False
     # A scale that falls along a line of the parents vanishes at the edge of the data; one that dips has two sides.
     matrix = np.column_stack([held_out.matrix, np.ones(held_out.n)])
@@ -225,8 +217,9 @@ Memory = dict[tuple[Any, ...], dict[str, NodeEstimate]]
 
 def estimate_root(sample: NodeSample) -> NodeEstimate:
     """A node without parents is what was seen."""
-    fit = NodeFit(sample.node, "observed values", "none", float("nan"), 0.0)
-    return NodeEstimate(FittedRoot(sample.target), fit)
+    return NodeEstimate(
+        FittedRoot(sample.target), NodeFit(sample.node, "observed values", "none", float("nan"), distance=0.0)
+    )
 
 
 def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None, generator: Generator) -> NodeEstimate:
@@ -237,17 +230,23 @@ def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None,
     trial = None if sample.n <= CHOICE_ROWS else choice.chosen.mechanism
     mechanism = choice.chosen.recipe.fit(sample, generator, trial)
     reference = marginal_losses(held_out, train.target)
-    tried = tuple(
-        Alternative(other.label, score(other.losses, reference, sample.kind), other.behind(choice.best))
-        for other in choice.candidates
-    )
+    scores = {other.label: score(other.losses, reference, sample.kind) for other in choice.candidates}
     some = sample.take(np.sort(generator.permutation(sample.n)[:_REPORT_ROWS]))
     made = mechanism.evaluate(some.values, mechanism.draw(some.n, generator))
     distance = law_distance(sample.kind, sample.node, some.target, made)
-    label, result = choice.chosen.label, score(choice.chosen.losses, reference, sample.kind)
-    misfit = _misfit(sample.node, label, choice.test, distance)
-    p_value = choice.test.p_value
-    fit = NodeFit(sample.node, label, measure(sample.kind), result, distance, p_value, tried, misfit, unclear, tie)
+    label = choice.chosen.label
+    fit = NodeFit(
+        sample.node,
+        label,
+        measure(sample.kind),
+        scores[label],
+        distance,
+        choice.test.p_value,
+        tuple(Alternative(other.label, scores[other.label], other.behind(choice.best)) for other in choice.candidates),
+        _misfit(sample.node, label, choice.test, distance),
+        unclear,
+        tie,
+    )
     return NodeEstimate(mechanism, fit, choice)
 
 

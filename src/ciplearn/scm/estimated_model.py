@@ -1,20 +1,37 @@
-"""A structural causal model whose mechanisms were estimated."""
+"""A structural causal model whose mechanisms were estimated: by `fit_scm`, by ``dowhy.gcm``, or read from a file.
+
+The file holds numbers as safetensors and everything else as JSON in its header, no pickle: the dataclasses that
+mechanisms are made of, field by field, each registered under its name by the line ``@kept`` above it. A mechanism with
+foreign parts, such as a scikit-learn regressor, is refused.
+"""
 
 from __future__ import annotations
 
 import copy
+import json
+import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from ciplearn._core.errors import InputError
+import numpy as np
+from numpy.random import Generator
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as save_arrays
+from torch import nn
+
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.files import whole_file
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.estimate import MechanismChoice, Memory
-from ciplearn.scm.kinds import Kind
-from ciplearn.scm.mechanism import JointNoise, Mechanism
+from ciplearn.scm.kinds import KEPT, Array, Kind, Scalar
+from ciplearn.scm.mechanism import JointNoise, Mechanism, Parents
 from ciplearn.scm.model import StructuralCausalModel
 from ciplearn.scm.report import FitReport
-from ciplearn.scm.saving import read_parts, write_parts
+
+_FORMAT = "1"
+_HEADER = "ciplearn.scm"
 
 
 class EstimatedModel(StructuralCausalModel):
@@ -24,14 +41,11 @@ class EstimatedModel(StructuralCausalModel):
     ----------
     report : FitReport
         How well each mechanism fits; print it.
-    misfits : tuple of Finding
-        Nodes whose mechanism does not fit, each with a sentence (``node``, ``sentence``).
-    ambiguities : tuple of Finding
-        Nodes of which data leave open what would have been: the noise is known up to its sign only, or mechanisms that
-        fit about equally imagine different values.
+    misfits, ambiguities : tuple of Finding
+        Nodes whose mechanism does not fit, and nodes of which data leave open what would have been: the noise is clear
+        up to its sign only, or mechanisms that fit about equally imagine different values. Each has a sentence.
     trustworthy : bool
-        Whether there are neither misfits nor ambiguities: the data do not speak against the mechanisms. The graph may
-        still be wrong.
+        Whether there are neither: the data do not speak against the mechanisms. The graph may still be wrong.
     choices : mapping from node to MechanismChoice
         The mechanisms that were tried for each node, with their held-out losses.
     memory : dict
@@ -41,7 +55,7 @@ class EstimatedModel(StructuralCausalModel):
     --------
     >>> from ciplearn import datasets, fit_scm
     >>> world = datasets.applicants()
-    >>> scm = fit_scm(world.graph, world.sample(400, random_state=0), random_state=0)
+    >>> scm = fit_scm(world.graph, world.sample(400, random_state=0))
     >>> scm.misfits, scm.ambiguities
     ((), ())
     """
@@ -85,15 +99,14 @@ class EstimatedModel(StructuralCausalModel):
         """
         tied = {fit.node: fit.tie for fit in self.report.nodes if fit.tie is not None}
         models = []
-        for node in nodes:
-            if node in tied:
-                variants = self.variants(node)
-                if tied[node] not in variants:
-                    raise InputError(
-                        f"The mechanism of {node} that fits as well, '{tied[node]}', was not kept; fit the model anew "
-                        "with fit_scm."
-                    )
-                models.append(variants[tied[node]])
+        for node in [node for node in nodes if node in tied]:
+            variants = self.variants(node)
+            if tied[node] not in variants:
+                raise InputError(
+                    f"The mechanism of {node} that fits as well, '{tied[node]}', was not kept; fit the model anew "
+                    "with fit_scm."
+                )
+            models.append(variants[tied[node]])
         return tuple(models)
 
     def replaced(self, mechanisms: Mapping[str, Mechanism]) -> Self:
@@ -112,23 +125,173 @@ class EstimatedModel(StructuralCausalModel):
         fit, and with ``like=`` every node is fitted again.
         """
         graph = self.graph
-        parts = {
-            "nodes": graph.nodes,
-            "latent": tuple(sorted(graph.latent)),
-            "edges": graph.directed,
-            "mechanisms": self.mechanisms,
-            "kinds": self.kinds,
-            "report": self.report,
-            "joint_noise": self.joint_noise,
-            "seed": self.seed,
-        }
-        write_parts(parts, Path(path))
+        parts = {"nodes": graph.nodes, "latent": tuple(sorted(graph.latent)), "edges": graph.directed}
+        fitted = {name: getattr(self, name) for name in ("mechanisms", "kinds", "report", "joint_noise", "seed")}
+        write_parts(parts | fitted, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a model that `save` wrote; it imagines what the saved one did, to the last bit."""
         parts = read_parts(Path(path))
         graph = CausalGraph.from_edges(parts["edges"], nodes=parts["nodes"], latent=parts["latent"])
-        # An earlier version did not write the seed.
-        more = {"joint_noise": parts["joint_noise"], "seed": parts.get("seed", 0)}
-        return cls(graph, parts["mechanisms"], parts["kinds"], parts["report"], **more)
+        model = cls(graph, parts["mechanisms"], parts["kinds"], parts["report"], joint_noise=parts["joint_noise"])
+        model.seed = parts.get("seed", 0)  # an earlier version did not write it
+        return model
+
+
+def write_parts(parts: Mapping[str, Any], path: Path) -> None:
+    """Write named parts of a model to one file, whole or not at all."""
+    arrays: dict[str, Array] = {}
+    content = {name: _written(part, arrays, name) for name, part in parts.items()}
+    header = {_HEADER: json.dumps(content, allow_nan=False), "format": _FORMAT}
+    with whole_file(path) as stream:
+        stream.write(save_arrays(arrays, metadata=header))
+
+
+def read_parts(path: Path) -> dict[str, Any]:
+    """Read what `write_parts` wrote."""
+    try:
+        with safe_open(str(path), framework="numpy") as stream:
+            header = stream.metadata() or {}
+            arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path} cannot be read as a saved model: {error}; write it anew with save.") from error
+    if header.get("format") != _FORMAT or _HEADER not in header:
+        raise InputError(f"{path} holds no causal model that this version reads; write it anew with save.")
+    try:
+        return {name: _read(part, arrays) for name, part in json.loads(header[_HEADER]).items()}
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path} is damaged: {error!r}; write it anew with save.") from error
+
+
+def _written(value: Any, arrays: dict[str, Array], node: str) -> Any:
+    """Return a value as JSON, its arrays by their place among ``arrays``."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int | float):
+        return value if isinstance(value, int) or math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        levels = list(dict.fromkeys(value.tolist()))
+        code_of = {level: code for code, level in enumerate(levels)}
+        codes = np.array([code_of[label] for label in value], dtype=np.int64)
+        return {"labels": [_written(level, arrays, node) for level in levels], "codes": _written(codes, arrays, node)}
+    if isinstance(value, np.ndarray):
+        name = str(len(arrays))
+        arrays[name] = np.ascontiguousarray(value)
+        return {"array": name}
+    if isinstance(value, tuple | list):
+        return {"tuple": [_written(part, arrays, node) for part in value]}
+    if isinstance(value, Mapping):
+        # A mapping is by node, so what cannot be written is named by its key.
+        return {"mapping": [[key, _written(part, arrays, str(key))] for key, part in value.items()]}
+    if isinstance(value, nn.Module):
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in value.state_dict().items()}
+        return {"network": {name: _written(array, arrays, node) for name, array in weights.items()}}
+    if KEPT.get(type(value).__name__) is type(value) and is_dataclass(value):
+        return {
+            "class": type(value).__name__,
+            "fields": {field.name: _written(getattr(value, field.name), arrays, node) for field in fields(value)},
+        }
+    raise InputError(
+        f"The mechanism of {node} holds a {type(value).__name__}, which cannot be kept as data; leave its mechanism to "
+        "fit_scm, or keep the table and fit again."
+    )
+
+
+def _read(value: Any, arrays: Mapping[str, Array]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "float" in value:
+        return float(value["float"])
+    if "array" in value:
+        return arrays[value["array"]]
+    if "labels" in value:
+        labels = np.empty(len(value["labels"]), dtype=object)
+        labels[:] = value["labels"]
+        return labels[_read(value["codes"], arrays)]
+    if "tuple" in value:
+        return tuple(_read(part, arrays) for part in value["tuple"])
+    if "mapping" in value:
+        return {key: _read(part, arrays) for key, part in value["mapping"]}
+    if "network" in value:
+        return {name: _read(array, arrays) for name, array in value["network"].items()}
+    parts = {name: _read(part, arrays) for name, part in value["fields"].items()}
+    part = KEPT[value["class"]]
+    return part.restored(parts) if hasattr(part, "restored") else part(**parts)
+
+
+def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
+    """Return a fitted ``dowhy.gcm.InvertibleStructuralCausalModel`` as a model of this library.
+
+    ``model``: after ``dowhy.gcm.fit``; every node is one number. ``n_rows``: how many rows it was fitted to, for the
+    report.
+
+    Examples
+    --------
+    >>> from ciplearn.scm import from_dowhy
+    >>> from_dowhy("not a model of dowhy.gcm")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    InputTypeError: model must be a fitted dowhy.gcm InvertibleStructuralCausalModel, got str; fit one
+    """
+    # dowhy itself is never imported: its interface is read. Parents of a mechanism stand in sorted order.
+    if not hasattr(model, "causal_mechanism") or not hasattr(model, "graph"):
+        raise InputTypeError(
+            f"model must be a fitted dowhy.gcm InvertibleStructuralCausalModel, got {type(model).__name__}; fit one "
+            "with dowhy.gcm.fit(model, data)."
+        )
+    # dowhy keeps mechanisms as attributes of nodes, which a causal graph has no use for.
+    bare = type(model.graph)()
+    bare.add_nodes_from(model.graph.nodes)
+    bare.add_edges_from(model.graph.edges)
+    graph = CausalGraph.from_networkx(bare)
+    mechanisms: dict[str, Mechanism] = {}
+    for node in graph.nodes:
+        parents = tuple(sorted(graph.parents(node)))
+        inner = model.causal_mechanism(node)
+        needed = ("evaluate", "estimate_noise", "draw_noise_samples") if parents else ("draw_samples",)
+        lacking = [name for name in needed if not hasattr(inner, name)]
+        if lacking:
+            raise InputTypeError(
+                f"The mechanism of {node} cannot be inverted: {type(inner).__name__} has no {lacking[0]}; assign an "
+                "invertible mechanism such as an additive noise model, or estimate this model with fit_scm."
+            )
+        mechanisms[node] = _DowhyMechanism(inner, parents)
+    notes = ("The mechanisms were fitted by dowhy.gcm; ask its evaluate_causal_model how well.",)
+    return EstimatedModel(graph, mechanisms, {node: Scalar() for node in graph.nodes}, FitReport((), n_rows, notes))
+
+
+@dataclass(frozen=True)
+class _DowhyMechanism(Mechanism):
+    """One node's mechanism; arrays are columns on dowhy's side."""
+
+    inner: Any
+    parents: tuple[str, ...]
+
+    def draw(self, n: int, generator: Generator) -> Array:
+        sampler = self.inner.draw_noise_samples if self.parents else self.inner.draw_samples
+        # dowhy draws from numpy's global state: lend it a seeded one and put the old one back.
+        state = np.random.get_state()  # noqa: NPY002
+        try:
+            np.random.seed(int(generator.integers(2**32)))  # noqa: NPY002
+            return _column(sampler(n))
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
+
+    def evaluate(self, parents: Parents, noise: Array) -> Array:
+        if not self.parents or len(noise) == 0:
+            return noise
+        return _column(self.inner.evaluate(self._matrix(parents), noise[:, None]))
+
+    def recover(self, parents: Parents, value: Array) -> Array:
+        if not self.parents or len(value) == 0:
+            return value
+        return _column(self.inner.estimate_noise(value[:, None], self._matrix(parents)))
+
+    def _matrix(self, parents: Parents) -> Array:
+        return np.stack([parents[name] for name in self.parents], axis=1)
+
+
+def _column(array: Any) -> Array:
+    return np.asarray(array, dtype=np.float64).reshape(len(array))

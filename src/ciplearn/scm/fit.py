@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
@@ -19,11 +20,9 @@ from ciplearn.causal import CausalGraph
 from ciplearn.scm.estimate import Memory, NodeEstimate, estimate_latent, estimate_node, estimate_root
 from ciplearn.scm.estimated_model import EstimatedModel
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector, present_nodes
-from ciplearn.scm.latents import LatentPlan, plan_latents
 from ciplearn.scm.location_scale import AdditiveNoise
-from ciplearn.scm.mechanism import JointNoise
+from ciplearn.scm.mechanism import JointNoise, MechanismRecipe, NodeSample
 from ciplearn.scm.multinomial import Multinomial
-from ciplearn.scm.recipe import MechanismRecipe, NodeSample
 from ciplearn.scm.report import FitReport
 from ciplearn.scm.variational import VariationalLatent
 
@@ -79,22 +78,35 @@ def fit_scm(
     >>> from ciplearn import datasets, fit_scm
     >>> world = datasets.applicants()
     >>> people = world.sample(400, random_state=0)
-    >>> scm = fit_scm(world.graph, people, random_state=0)
-    >>> scm.trustworthy
-    True
-    >>> scm.counterfactual(people, {"sex": "m"})["region"].equals(people["region"])
-    True
+    >>> scm = fit_scm(world.graph, people)
+    >>> scm.trustworthy, scm.counterfactual(people, {"sex": "m"})["region"].equals(people["region"])
+    (True, True)
     """
     of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     if like is not None and not isinstance(like, EstimatedModel):
         raise InputTypeError(f"like must be a model of fit_scm, got {type(like).__name__}; leave it out.")
     asked = mapping_of(mechanisms, "mechanisms")
     plan = plan_latents(graph, asked)
-    rows = _Table.read(table, plan)
+    rows = _Table(table, plan)
     observed, latent = _recipes(plan, asked)
     memory: Memory = {} if like is None else like.memory
     seed = like.seed if like is not None and random_state is None else as_seed(random_state)
-    estimates = _estimate(plan, rows, observed, latent, seed, memory)
+    estimates: dict[str, NodeEstimate] = {}
+    for node, recipes in observed.items():
+        parents = plan.graph.parents(node)
+        key = (node, parents, repr(recipes), seed, rows.digest((node, *parents)))
+        if key not in memory:
+            sample, generator = rows.samples([node])[node], np.random.default_rng(_words(seed, node, *parents))
+            memory[key] = {node: estimate_node(sample, recipes, generator) if parents else estimate_root(sample)}
+        estimates |= memory[key]
+    for node, children in plan.learned.items():
+        families = tuple((child, plan.graph.parents(child)) for child in children)
+        columns = sorted({name for child, parents in families for name in (child, *parents)} - {node})
+        group = (node, families, repr(latent[node]), seed, rows.digest(columns))
+        if group not in memory:
+            generator = np.random.default_rng(_words(seed, node, repr(families)))
+            memory[group] = estimate_latent(node, rows.samples(children), latent[node], generator)
+        estimates |= memory[group]
     fits = tuple(fit for node in plan.graph.observed if (fit := estimates[node].fit) is not None)
     return EstimatedModel(
         plan.graph,
@@ -108,83 +120,40 @@ def fit_scm(
     )
 
 
-def _estimate(
-    plan: LatentPlan,
-    table: _Table,
-    observed: Mapping[str, tuple[MechanismRecipe, ...] | None],
-    latents: Mapping[str, VariationalLatent],
-    seed: int,
-    memory: Memory,
-) -> dict[str, NodeEstimate]:
-    """Estimate all nodes, or remember them."""
-    estimates: dict[str, NodeEstimate] = {}
-    for node, recipes in observed.items():
-        parents = plan.graph.parents(node)
-        key = (node, parents, repr(recipes), seed, table.digest((node, *parents)))
-        if key not in memory:
-            sample = table.samples([node])[node]
-            generator = np.random.default_rng(_words(seed, node, *parents))
-            memory[key] = {node: estimate_node(sample, recipes, generator) if parents else estimate_root(sample)}
-        estimates |= memory[key]
-    for latent, children in plan.learned.items():
-        families = tuple((child, plan.graph.parents(child)) for child in children)
-        columns = sorted({name for child, parents in families for name in (child, *parents)} - {latent})
-        group = (latent, families, repr(latents[latent]), seed, table.digest(columns))
-        if group not in memory:
-            generator = np.random.default_rng(_words(seed, latent, repr(families)))
-            memory[group] = estimate_latent(latent, table.samples(children), latents[latent], generator)
-        estimates |= memory[group]
-    return estimates
-
-
 def _words(seed: int, *names: str) -> list[int]:
     """A seed for numpy that depends on some names, the same on every machine."""
     digest = blake2b("\0".join(names).encode(), digest_size=16).digest()
     return [seed, *np.frombuffer(digest, dtype=np.uint32).tolist()]
 
 
-@dataclass(frozen=True)
 class _Table:
-    """Checked values, which of them the table has, and who descends from whom."""
+    """Checked values, and which of them the table has."""
 
-    values: dict[str, Array]
-    present: dict[str, Array]  # (n,), boolean
-    plan: LatentPlan
-    kinds: dict[str, Kind]
-    digests: dict[str, bytes]
-
-    @classmethod
-    def read(cls, table: pd.DataFrame, plan: LatentPlan) -> _Table:
-        kinds = _kinds(table, plan.graph)
-        nodes = present_nodes(table, plan.graph, kinds, "table")
+    def __init__(self, table: pd.DataFrame, plan: LatentPlan) -> None:
+        self.kinds, self.plan, self.n = _kinds(table, plan.graph), plan, len(table)
+        nodes = present_nodes(table, plan.graph, self.kinds, "table")
         missing = [node for node in plan.graph.observed if node not in nodes]
         if missing:
             raise InputError(f"table lacks the column {missing[0]!r}; add it, or declare {missing[0]} latent.")
-        if len(table) < _MIN_ROWS:
-            raise InputError(f"table has {len(table)} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")
-        values, present, digests = {}, {}, {}
+        if self.n < _MIN_ROWS:
+            raise InputError(f"table has {self.n} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")
+        self.values: dict[str, Array] = {}
+        self.present: dict[str, Array] = {}  # (n,), boolean
+        self.digests: dict[str, bytes] = {}
         for node in nodes:
-            columns = table[list(kinds[node].columns(node))]
-            present[node] = columns.notna().all(axis=1).to_numpy()
-            if present[node].sum() < _MIN_ROWS:
+            kind, columns = self.kinds[node], table[list(self.kinds[node].columns(node))]
+            present = columns.notna().all(axis=1).to_numpy()
+            if present.sum() < _MIN_ROWS:
                 raise InputError(
-                    f"Column {columns.columns[0]!r} holds NaN in {int((~present[node]).sum())} of {len(table)} rows, "
-                    f"which leaves fewer than {_MIN_ROWS}; drop the column, or impute it."
+                    f"Column {columns.columns[0]!r} holds NaN in {int((~present).sum())} of {self.n} rows, which "
+                    f"leaves fewer than {_MIN_ROWS}; drop the column, or impute it."
                 )
             # Gaps hold a value of another row, and no sample takes them.
-            whole = columns if present[node].all() else columns.ffill().bfill()
-            kind = kinds[node]
-            values[node] = kind.read(whole, node)
-            numbers = kind.codes(values[node], node) if isinstance(kind, Categories) else values[node]
+            values = kind.read(columns if present.all() else columns.ffill().bfill(), node)
             summary = blake2b(repr(kind).encode(), digest_size=16)
-            summary.update(np.ascontiguousarray(numbers).tobytes())
-            summary.update(present[node].tobytes())
-            digests[node] = summary.digest()
-        return cls(values, present, plan, kinds, digests)
-
-    @property
-    def n(self) -> int:
-        return len(next(iter(self.values.values())))
+            summary.update(np.ascontiguousarray(kind.codes(values, node)).tobytes())
+            summary.update(present.tobytes())
+            self.values[node], self.present[node], self.digests[node] = values, present, summary.digest()
 
     def digest(self, nodes: Sequence[str]) -> bytes:
         return b"".join(self.digests[node] for node in nodes)
@@ -197,7 +166,6 @@ class _Table:
         return {node: NodeSample(node, self.kinds[node], parents[node], values, self.kinds) for node in nodes}
 
     def of(self, nodes: Sequence[str]) -> dict[str, Array]:
-        """The values of some nodes, on the rows that hold all of them."""
         rows = np.logical_and.reduce([self.present[node] for node in nodes])
         if rows.sum() < _MIN_ROWS:
             raise InputError(
@@ -206,14 +174,13 @@ class _Table:
             )
         return {node: self.values[node][rows] for node in nodes}
 
-    def notes(self) -> tuple[str, ...]:
-        """Say which rows were left out."""
-        return tuple(
-            f"{node} is missing in {int((~present).sum())} of {self.n} rows; its mechanism and those of its children "
-            "leave them out."
-            for node, present in self.present.items()
-            if not present.all()
-        )
+    def notes(self) -> Iterator[str]:
+        for node, present in self.present.items():
+            if lacking := int((~present).sum()):
+                yield (
+                    f"{node} is missing in {lacking} of {self.n} rows; its mechanism and those of its children leave "
+                    "them out."
+                )
 
 
 def _kinds(table: Any, graph: CausalGraph) -> dict[str, Kind]:
@@ -263,11 +230,9 @@ def _recipes(
     plan.graph.known([node for node in asked if node not in plan.absorbed], "mechanisms")
     decoded = {child: latent for latent, children in plan.learned.items() for child in children}
     recipes: dict[str, tuple[MechanismRecipe, ...] | None] = {}
-    for node in plan.graph.observed:
+    for node in [node for node in plan.graph.observed if node not in decoded or node in asked]:
         given = asked.get(node)
         if node in decoded:
-            if node not in asked:
-                continue
             raise InputError(
                 f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]} "
                 "instead."
@@ -295,3 +260,78 @@ def _recipe(node: str, given: Any) -> MechanismRecipe:
     raise InputTypeError(
         f"The mechanism of {node} must be a recipe such as AdditiveNoise(), or a scikit-learn estimator, got {given!r}."
     )
+
+
+@dataclass(frozen=True)
+class LatentPlan:
+    """A graph without bidirected edges, and the latent nodes that need a law.
+
+    In the graph, latent roots that are one child's noise are gone; nodes that bidirected edges join have one latent
+    root, unless all of them are roots otherwise.
+    """
+
+    graph: CausalGraph
+    absorbed: dict[str, str]  # the latent roots that are gone, with their child
+    learned: dict[str, tuple[str, ...]]  # the latent nodes that stay, with their children
+    together: tuple[tuple[str, ...], ...] = ()  # roots that bidirected edges join: their joint law is what was seen
+
+    def notes(self) -> Iterator[str]:
+        """Say what became of latent nodes and bidirected edges."""
+        for latent, child in self.absorbed.items():
+            yield f"{latent} is part of the noise of {child}, its only child."
+        for latent, children in self.learned.items():
+            yield f"{latent} is a latent law learned with {', '.join(children)}; data cannot confirm it."
+        for nodes in self.together:
+            yield (
+                f"{', '.join(nodes)} share hidden causes and have no others: they are drawn together as observed, and "
+                "an action on one leaves the others as they are."
+            )
+
+
+def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
+    """Decide about latent nodes; ``named`` are those that a user gave a mechanism."""
+    graph.dag()  # refuses undirected edges
+    graph, together = _without_bidirected(graph, named)
+    absorbed: dict[str, str] = {}
+    learned: dict[str, tuple[str, ...]] = {}
+    learned_by: dict[str, str] = {}
+    for latent in sorted(graph.latent):
+        if graph.parents(latent):
+            raise InputError(
+                f"{latent} is latent and has the parent {graph.parents(latent)[0]}; only latent nodes without parents "
+                "can be estimated, so measure it, or connect its parents to its children."
+            )
+        children = graph.children(latent)
+        if len(children) == 1 and latent not in named:
+            absorbed[latent] = children[0]
+        elif children:
+            learned[latent] = children
+            if shared := [child for child in children if child in learned_by]:
+                raise InputError(
+                    f"{shared[0]} has two latent parents that need a law, {learned_by[shared[0]]} and {latent}; draw "
+                    "one latent node for both."
+                )
+            learned_by |= dict.fromkeys(children, latent)
+    nodes = [node for node in graph.nodes if node not in graph.latent or node in learned]
+    edges = [edge for edge in graph.directed if edge[0] in nodes]
+    return LatentPlan(CausalGraph.from_edges(edges, nodes=nodes, latent=list(learned)), absorbed, learned, together)
+
+
+def _without_bidirected(graph: CausalGraph, named: Collection[str]) -> tuple[CausalGraph, tuple[tuple[str, ...], ...]]:
+    """Give every set of nodes that bidirected edges join one latent root, or draw it together where it has no causes.
+
+    One latent node for a set is no less general than one for each edge: its numbers can be split among the edges.
+    """
+    if not graph.bidirected:
+        return graph, ()
+    together, roots = [], {}
+    for joined in nx.connected_components(nx.Graph(graph.bidirected)):
+        nodes = tuple(node for node in graph.nodes if node in joined)
+        name = f"U({','.join(nodes)})"
+        if name not in named and not any(graph.parents(node) or node in graph.latent for node in nodes):
+            together.append(nodes)
+        else:
+            roots[name] = nodes
+    edges = [(root, child) for root, children in roots.items() for child in children]
+    plain = CausalGraph.from_edges([*graph.directed, *edges], nodes=graph.nodes, latent=[*graph.latent, *roots])
+    return plain, tuple(together)

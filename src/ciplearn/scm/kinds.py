@@ -1,4 +1,4 @@
-"""What the values of a node look like, as an array inside and as columns of a frame outside.
+"""What the values of a node look like: an array inside, columns of a frame outside; and units, rows with their noise.
 
 A number is one column named like its node. A vector of size d is d columns, ``A[0]`` to ``A[d-1]``, and an array of
 shape (n, d) in equations. A category is one column; equations see its labels as they stand in the frame.
@@ -6,9 +6,9 @@ shape (n, d) in equations. A category is one column; equations see its labels as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,24 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
-from ciplearn.scm.saving import Array as Array
-from ciplearn.scm.saving import kept
 
-# Each of its numbers is a column with a name.
+Array = np.ndarray[Any, Any]
+_Part = TypeVar("_Part", bound=type)
+
+# The classes that a saved model may be made of, by name; nothing else is ever made from a file.
+KEPT: dict[str, type] = {}
+
+# Each of a vector's numbers is a column with a name.
 _LONGEST_VECTOR = 10**6
+
+
+def kept(part: _Part) -> _Part:
+    """Register a dataclass whose fields are data, networks, or registered themselves: models made of it can be saved.
+
+    A class that cannot be made from its fields alone has a ``restored(fields)`` that makes one.
+    """
+    KEPT[part.__name__] = part
+    return part
 
 
 class Kind:
@@ -37,8 +50,20 @@ class Kind:
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:  # (n,) or (n, d)
         """Return the node's values from a frame that has its columns, or raise."""
-        columns = [_finite_column(frame[column], column) for column in self.columns(node)]
+        columns = []
+        for name in self.columns(node):
+            if not holds_numbers(frame[name]):
+                raise InputTypeError(
+                    f"Column {name!r} must hold numbers, but its dtype is {frame[name].dtype}; convert it, or declare "
+                    "the node's levels with Categories([...])."
+                )
+            columns.append(as_numbers(frame[name]).to_numpy())
+            _refuse_missing(~np.isfinite(columns[-1]), name)
         return np.stack(columns, axis=1).reshape(len(frame), *self.shape)
+
+    def codes(self, values: Any, node: str) -> Array:  # (n, width)
+        """Return the numbers that stand for some values in regressions."""
+        return values.reshape(len(values), self.width).astype(np.float64)
 
     def write(self, values: Array, node: str) -> dict[str, Any]:
         """Return the node's columns, the reverse of `read`."""
@@ -46,7 +71,16 @@ class Kind:
 
     def rows_of(self, value: Any, n: int, node: str) -> Array:  # (n,) or (n, d)
         """Return a constant or one value per row as an array of n rows, or raise; ``value`` comes from a user."""
-        array, shape = _numbers(value, node), (n, *self.shape)
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputTypeError(
+                f"{node} takes numbers, but {value!r} was received; pass numbers, or declare the node's levels with "
+                "Categories([...])."
+            ) from error
+        if not np.isfinite(array).all():
+            raise InputError(f"{node} was set to NaN or infinity; pass finite numbers.")
+        shape = (n, *self.shape)
         if array.shape == (n, 1) and not self.shape:
             array = array[:, 0]
         if array.shape not in ((), self.shape, shape):
@@ -75,11 +109,6 @@ class Scalar(Kind):
 class Vector(Kind):
     """Several numbers that belong together, in columns ``node[0]`` to ``node[size-1]``.
 
-    Parameters
-    ----------
-    size : int
-        How many numbers.
-
     Examples
     --------
     >>> from ciplearn.scm import Vector
@@ -101,12 +130,7 @@ class Vector(Kind):
 @kept
 @dataclass(frozen=True, init=False)
 class Categories(Kind):
-    """One of a few labels.
-
-    Parameters
-    ----------
-    levels : iterable of labels
-        Every label that the node can take: strings, or other values that can be compared with ``==``.
+    """One of a few labels: ``levels`` are all that the node can take, strings or values to compare with ``==``.
 
     Examples
     --------
@@ -137,7 +161,7 @@ class Categories(Kind):
         return array
 
     def codes(self, values: Any, node: str) -> Array:  # (n,) labels -> (n,) whole numbers
-        """Return the place of each label among the levels; a label that is none of them is an error."""
+        """Return the number of each label among the levels; a label that is none of them is an error."""
         # Text stays objects: pandas would copy it into a kind of its own, only to take it out again to compare.
         kind = object if all(isinstance(level, str) for level in self.levels) else None
         labels = pd.Index(np.asarray(values, dtype=object), dtype=kind, copy=False)
@@ -150,6 +174,11 @@ class Categories(Kind):
             shown = ", ".join(map(repr, self.levels[:8])) + (", ..." if len(self.levels) > 8 else "")
             raise InputError(f"{node} cannot be {bad!r}, which is none of its levels; use one of {shown}.")
         return codes
+
+    def frequencies(self, values: Array, node: str) -> Array:  # (K,)
+        """Return smoothed frequencies of the levels: half a count is added to each."""
+        counts = np.bincount(self.codes(values, node), minlength=len(self.levels)) + 0.5
+        return np.asarray(counts / counts.sum())
 
     def read(self, frame: pd.DataFrame, node: str) -> Array:
         """Return the labels."""
@@ -169,36 +198,12 @@ class Categories(Kind):
         return self.labels[self.codes(value, node)]
 
 
-def _finite_column(column: pd.Series, name: str) -> Array:
-    if not holds_numbers(column):
-        raise InputTypeError(
-            f"Column {name!r} must hold numbers, but its dtype is {column.dtype}; convert it, or declare the node's "
-            "levels with Categories([...])."
-        )
-    values = as_numbers(column).to_numpy()
-    _refuse_missing(~np.isfinite(values), name)
-    return values
-
-
 def _refuse_missing(missing: Array, column: str) -> None:  # (n,), boolean
     if missing.any():
         raise InputError(
             f"Column {column!r} holds NaN or infinity in {int(missing.sum())} of {len(missing)} rows; drop or impute "
             "those rows first."
         )
-
-
-def _numbers(value: Any, node: str) -> Array:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"{node} takes numbers, but {value!r} was received; pass numbers, or declare the node's levels with "
-            "Categories([...])."
-        ) from error
-    if not np.isfinite(array).all():
-        raise InputError(f"{node} was set to NaN or infinity; pass finite numbers.")
-    return array
 
 
 def plain(value: Any, kind: Kind) -> Any:
@@ -223,44 +228,95 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
             f"{role} must be a pandas DataFrame, got {type(frame).__name__}; wrap it with pd.DataFrame(..., "
             "columns=[...])."
         )
-    owned = {column for node in graph.observed for column in kinds[node].columns(node)}
-    twice = [column for column in frame.columns[frame.columns.duplicated()] if column in owned]
+    columns_of = {node: kinds[node].columns(node) for node in graph.observed}
+    twice = [name for name in frame.columns[frame.columns.duplicated()] if any(name in c for c in columns_of.values())]
     if twice:
         raise InputError(f"{role} has two columns named {twice[0]!r}; drop or rename one of them.")
-    present = []
-    for node in graph.observed:
-        columns = kinds[node].columns(node)
-        missing = [column for column in columns if column not in frame.columns]
-        if not missing:
-            present.append(node)
-        elif len(missing) < len(columns):
+    missing = {node: [name for name in columns if name not in frame.columns] for node, columns in columns_of.items()}
+    present = tuple(node for node in graph.observed if not missing[node])
+    for node, columns in columns_of.items():
+        if 0 < len(missing[node]) < len(columns):
             raise InputError(
-                f"{role} lacks the column {missing[0]!r} of the vector {node}; pass all {len(columns)} of them."
+                f"{role} lacks the column {missing[node][0]!r} of the vector {node}; pass all {len(columns)} of them."
             )
-    for node in graph.observed:
-        if node not in present and (below := sorted(graph.descendants(node) & set(present))):
+        if missing[node] and (below := sorted(graph.descendants(node) & set(present))):
             raise InputError(
-                f"{role} lacks the column {kinds[node].columns(node)[0]!r}, on which {below[0]} depends; add it, or "
-                f"declare {node} latent."
+                f"{role} lacks the column {columns[0]!r}, on which {below[0]} depends; add it, or declare {node} "
+                "latent."
             )
-    return tuple(present)
+    return present
 
 
 def refuse_strangers(frame: pd.DataFrame, graph: CausalGraph, kinds: Mapping[str, Kind], role: str) -> None:
     """Refuse columns that belong to no observed node, for where a misspelt node would just be gone from the answer."""
-    owned = tuple(column for node in graph.observed for column in kinds[node].columns(node))
-    for column in frame.columns:
-        if column not in owned:
-            hint = "it is latent, so drop it" if column in graph.latent else nearest(str(column), owned, "columns")
-            raise InputError(
-                f"{role} has the column {column!r}, which belongs to no observed node of the model; drop it, or add it "
-                f"to the graph ({hint.rstrip('.')})."
-            )
+    columns = tuple(name for node in graph.observed for name in kinds[node].columns(node))
+    if strangers := [name for name in frame.columns if name not in columns]:
+        name = strangers[0]
+        hint = "it is latent, so drop it" if name in graph.latent else nearest(str(name), columns, "columns")
+        raise InputError(
+            f"{role} has the column {name!r}, which belongs to no observed node of the model; drop it, or add it "
+            f"to the graph ({hint.rstrip('.')})."
+        )
 
 
-def write_nodes(
-    values: Mapping[str, Array], kinds: Mapping[str, Kind], nodes: Iterable[str], index: pd.Index
-) -> pd.DataFrame:
-    """Return a frame with the columns of ``nodes``."""
-    columns = {name: column for node in nodes for name, column in kinds[node].write(values[node], node).items()}
-    return pd.DataFrame(columns, index=index)
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What abduction knows about some rows; sampling with the noise kept gives the same.
+
+    Attributes
+    ----------
+    values, noise : mapping from node to array
+        What each node was, latent nodes included where that is clear, and the noise behind those that were asked for.
+    index : pandas Index
+        Of the rows.
+    draws : int
+        How many times each row stands here, each with noise of its own; the draws of one row stand together.
+    exact : bool
+        Whether the noise is the one noise that fits, rather than a draw from those that do.
+    effective_draws : array of shape (rows,) or None
+        Where latent parents were inferred by weighted draws, how many independent draws those are worth per row.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> scm = datasets.first_synthetic()
+    >>> units = scm.abduct(scm.sample(5, random_state=0))
+    >>> units.n, units.exact
+    (5, True)
+    """
+
+    values: Mapping[str, Array]
+    noise: Mapping[str, Array]
+    index: pd.Index
+    draws: int = 1
+    exact: bool = True
+    effective_draws: Array | None = None
+
+    @property
+    def n(self) -> int:
+        """How many units there are: rows times draws."""
+        return len(self.index) * self.draws
+
+    def take(self, rows: Any) -> Self:
+        """Return the units of some rows, by number; a row may be named several times."""
+        rows = np.asarray(rows, dtype=np.int64)
+        units = (rows[:, None] * self.draws + np.arange(self.draws)).ravel()
+        values, noise = (
+            {node: array.take(units, axis=0) for node, array in arrays.items()} for arrays in (self.values, self.noise)
+        )
+        effective = None if self.effective_draws is None else self.effective_draws[rows]
+        return replace(self, values=values, noise=noise, index=self.index.take(rows), effective_draws=effective)
+
+    def only(self, nodes: Collection[str]) -> Self:
+        """Return the same units with the values and the noise of some nodes alone."""
+        values, noise = (
+            {node: array for node, array in arrays.items() if node in nodes} for arrays in (self.values, self.noise)
+        )
+        return replace(self, values=values, noise=noise)
+
+    def row_index(self) -> pd.Index:
+        """The index of a frame of these units: the rows' own, with the number of the draw where there are several."""
+        if self.draws == 1:
+            return self.index
+        rows, draws = np.repeat(np.arange(len(self.index)), self.draws), np.tile(np.arange(self.draws), len(self.index))
+        return pd.MultiIndex.from_arrays([self.index.take(rows), draws], names=[self.index.name or "row", "draw"])

@@ -11,10 +11,8 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from ciplearn._core.errors import InputError
-from ciplearn.scm.kinds import Array, Categories
-from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample, cloned
-from ciplearn.scm.saving import kept
+from ciplearn.scm.kinds import Array, Categories, kept
+from ciplearn.scm.mechanism import Design, Mechanism, MechanismRecipe, NodeSample, Parents, cloned
 from ciplearn.scm.smooth_ridge import RidgeSystem, SmoothFunction
 
 # Bumps of a mean and of a scale, and the widths to choose from.
@@ -22,29 +20,28 @@ CENTRES = 100
 WIDTHS = (0.1, 0.5, 2.0, 8.0)
 
 # Steps of the regression for the scale, and the most that log s may move in one.
-_SCALE_STEPS = 10
-_LARGEST_STEP = 1.0
+_SCALE_STEPS, _LARGEST_STEP = 10, 1.0
 
 # Rows weigh between one over this and this in the second regression for the mean.
 _LARGEST_WEIGHT = 30.0
 
-# A scale below this share of its mean is a rounding error.
-_LEAST_SCALE = 1e-6
-# Residuals below this are none: their squares are zero.
-_SMALLEST = 1e-150
+# A scale below this share of its mean is a rounding error; residuals below this are none: their squares are zero.
+_LEAST_SCALE, _SMALLEST = 1e-6, 1e-150
 
-# m(pa) and s(pa), each of the target's shape; None stands for a scale of 1.
-Moments = Callable[[Parents], tuple[Array, Array | None]]
+# m(pa) and s(pa), each of the target's shape.
+Moments = Callable[[Parents], tuple[Array, Array]]
 
 
 class Link:
-    """An increasing h with its inverse; without more, h(v) = v."""
+    """An increasing h with its inverse on the numbers between two bounds; without more, h(v) = v for all numbers."""
 
+    low: float = -np.inf
+    high: float = np.inf
     prefix: ClassVar[str] = ""  # what the report says before the mechanism's name
 
     def allows(self, values: Array) -> bool:
         """Whether h is finite at all values."""
-        return True
+        return bool(((values > self.low) & (values < self.high)).all())
 
     def forward(self, values: Array) -> Array:
         """h(v)."""
@@ -84,10 +81,6 @@ class Log(Link):
     low: float = 0.0
     prefix: ClassVar[str] = "log scale, "
 
-    def allows(self, values: Array) -> bool:
-        """Numbers above the bound."""
-        return bool((values > self.low).all())
-
     def forward(self, values: Array) -> Array:
         """log(v − low)."""
         return np.asarray(np.log(values - self.low))
@@ -114,10 +107,6 @@ class Logit(Link):
     high: float = 1.0
     prefix: ClassVar[str] = "logit scale, "
 
-    def allows(self, values: Array) -> bool:
-        """Numbers strictly between the bounds."""
-        return bool(((values > self.low) & (values < self.high)).all())
-
     def forward(self, values: Array) -> Array:
         """log((v − low) / (high − v))."""
         return np.asarray(np.log(values - self.low) - np.log(self.high - values))
@@ -142,8 +131,7 @@ class AdditiveNoise(MechanismRecipe):
     --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from ciplearn.scm import AdditiveNoise
-    >>> recipe = {"hours": AdditiveNoise(LinearRegression())}  # pass it on: fit_scm(graph, rows, mechanisms=recipe)
-    >>> recipe["hours"].label
+    >>> AdditiveNoise(LinearRegression()).label  # pass it on: fit_scm(graph, rows, mechanisms={"hours": ...})
     'additive noise, LinearRegression'
     """
 
@@ -185,10 +173,7 @@ class LocationScale(MechanismRecipe):
     ŝ is a gamma regression of the absolute residuals with a log link; m̂ is then fitted again with the weights 1 / ŝ².
     Each number of a vector has a scale of its own, and the residuals of a row stay together.
 
-    Parameters
-    ----------
-    link : Link
-        h; the identity by default.
+    ``link``: h; the identity by default.
 
     Examples
     --------
@@ -245,7 +230,6 @@ def _gamma_regression(system: RidgeSystem, rows: Array, residuals: Array) -> tup
 
 
 def _size(residuals: Array) -> tuple[Array, Array]:  # (n, d) -> (n, d), (d,)
-    """Return absolute residuals and their means."""
     size = np.abs(residuals)
     usual = size.mean(axis=0)
     # Residuals of a node that never varies are zero: any unit does.
@@ -265,16 +249,13 @@ class SmoothMoments:
     high: float
     vector: bool
 
-    def __call__(self, parents: Parents) -> tuple[Array, Array | None]:
+    def __call__(self, parents: Parents) -> tuple[Array, Array]:
         """Return mean and scale of some rows."""
         matrix = self.design(parents)
-        mean = self._shaped(self.mean(matrix))
-        if self.log_scale is None:
-            return mean, None
-        return mean, self._shaped(np.exp(self.log_scale(matrix).clip(self.low, self.high)))
-
-    def _shaped(self, values: Array) -> Array:
-        return values if self.vector else values[:, 0]
+        mean = self.mean(matrix)
+        no_log = np.zeros_like(mean)
+        scale = np.exp(no_log if self.log_scale is None else self.log_scale(matrix).clip(self.low, self.high))
+        return (mean, scale) if self.vector else (mean[:, 0], scale[:, 0])
 
 
 @dataclass(frozen=True)
@@ -285,10 +266,11 @@ class RegressorMoments:
     regressor: Any
     vector: bool
 
-    def __call__(self, parents: Parents) -> tuple[Array, None]:
-        """Return the prediction for some rows."""
+    def __call__(self, parents: Parents) -> tuple[Array, Array]:
+        """Return the prediction for some rows, and ones."""
         predicted = np.asarray(self.regressor.predict(self.design(parents)), dtype=np.float64)
-        return predicted.reshape(len(predicted), -1) if self.vector else predicted.reshape(len(predicted)), None
+        mean = predicted.reshape((len(predicted), -1) if self.vector else len(predicted))
+        return mean, np.ones_like(mean)
 
 
 @kept
@@ -315,7 +297,7 @@ class FittedLocationScale(Mechanism):
         if len(noise) == 0:
             return noise
         mean, scale = self.moments(parents)
-        return self.link.back(mean + (noise if scale is None else scale * noise))
+        return self.link.back(mean + scale * noise)
 
     def recover(self, parents: Parents, value: Array) -> Array:
         """(h(V) − m̂(pa)) / ŝ(pa)."""
@@ -323,8 +305,7 @@ class FittedLocationScale(Mechanism):
             return value
         self.link.check(value, self.node)
         mean, scale = self.moments(parents)
-        left = self.link.forward(value) - mean
-        return left if scale is None else left / scale
+        return (self.link.forward(value) - mean) / scale
 
     def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k) or (n, d, k)
         """Push the quantiles of the residuals through the equation."""
@@ -333,7 +314,7 @@ class FittedLocationScale(Mechanism):
     def at(self, parents: Parents, noise: Array) -> Array:  # (k,), (d, k) or (n, k) -> (n, k) or (n, d, k)
         """Return the values at several noises of each row."""
         mean, scale = self.moments(parents)
-        return self.link.back(mean[..., None] + (noise if scale is None else scale[..., None] * noise))
+        return self.link.back(mean[..., None] + scale[..., None] * noise)
 
     def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,) or (n, d)
         """Return the places of the noises among the residuals."""

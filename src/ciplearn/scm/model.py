@@ -18,21 +18,16 @@ from ciplearn._core.numbers import whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.equation import assemble
-from ciplearn.scm.hidden_parents import draw_hidden
-from ciplearn.scm.kinds import Array, Kind, plain, present_nodes, read_nodes, refuse_strangers, write_nodes
+from ciplearn.scm.kinds import Array, Kind, Units, plain, present_nodes, read_nodes, refuse_strangers
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.noise import as_law, is_distribution
+from ciplearn.scm.noise import as_law, draw_hidden, is_distribution
 from ciplearn.scm.report import Finding
-from ciplearn.scm.units import Units
 
 # Candidates per row when latent parents are inferred by weighting.
 DEFAULT_CANDIDATES = 1000
 
 # A column of more numbers fills terabytes.
 _MOST_ROWS = 2**40
-
-# Rows by which two models are told apart.
-_TOLD_APART_BY = 100
 
 
 class StructuralCausalModel:
@@ -60,24 +55,17 @@ class StructuralCausalModel:
     >>> import pandas as pd
     >>> from scipy.stats import norm
     >>> from ciplearn import CausalGraph, StructuralCausalModel
-    >>> graph = CausalGraph.from_edges("A -> Y")
-    >>> scm = StructuralCausalModel(
-    ...     graph,
-    ...     equations={"A": lambda p, u: u, "Y": lambda p, u: 2 * p["A"] + u},
-    ...     noise={"A": norm(), "Y": norm()},
-    ... )
+    >>> equations = {"A": lambda p, u: u, "Y": lambda p, u: 2 * p["A"] + u}
+    >>> scm = StructuralCausalModel(CausalGraph.from_edges("A -> Y"), equations, noise={"A": norm(), "Y": norm()})
     >>> scm.counterfactual(pd.DataFrame({"A": [1.0], "Y": [2.5]}), {"A": 3.0})
          A    Y
     0  3.0  6.5
     """
 
-    # Whether the equations were estimated from data, and what speaks against them; `EstimatedModel` says so.
-    model_based = False
-    misfits: tuple[Finding, ...] = ()
+    model_based = False  # whether the equations were estimated from data, as those of an `EstimatedModel`
+    misfits: tuple[Finding, ...] = ()  # what speaks against them
     ambiguities: tuple[Finding, ...] = ()
-
-    # Noises that are not independent, drawn together.
-    joint_noise: tuple[Any, ...] = ()
+    joint_noise: tuple[Any, ...] = ()  # noises that are not independent, drawn together
 
     def __init__(
         self,
@@ -96,7 +84,7 @@ class StructuralCausalModel:
 
     @property
     def trustworthy(self) -> bool:
-        """Whether no data speak against the equations: true of known ones, see `EstimatedModel` for others."""
+        """Whether no data speak against the equations: true of a user's, see `EstimatedModel` for others."""
         return not (self.misfits or self.ambiguities)
 
     def sample(self, n: int, random_state: RandomState = None) -> pd.DataFrame:
@@ -139,8 +127,8 @@ class StructuralCausalModel:
         random_state : int, Generator, RandomState or None
             Of those draws, and of actions that draw; noise that the row determines is the same under every seed. Each
             row of a table draws a noise of its own. Units were drawn once, by `abduct`, so ``units =
-            scm.abduct(rows); scm.counterfactual(units.take(places), {"A": values})`` is one person under many values of
-            A, and faster.
+            scm.abduct(rows); scm.counterfactual(units.take(numbers), {"A": values})`` is one person under many values
+            of A, and faster.
         """
         generator = as_generator(random_state)
         world = self.do(interventions)
@@ -159,17 +147,8 @@ class StructuralCausalModel:
     ) -> Units:
         """Abduction: find the noise behind the rows, or draw it from its law given the rows.
 
-        Parameters
-        ----------
-        nodes : iterable of str, optional
-            The nodes whose noise is wanted, all that the rows hold by default; those that an action changes are enough.
-        rows, n_draws, n_candidates, random_state
-            See `counterfactual`.
-
-        Raises
-        ------
-        InputError
-            With the node's name, where noise can neither be recovered nor drawn.
+        ``nodes``: those whose noise is wanted, all that the rows hold by default; those that an action changes are
+        enough. For the others see `counterfactual`. Noise that can neither be recovered nor drawn is an `InputError`.
         """
         n_draws = whole(n_draws, "n_draws", minimum=1, maximum=_MOST_ROWS)
         n_candidates = whole(n_candidates, "n_candidates", minimum=2, maximum=_MOST_ROWS)
@@ -179,28 +158,27 @@ class StructuralCausalModel:
         refuse_strangers(rows, self.graph, self.kinds, "rows")
         observed = read_nodes(rows, self.kinds, present)
         asked = (set(present) if nodes is None else set(self.graph.known(nodes)) & set(present)) - set(self.actions)
+        if not len(rows):
+            nothing = {node: self.mechanisms[node].draw(0, as_generator(random_state)) for node in asked}
+            return Units(observed, nothing, rows.index, n_draws)
         generator = as_generator(random_state)
         values = {node: np.repeat(array, n_draws, axis=0) if n_draws > 1 else array for node, array in observed.items()}
         noise: dict[str, Array] = {}
         exact, effective = True, None
-        if len(rows) and any(parent not in observed for node in asked for parent in self._parents[node]):
+        if any(parent not in observed for node in asked for parent in self._parents[node]):
             hidden = draw_hidden(self.graph, self.mechanisms, observed, n_draws, n_candidates, generator)
             values |= hidden.values
             noise |= hidden.noise
             exact, effective = False, hidden.effective
-        for node in self._order:
-            if node not in asked or node in noise:
-                continue
+        for node in [node for node in self._order if node in asked and node not in noise]:
             mechanism, recovered = self.mechanisms[node], None
-            if len(rows) and all(parent in observed for parent in self._parents[node]):
+            if all(parent in observed for parent in self._parents[node]):
                 recovered = mechanism.recover(self._parent_values(node, observed), observed[node])
                 exact = exact and recovered is not None
             if recovered is not None:
                 noise[node] = np.repeat(recovered, n_draws, axis=0) if n_draws > 1 else recovered
-            elif len(rows):
-                noise[node] = mechanism.posterior(self._parent_values(node, values), values[node], generator)
             else:
-                noise[node] = mechanism.draw(0, generator)
+                noise[node] = mechanism.posterior(self._parent_values(node, values), values[node], generator)
         return Units(values, noise, rows.index, n_draws, exact, effective)
 
     def do(self, interventions: Mapping[str, Any]) -> Self:
@@ -210,8 +188,8 @@ class StructuralCausalModel:
         ----------
         interventions : mapping from node to value
             A constant; one value per row, a Series by the labels of the rows; a function of the parents ``lambda p:
-            ...``, which also finds the node's own natural value under its name; a function ``lambda p, generator:
-            ...``; or a frozen scipy distribution.
+            ...``, which also finds the node's own natural value under its name, so that ``lambda p: p["A"] + 1`` is a
+            shift; a function ``lambda p, generator: ...``; or a frozen scipy distribution.
         """
         if not isinstance(interventions, Mapping):
             raise InputTypeError(
@@ -224,10 +202,7 @@ class StructuralCausalModel:
         return world
 
     def predict(self, units: Units, random_state: RandomState = 0) -> pd.DataFrame:
-        """Prediction: send the units' noise through this model's equations.
-
-        Nodes that no action reaches keep the values they had.
-        """
+        """Prediction: send the units' noise through the equations; nodes that no action reaches keep their values."""
         return self.frame(self.predict_units(units, random_state))
 
     def predict_units(self, units: Units, random_state: RandomState = 0) -> Units:
@@ -240,7 +215,7 @@ class StructuralCausalModel:
             action, parents = self.actions.get(node), self._parent_values(node, values)
             touched = not changed.isdisjoint(self._parents[node])
             natural = units.values.get(node)
-            if (touched or natural is None) and (action is None or action.needs_nature):
+            if (touched or natural is None) and (action is None or action.is_function):
                 if node in units.noise:
                     natural = self.mechanisms[node].evaluate(parents, units.noise[node])
                 elif natural is not None:
@@ -267,12 +242,13 @@ class StructuralCausalModel:
 
     def digest_parts(self) -> tuple[Any, ...]:
         """What tells it apart from other models: its graph, and what it makes of the same noise."""
-        return self.graph, self.sample_units(_TOLD_APART_BY, random_state=0).values
+        return self.graph, self.sample_units(100, random_state=0).values
 
     def frame(self, units: Units) -> pd.DataFrame:
         """Return the observed nodes of some units as a frame."""
-        nodes = [node for node in self.graph.observed if node in units.values]
-        table = write_nodes(units.values, self.kinds, nodes, units.row_index())
+        values = units.values
+        columns = [self.kinds[node].write(values[node], node) for node in self.graph.observed if node in values]
+        table = pd.DataFrame({name: column for part in columns for name, column in part.items()}, units.row_index())
         if self.model_based:
             table.attrs["model_based"] = True
         return table
@@ -292,18 +268,15 @@ class StructuralCausalModel:
 
 @dataclass(frozen=True)
 class Action:
-    """A node's new value, in any of the ways that `StructuralCausalModel.do` takes.
-
-    Functions also find the node's natural value under its name, so ``lambda p: p["A"] + 1`` is a shift.
-    """
+    """A node's new value, in any of the ways that `StructuralCausalModel.do` takes."""
 
     node: str
     kind: Kind
     value: Any
 
     @property
-    def needs_nature(self) -> bool:
-        """Whether the value is a function, so that it may depend on what the node would have been."""
+    def is_function(self) -> bool:
+        """Whether the value may depend on what the node would have been."""
         return callable(self.value) and not is_distribution(self.value)
 
     def values(
@@ -312,7 +285,7 @@ class Action:
         """Return the values of n units, ``draws`` per row; a Series is matched with the ``index`` of the rows."""
         if is_distribution(self.value):
             return self.kind.rows_of(as_law(self.value, self.node, self.kind).draw(n, generator), n, self.node)
-        if not self.needs_nature:
+        if not self.is_function:
             rows = self.kind.rows_of(plain(self._matched(index), self.kind), n // draws, self.node)
             return np.repeat(rows, draws, axis=0) if draws > 1 else rows
         seen = dict(parents) if natural is None else {**parents, self.node: natural}
@@ -327,14 +300,14 @@ class Action:
         # Labels that several rows share, as in a bootstrap sample, do not tell them apart: there the order counts.
         if index.has_duplicates or value.index.equals(index):
             return value
-        places = value.index.get_indexer(index) if value.index.is_unique else np.array([-1])
-        if (places < 0).any():
+        order = value.index.get_indexer(index) if value.index.is_unique else np.array([-1])
+        if (order < 0).any():
             raise InputError(
                 f"The values for {self.node} do not have the labels of the rows: their index is "
                 f"{list(value.index[:3])}... and that of the rows {list(index[:3])}...; pass values with the rows' "
                 "index, or in the rows' order with to_numpy()."
             )
-        return value.iloc[places]
+        return value.iloc[order]
 
 
 def _arity(function: Callable[..., Any]) -> int:

@@ -14,20 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from ciplearn._core.errors import InputError
-from ciplearn.scm.kinds import Array, Categories
-from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample, cloned
-from ciplearn.scm.saving import kept
-from ciplearn.scm.scoring import label_frequencies
+from ciplearn.scm.kinds import Array, Categories, kept
+from ciplearn.scm.mechanism import Design, Mechanism, MechanismRecipe, NodeSample, Parents, cloned
 from ciplearn.scm.smooth_ridge import SmoothFeatures, SmoothFunction
 
 # Probabilities are floored here, so that a label the model thinks impossible still has finite noise.
 _FLOOR = 1e-12
 
 # Bumps, the widths to choose from, and rows of a smooth regression: its steps cost rows × features × levels.
-_CENTRES = 60
-_WIDTHS = (0.1, 0.5, 2.0)
-_SMOOTH_ROWS = 8000
+_CENTRES, _WIDTHS, _SMOOTH_ROWS = 60, (0.1, 0.5, 2.0), 8000
 
 # Below this share of its largest value, the spread of a column is rounding.
 _CONSTANT = 1e-9
@@ -42,20 +37,16 @@ class GumbelMax(Mechanism):
     Gumbel with location log p_k cut off below it: exact posterior draws, no rejection. A counterfactual keeps the label
     unless some other label became relatively more likely.
 
-    Parameters
-    ----------
-    levels : list of labels
-    probabilities : callable
-        Function of the parents by name that returns p, shape (n, K); for a node without parents also a plain list.
+    ``probabilities``: a function of the parents by name that returns p, shape (n, K); for a node without parents also a
+    plain list.
 
     Examples
     --------
     >>> import numpy as np
     >>> from ciplearn.scm import GumbelMax
     >>> job = GumbelMax(["cook", "nurse"], [0.25, 0.75])
-    >>> drawn = job.evaluate({}, job.draw(1000, np.random.default_rng(0)))
-    >>> bool(0.7 < np.mean(drawn == "nurse") < 0.8)
-    True
+    >>> job.evaluate({}, np.array([[0.0, 0.0], [2.0, 0.0]])).tolist()
+    ['nurse', 'cook']
     """
 
     levels: Any
@@ -156,19 +147,21 @@ class Multinomial(MechanismRecipe):
                 "or use AdditiveNoise for this node."
             )
         codes = sample.kind.codes(sample.target, sample.node)
-        probabilities = (
-            self._probabilities(sample, codes, len(sample.kind.levels), generator)
-            if len(np.unique(codes)) > 1
-            else label_frequencies(sample.kind, sample.target, sample.node)
-        )
+        probabilities: Any
+        if len(np.unique(codes)) == 1:
+            probabilities = sample.kind.frequencies(sample.target, sample.node)
+        elif self.classifier is None:
+            probabilities = self._smooth_probabilities(sample, codes, len(sample.kind.levels), generator)
+        else:
+            classifier = cloned(self.classifier, "classifier", "predict_proba", "LogisticRegression")
+            classifier.fit(sample.matrix, codes)
+            probabilities = _ClassifierProbabilities(sample.design, classifier, len(sample.kind.levels))
         return GumbelMax(sample.kind.levels, probabilities, sample.node)
 
-    def _probabilities(self, sample: NodeSample, codes: Array, levels: int, generator: Generator) -> Any:
+    def _smooth_probabilities(
+        self, sample: NodeSample, codes: Array, levels: int, generator: Generator
+    ) -> SmoothProbabilities:
         matrix = sample.matrix
-        if self.classifier is not None:
-            classifier = cloned(self.classifier, "classifier", "predict_proba", "LogisticRegression")
-            classifier.fit(matrix, codes)
-            return ClassifierProbabilities(sample.design, classifier, levels)
         if self.smooth:
             few = np.sort(generator.permutation(sample.n)[:_SMOOTH_ROWS])
             features = sample.smoother.features(np.eye(levels)[codes], _WIDTHS, _CENTRES)
@@ -210,7 +203,7 @@ class SmoothProbabilities:
 
 
 @dataclass(frozen=True)
-class ClassifierProbabilities:
+class _ClassifierProbabilities:
     """p̂(pa) of all levels, whichever of them a scikit-learn classifier has met."""
 
     design: Design
@@ -218,7 +211,6 @@ class ClassifierProbabilities:
     levels: int
 
     def __call__(self, parents: Parents) -> Array:  # (n, K)
-        """Return the probabilities of some rows."""
         matrix = self.design(parents)
         table = np.zeros((len(matrix), self.levels))
         if len(matrix):

@@ -1,8 +1,8 @@
-"""Noise of a user's equations: its law, and draws that reproduce a value where several noises do."""
+"""Noise of a user's equations, and hidden parents: their laws, and draws of what was not observed from what was."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.random import Generator
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Array, Kind
-from ciplearn.scm.mechanism import Mechanism, Parents
+from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
 
 # A discrete law with more atoms than this is sampled, not enumerated.
 _MOST_ATOMS = 4096
@@ -26,6 +27,9 @@ _ROUND = 1_000_000
 
 # Noises whose images decide whether a value can be met by chance at all.
 _ATOM_PROBES = 256
+
+# Rows times candidates held at a time.
+_CHUNK = 500_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ def is_distribution(value: Any) -> bool:
 def as_law(noise: Any, node: str, kind: Kind) -> Law:
     """Read what a user gave as a node's noise."""
     if is_distribution(noise):
-        return _scipy_law(noise, kind.shape)
+        of_rows = getattr(noise, "logpdf", None) or getattr(noise, "logpmf", None)
+        density = None if of_rows is None else partial(_density, of_rows)
+        return Law(partial(_drawn, noise, kind.shape), density, None if kind.shape else _atoms(noise))
     if callable(noise):
         return Law(partial(_called, noise, node))
     if isinstance(noise, Real) and not isinstance(noise, bool):
@@ -71,14 +77,8 @@ def _called(function: Callable[[int, Generator], Any], node: str, n: int, genera
     return rows
 
 
-def _scipy_law(distribution: Any, shape: tuple[int, ...]) -> Law:
-    """A frozen scipy distribution; one of a single number gives the entries of a vector independently."""
-    of_rows = getattr(distribution, "logpdf", None) or getattr(distribution, "logpmf", None)
-    density = None if of_rows is None else partial(_density, of_rows)
-    return Law(partial(_drawn, distribution, shape), density, None if shape else _atoms(distribution))
-
-
 def _drawn(distribution: Any, shape: tuple[int, ...], n: int, generator: Generator) -> Array:
+    # A distribution of a single number gives the entries of a vector independently.
     wanted = (n,) if hasattr(distribution, "dim") else (n, *shape)
     if hasattr(distribution, "rvs"):
         drawn = distribution.rvs(size=wanted if len(wanted) > 1 else n, random_state=generator)
@@ -94,7 +94,6 @@ def _density(of_rows: Callable[[Array], Any], noise: Array) -> Array:
 
 
 def _atoms(distribution: Any) -> tuple[Array, Array] | None:
-    """The support of a discrete law."""
     if not hasattr(distribution, "pmf") or not hasattr(distribution, "support"):
         return None
     low, high = distribution.support()
@@ -131,9 +130,7 @@ def by_rejection(
         noise[open_rows[met]] = trial[first[met]]
         open_rows = open_rows[~met]
         spent += rows.size
-    met = np.ones(n, dtype=bool)
-    met[open_rows] = False
-    refuse_impossible(node, met)
+    refuse_impossible(node, ~np.isin(np.arange(n), open_rows))
     return noise
 
 
@@ -156,10 +153,125 @@ def is_discrete(mechanism: Mechanism, parents: Parents, n: int, generator: Gener
 
 def refuse_impossible(node: str, met: Array) -> None:
     """Raise where some rows have no noise that explains them."""
-    missing = int((~met).sum())
-    if missing:
+    missing = np.flatnonzero(~met)
+    if missing.size:
         raise InputError(
-            f"No noise of {node} reproduces its observed value in {missing} of {met.size} rows (first: row "
-            f"{int(np.flatnonzero(~met)[0])}); these rows are impossible, or too rare to be met by chance, "
-            "under this model: check the equation and the rows."
+            f"No noise of {node} reproduces its observed value in {missing.size} of {met.size} rows (first: row "
+            f"{missing[0]}); these rows are impossible, or too rare to be met by chance, under this model: check the "
+            "equation and the rows."
         )
+
+
+@dataclass(frozen=True)
+class HiddenDraws:
+    """Values and noise of hidden nodes, rows times draws, and what the draws are worth."""
+
+    values: dict[str, Array]
+    noise: dict[str, Array]
+    effective: Array | None  # (rows,)
+
+
+def draw_hidden(
+    graph: CausalGraph,
+    mechanisms: Mapping[str, Mechanism],
+    observed: Mapping[str, Array],
+    draws: int,
+    candidates: int,
+    generator: Generator,
+) -> HiddenDraws:
+    """Draw the latent nodes that something observed descends from, given all that is observed.
+
+    Their noise is drawn from its law, once for each of m candidates per row; each candidate is weighted by the
+    probability of the observed children given the hidden values (likelihood weighting), and the draws that are kept are
+    drawn by weight. The error of a mean over the kept draws falls like one over the root of the effective number of
+    candidates, (Σ w)² / Σ w². A latent mechanism with an encoder (`LatentMechanism`) uses that instead.
+    """
+    below = graph.ancestors(observed)
+    hidden = [node for node in graph.topological_order() if node in below and node not in observed]
+    learned = {node: mechanism for node in hidden if isinstance(mechanism := mechanisms[node], LatentMechanism)}
+    if 0 < len(learned) < len(hidden):
+        other = next(node for node in hidden if node not in learned)
+        raise InputError(
+            f"{other} and {min(learned)} are both hidden, but only the latter has an encoder; give one to both."
+        )
+    if len(learned) == len(hidden):
+        noise, repeated = {}, {node: np.repeat(array, draws, axis=0) for node, array in observed.items()}
+        for node, mechanism in learned.items():
+            if lacking := [name for name in mechanism.evidence if name not in observed]:
+                raise InputError(
+                    f"The encoder of {node} reads {lacking[0]!r}, which the rows lack; pass all of "
+                    f"{', '.join(mechanism.evidence)}."
+                )
+            noise[node] = mechanism.infer(repeated, generator)
+        return HiddenDraws({node: learned[node].evaluate({}, noise[node]) for node in learned}, noise, None)
+    size, pieces = max(1, _CHUNK // candidates), []
+    for start in range(0, len(next(iter(observed.values()))), size):
+        part = {node: values[start : start + size] for node, values in observed.items()}
+        pieces.append(_by_weights(graph, mechanisms, part, hidden, draws, candidates, generator))
+    effective = [piece.effective for piece in pieces if piece.effective is not None]
+    return HiddenDraws(
+        {node: np.concatenate([piece.values[node] for piece in pieces]) for node in pieces[0].values},
+        {node: np.concatenate([piece.noise[node] for piece in pieces]) for node in pieces[0].noise},
+        np.concatenate(effective) if effective else None,
+    )
+
+
+def _by_weights(
+    graph: CausalGraph,
+    mechanisms: Mapping[str, Mechanism],
+    observed: Mapping[str, Array],
+    hidden: list[str],
+    draws: int,
+    candidates: int,
+    generator: Generator,
+) -> HiddenDraws:
+    n = next(iter(observed.values())).shape[0]
+    total = n * candidates
+    values = {node: np.repeat(array, candidates, axis=0) for node, array in observed.items()}
+    noise: dict[str, Array] = {}
+    weight = np.zeros(total)
+    informative: list[str] = []
+    for node in [node for node in graph.topological_order() if node in observed or node in hidden]:
+        mechanism, parents = mechanisms[node], {parent: values[parent] for parent in graph.parents(node)}
+        if node not in observed:
+            noise[node] = mechanism.draw(total, generator)
+            values[node] = mechanism.evaluate(parents, noise[node])
+        elif any(parent not in observed for parent in parents):
+            informative.append(node)
+            density = mechanism.log_density(parents, values[node])
+            if density is None:
+                if not is_discrete(mechanism, parents, total, generator):
+                    raise InputError(
+                        f"The hidden parents of {node} cannot be inferred from it: its equation has neither a known "
+                        "density nor discrete values; give it an inverse and a scipy noise law, or sample with "
+                        "sample_units, which keeps the noise."
+                    )
+                # One draw of the noise per candidate, kept if it reproduces the value: an unbiased weight of 0 or 1.
+                noise[node] = mechanism.draw(total, generator)
+                with np.errstate(divide="ignore"):
+                    density = np.log(same(mechanism.evaluate(parents, noise[node]), values[node]).astype(float))
+            weight += density
+    chosen, effective = _resample(weight.reshape(n, candidates), draws, informative, hidden, generator)
+    kept_values = {node: values[node][chosen] for node in hidden}
+    kept_noise = {node: array[chosen] for node, array in noise.items()}
+    return HiddenDraws(kept_values, kept_noise, effective if informative else None)
+
+
+def _resample(
+    log_weight: Array, draws: int, informative: list[str], hidden: list[str], generator: Generator
+) -> tuple[Array, Array]:  # (n, m) -> (n draws,), (n,)
+    n, m = log_weight.shape
+    top = log_weight.max(axis=1, keepdims=True)
+    if bad := int((~np.isfinite(top)).sum()):
+        raise InputError(
+            f"No value of {', '.join(hidden)} among {m} candidates explains {', '.join(informative)} in {bad} of {n} "
+            "rows; raise n_candidates, or check that these rows come from this model."
+        )
+    weight = np.exp(log_weight - top)
+    mass = weight.cumsum(axis=1)
+    effective = mass[:, -1] ** 2 / np.square(weight).sum(axis=1)
+    # Stratified over the draws of a row: the kept draws follow the weights more closely than independent ones.
+    drawn = (np.arange(draws) + generator.uniform(size=(n, draws))) / draws * mass[:, -1:]
+    candidate = np.stack([np.searchsorted(mass[row], drawn[row]) for row in range(n)])
+    # Strata stand in order of candidates, which are exchangeable, so draw j of a row says nothing about its size.
+    return (np.arange(n)[:, None] * m + candidate.clip(max=m - 1)).ravel(), effective

@@ -17,26 +17,19 @@ from scipy.special import expit, logit
 
 from ciplearn._core.errors import InputError
 from ciplearn._core.rows import row_blocks
-from ciplearn.scm.kinds import Array, Scalar
+from ciplearn.scm.kinds import Array, Scalar, kept
 from ciplearn.scm.location_scale import WIDTHS, FittedLocationScale, LocationScale
-from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.recipe import Design, MechanismRecipe, NodeSample
-from ciplearn.scm.saving import kept
+from ciplearn.scm.mechanism import Design, Mechanism, MechanismRecipe, NodeSample, Parents
 from ciplearn.scm.smooth_ridge import SmoothFunction, legendre
 
 # Knots at most, and the least distance between two of them.
-_KNOTS = 19
-_LEAST_STEP = 0.01
+_KNOTS, _LEAST_STEP = 19, 0.01
 
 # Bumps of the logistic regressions, rows that they see, and steps of Newton's method for each.
-_CENTRES = 50
-_ROWS = 8000
-_STEPS = 6
-_LAST_STEP = 0.03
+_CENTRES, _ROWS, _STEPS, _LAST_STEP = 50, 8000, 6, 0.03
 
 # Strengths of their ridge to choose from, and about how many rows choose.
-_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-_RIDGE_ROWS = 2000
+_RIDGES, _RIDGE_ROWS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0), 2000
 
 # Rows handled at a time when noise is read back or sent through.
 _BLOCK = 16_384
@@ -46,10 +39,7 @@ _BLOCK = 16_384
 class SimultaneousQuantiles(MechanismRecipe):
     """V = F̂⁻¹(U | pa) with U uniform: any law that depends on the parents, increasing in one noise.
 
-    Parameters
-    ----------
-    base : LocationScale or None
-        What is taken out first; without it F₀ is the law of V itself, which suits counts and values that repeat.
+    ``base``: what is taken out first; without it F₀ is the law of V itself, which suits counts and values that repeat.
 
     Examples
     --------
@@ -205,19 +195,16 @@ def logistic_regressions(
     n, size = features.shape
     rows = np.hstack([features - centre, np.ones((n, 1))])
     scale = float(features.var(axis=0).mean()) or 1.0
-    middle = int(np.abs(knots - 0.5).argmin())
-    offset = logit(knots)
+    offset, start = logit(knots), np.zeros(size + 1)
     # The strength of the ridge is scored on some rows, at the median and at the quartiles.
-    scored = {middle, *(int(np.abs(knots - quartile).argmin()) for quartile in (0.25, 0.75))}
-    few = rows[:: max(1, n // _RIDGE_ROWS)]
-    start = np.zeros(size + 1)
+    middle, *quartiles = (int(np.abs(knots - rank).argmin()) for rank in (0.5, 0.25, 0.75))
+    few = slice(None, None, max(1, n // _RIDGE_ROWS))
 
     def left_out(ridge: float) -> float:
         total = 0.0
-        for k in scored:
-            wanted = reached[:: max(1, n // _RIDGE_ROWS), k]
-            solution = _logistic(few, wanted, offset[k], start, ridge * scale)
-            total += _left_out_loss(few, wanted, offset[k], solution, ridge * scale)
+        for k in {middle, *quartiles}:
+            solution = _logistic(rows[few], reached[few, k], offset[k], start, ridge * scale)
+            total += _left_out_loss(rows[few], reached[few, k], offset[k], solution, ridge * scale)
         return total
 
     ridge = min(_RIDGES, key=left_out) * scale
@@ -285,14 +272,14 @@ class FittedQuantiles(Mechanism):
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
         """Return the one noise, where no value repeats."""
-        left = self._standard(parents, value)
+        left = value if self.base is None else self.base.recover(parents, value)
         below, upto = self.law.interval(left)
-        return None if (upto > below).any() else self._noise_behind(parents, left, below, upto, np.zeros(len(left)))
+        return None if (upto > below).any() else self._noise_behind(parents, left, np.zeros(len(left)))
 
     def posterior(self, parents: Parents, value: Array, generator: Generator) -> Array:
         """Draw U uniformly from the interval that gives the value."""
-        left = self._standard(parents, value)
-        return self._noise_behind(parents, left, *self.law.interval(left), generator.uniform(size=len(left)))
+        left = value if self.base is None else self.base.recover(parents, value)
+        return self._noise_behind(parents, left, generator.uniform(size=len(left)))
 
     def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k)
         """F̂⁻¹ at some levels."""
@@ -301,16 +288,12 @@ class FittedQuantiles(Mechanism):
         for part in row_blocks(len(matrix), _BLOCK):
             at_knots = self.movement.at_knots(matrix[part])
             for i, level in enumerate(levels):
-                ranks = self.movement.back(at_knots, np.full(len(at_knots), level))
-                left[part, i] = self.law.quantile(ranks)
+                left[part, i] = self.law.quantile(self.movement.back(at_knots, np.full(len(at_knots), level)))
         return left if self.base is None else self.base.at(parents, left)
 
     def ranks(self, parents: Parents, value: Array, generator: Generator) -> Array:  # (n,)
         """U itself."""
         return self.posterior(parents, value, generator)[:, 0]
-
-    def _standard(self, parents: Parents, value: Array) -> Array:
-        return value if self.base is None else self.base.recover(parents, value)
 
     def _left(self, matrix: Array, noise: Array) -> Array:
         left = np.empty(len(noise))
@@ -325,9 +308,9 @@ class FittedQuantiles(Mechanism):
         beyond = (noise[:, 0] <= 0) | (noise[:, 0] >= 1)
         return np.where(beyond, left, left.clip(self.law.values[0], self.law.values[-1]))
 
-    def _noise_behind(self, parents: Parents, left: Array, below: Array, upto: Array, share: Array) -> Array:
-        noise = np.zeros((len(left), 2))
-        matrix = self.design(parents)
+    def _noise_behind(self, parents: Parents, left: Array, share: Array) -> Array:
+        below, upto = self.law.interval(left)
+        noise, matrix = np.zeros((len(left), 2)), self.design(parents)
         for part in row_blocks(len(left), _BLOCK):
             at_knots = self.movement.at_knots(matrix[part])
             low, high = (self.movement.forward(at_knots, ranks[part]) for ranks in (below, upto))

@@ -14,6 +14,7 @@ import ast
 import math
 import operator
 import runpy
+import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -29,23 +30,9 @@ from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Categories
 from ciplearn.scm.model import StructuralCausalModel
 
-# Name -> function and number of arguments.
-_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
-    "abs": (np.abs, 1),
-    "cos": (np.cos, 1),
-    "exp": (np.exp, 1),
-    "floor": (np.floor, 1),
-    "log": (np.log, 1),
-    "maximum": (np.maximum, 2),
-    "minimum": (np.minimum, 2),
-    "round": (np.round, 1),
-    "sign": (np.sign, 1),
-    "sin": (np.sin, 1),
-    "sqrt": (np.sqrt, 1),
-    "tan": (np.tan, 1),
-    "tanh": (np.tanh, 1),
-    "where": (np.where, 3),
-}
+# What a formula may call, under its name in numpy -> number of arguments.
+_FUNCTIONS = dict.fromkeys(["abs", "cos", "exp", "floor", "log", "round", "sign", "sin", "sqrt", "tan", "tanh"], 1)
+_FUNCTIONS |= {"maximum": 2, "minimum": 2, "where": 3}
 _ARITHMETIC: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
@@ -68,25 +55,19 @@ _COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
 # Values by name -> value.
 _Function = Callable[[Mapping[str, Any]], Any]
 
-_PARENTS = "p"
+# Characters of a formula, and parts within each other.
 _LONGEST, _DEEPEST = 10_000, 200
 
-_TRIED_ROWS = 100
 _SECTIONS = ("equations", "noise", "categories", "inverses")
 
-
-def _has_scale(location: float = 0.0, scale: float = 1.0) -> bool:
-    return scale > 0
-
-
-# Name -> how many numbers at most, which of them make a law, and the law of these.
-_LAWS: dict[str, tuple[int, Callable[..., bool], Callable[..., Any]]] = {
-    "bernoulli": (1, lambda p: 0 <= p <= 1, stats.bernoulli),
-    "exponential": (1, lambda scale=1.0: scale > 0, lambda scale=1.0: stats.expon(scale=scale)),
-    "laplace": (2, _has_scale, stats.laplace),
-    "logistic": (2, _has_scale, stats.logistic),
-    "normal": (2, _has_scale, stats.norm),
-    "uniform": (2, lambda low=0.0, high=1.0: low < high, lambda low=0.0, high=1.0: stats.uniform(low, high - low)),
+# Laws by name; scipy says whether numbers are the parameters of one.
+_LAWS: dict[str, Callable[..., Any]] = {
+    "bernoulli": lambda p: stats.bernoulli(p),
+    "exponential": lambda scale=1.0: stats.expon(0.0, scale),
+    "laplace": stats.laplace,
+    "logistic": stats.logistic,
+    "normal": stats.norm,
+    "uniform": lambda low=0.0, high=1.0: stats.uniform(low, high - low),
 }
 
 
@@ -144,17 +125,17 @@ def read_law(text: Any, where: str) -> Any:
             raise InputError(f"{where} is no law, got {_short(text)}; use one of {', '.join(_LAWS)}, or a number.")
         case _:
             return _number(tree, where)
-    most, makes_a_law, law = _LAWS[name]
     try:
-        fits = len(numbers) <= most and makes_a_law(*numbers)
+        law = _LAWS[name](*numbers)
     except TypeError:
-        fits = False
-    if not fits:
+        law = None
+    # What is no law has no support.
+    if law is None or math.isnan(law.support()[0]):
         raise InputError(
             f"{where} is no law, got {_short(text)}; write for example normal(0, 1) with a deviation above zero, "
             "uniform(-1, 1) with the lower end first, or bernoulli(0.5) with a probability."
         )
-    return law(*numbers)
+    return law
 
 
 def _parsed(text: Any, where: str) -> ast.expr:
@@ -170,18 +151,14 @@ def _parsed(text: Any, where: str) -> ast.expr:
             tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"{where} is no formula, got {_short(text)}; write for example 'sin(A) + u'.") from error
-    if _depth(tree) > _DEEPEST:
-        raise InputError(f"{where} has more than {_DEEPEST} parts within each other; write it in fewer, or use code.")
-    return tree
-
-
-def _depth(tree: ast.AST) -> int:
-    """How many parts stand within each other, without recursion."""
-    deepest, level = 0, [tree]
-    while level and deepest <= _DEEPEST:
-        deepest += 1
+    depth = 0
+    level: list[ast.AST] = [tree]
+    while level:
+        depth += 1
+        if depth > _DEEPEST:
+            raise InputError(f"{where} has more than {_DEEPEST} parts in each other; write it in fewer, or use code.")
         level = [part for node in level for part in ast.iter_child_nodes(node)]
-    return deepest
+    return tree
 
 
 def _number(tree: ast.expr, where: str) -> float:
@@ -200,14 +177,14 @@ def _compiled(tree: ast.expr, where: str) -> tuple[_Function, list[str]]:
     match tree:
         case ast.Constant(value=str() as text):
             return lambda values: text, []
-        case ast.Constant(value=bool() | int() | float() as value) if _is_finite(value):
+        case ast.Constant(value=bool() | int() | float() as value) if abs(value) <= sys.float_info.max:
             number = np.float64(value)
             return lambda values: number, []
         case ast.Name(id="pi"):
             return lambda values: values.get("pi", np.float64(np.pi)), ["pi"]
         case ast.Name(id=name):
             return lambda values: values[name], [name]
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name == _PARENTS:
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name == "p":
             return lambda values: values[key], [key]
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _ARITHMETIC:
             function, parts = _ARITHMETIC[type(sign)], _numeric([left, right], tree, where)
@@ -220,11 +197,11 @@ def _compiled(tree: ast.expr, where: str) -> tuple[_Function, list[str]]:
             def function(one: Any, other: Any) -> Any:
                 return np.asarray(compare(one, other), dtype=np.float64)[()]
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
-            function, wanted = _FUNCTIONS[name]
-            if len(arguments) != wanted:
+            function = getattr(np, name)
+            if len(arguments) != _FUNCTIONS[name]:
                 raise InputError(
                     f"{where} calls {name} with {len(arguments)} arguments, got {_short(ast.unparse(tree))}; "
-                    f"{name} takes {wanted}."
+                    f"{name} takes {_FUNCTIONS[name]}."
                 )
             parts = arguments if name == "where" else _numeric(arguments, tree, where)
         case _:
@@ -254,13 +231,6 @@ def _is_text(tree: ast.expr) -> bool:
     return False
 
 
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
-
-
 def _short(text: Any) -> str:
     shown = repr(text)
     return shown if len(shown) <= 80 else f"{shown[:77]}..."
@@ -278,7 +248,19 @@ def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCau
             f"{path} is Python, and reading it would run it; pass --run-code if you trust it, or write formulas "
             "in YAML."
         )
-    return _from_python(path, graph)
+    try:
+        names = runpy.run_path(str(path))
+    except CiplearnError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{path} failed with {type(error).__name__}: {error}; correct the file.") from error
+    scm = names.get("scm")
+    if not isinstance(scm, StructuralCausalModel):
+        raise InputError(f"{path} must set scm to a StructuralCausalModel, got {type(scm).__name__}; assign it.")
+    lost = [node for node in graph.observed if node not in scm.graph.nodes]
+    if lost:
+        raise InputError(f"The causal model of {path} lacks the node {lost[0]!r} of the predictor's graph; add it.")
+    return scm
 
 
 def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
@@ -293,26 +275,25 @@ def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
                 f"{section} in {path} must map nodes to text, got {entries!r}; write lines such as 'A: u'."
             )
         graph.known(entries, section)
-    equations = {node: _function(path, graph, node, text, "equation") for node, text in parts["equations"].items()}
+    equations, noise, categories, inverses = parts.values()
     absent = [node for node in graph.nodes if node not in equations]
     if absent:
         raise InputError(f"{path} has no equation for {absent[0]!r}; write one for every node, latent ones too.")
+    for node, labels in categories.items():
+        if not isinstance(labels, list) or not all(isinstance(label, str | int | float) for label in labels):
+            raise InputError(
+                f"The categories of {node} in {path} must be a list of labels, got {labels!r}; write [a, b]."
+            )
     model = StructuralCausalModel(
         graph,
-        equations=equations,
-        noise={node: read_law(text, f"The noise of {node} in {path}") for node, text in parts["noise"].items()},
-        inverses={node: _function(path, graph, node, text, "inverse") for node, text in parts["inverses"].items()},
-        kinds={node: Categories(_labels(path, node, levels)) for node, levels in parts["categories"].items()},
+        equations={node: _function(path, graph, node, text, "equation") for node, text in equations.items()},
+        noise={node: read_law(text, f"The noise of {node} in {path}") for node, text in noise.items()},
+        inverses={node: _function(path, graph, node, text, "inverse") for node, text in inverses.items()},
+        kinds={node: Categories(labels) for node, labels in categories.items()},
     )
     # A node that nobody asks for is computed here or never: what it cannot say must not pass unseen.
-    model.sample(_TRIED_ROWS, random_state=0)
+    model.sample(100, random_state=0)
     return model
-
-
-def _labels(path: Path, node: str, levels: Any) -> list[Any]:
-    if not isinstance(levels, list) or not all(isinstance(level, str | int | float) for level in levels):
-        raise InputError(f"The categories of {node} in {path} must be a list of labels, got {levels!r}; write [a, b].")
-    return levels
 
 
 def _function(path: Path, graph: CausalGraph, node: str, text: Any, role: str) -> Callable[[Any, Any], Any]:
@@ -323,19 +304,3 @@ def _function(path: Path, graph: CausalGraph, node: str, text: Any, role: str) -
         raise InputError(f"{where} calls {what} {argument!r}, got a parent of that name; rename the parent.")
     formula = ParsedFormula.read(text, (*parents, argument), where)
     return lambda p, given: formula({**p, argument: given})
-
-
-def _from_python(path: Path, graph: CausalGraph) -> StructuralCausalModel:
-    try:
-        names = runpy.run_path(str(path))
-    except CiplearnError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise InputError(f"{path} failed with {type(error).__name__}: {error}; correct the file.") from error
-    scm = names.get("scm")
-    if not isinstance(scm, StructuralCausalModel):
-        raise InputError(f"{path} must set scm to a StructuralCausalModel, got {type(scm).__name__}; assign it.")
-    lost = [node for node in graph.observed if node not in scm.graph.nodes]
-    if lost:
-        raise InputError(f"The causal model of {path} lacks the node {lost[0]!r} of the predictor's graph; add it.")
-    return scm

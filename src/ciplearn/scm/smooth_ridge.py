@@ -17,10 +17,8 @@ import numpy as np
 import torch
 
 from ciplearn._core.rows import row_blocks
-from ciplearn.kernels.eigen import eigh, inverse_root
-from ciplearn.kernels.ridge import LeftOut
-from ciplearn.scm.kinds import Array
-from ciplearn.scm.saving import kept
+from ciplearn.kernels.ridge import LeftOut, eigh, inverse_root
+from ciplearn.scm.kinds import Array, kept
 
 # Rows that the width of the bumps is chosen on.
 CHOICE_ROWS = 2000
@@ -29,8 +27,7 @@ CHOICE_ROWS = 2000
 _BLOCK = 2048
 
 # Rounds in which columns are stretched by their relevance, and the least that is left of a column.
-_STRETCHES = 3
-_LEAST_RELEVANCE = 0.02
+_STRETCHES, _LEAST_RELEVANCE = 3, 0.02
 
 # A function bends where its error is below this share of a line's.
 _BENT = 0.998
@@ -122,10 +119,8 @@ class SmoothFeatures:
 
     def function(self, coefficients: Array, level: Array) -> SmoothFunction:  # (c + r, k), (k,)
         """Return the function with these coefficients."""
-        columns = len(self.mean)
-        weights = self.whiten @ coefficients[columns:]
-        slope = coefficients[:columns]
-        return SmoothFunction(self.mean, self.spread, self.centres, self.bump, slope, weights, level)
+        slope, weights = np.split(coefficients, [len(self.mean)])
+        return SmoothFunction(self.mean, self.spread, self.centres, self.bump, slope, self.whiten @ weights, level)
 
     def regression(
         self, matrix: Array, target: Array, weights: Array | None = None
@@ -223,7 +218,7 @@ class Smoother:
             stretched = stretched / np.sqrt(np.square(stretched).mean())
             # Among many columns a bend shows only once they are stretched, so one trial is always worth it.
             widths = (width / 2, width, 2 * width) if error < _BENT * line else (width,)
-            trials = {trial: _Trial.of(rows, trial, n_centres, stretched) for trial in widths}
+            trials = {trial: _Trial(rows, trial, n_centres, stretched) for trial in widths}
             errors = {trial: made.error(wanted) for trial, made in trials.items()}
             nearest = min(errors, key=errors.__getitem__)
             if errors[nearest] >= error:
@@ -237,21 +232,16 @@ class Smoother:
     def _plain(self, width: float, n_centres: int) -> _Trial:
         """Features that are not stretched, which serve all targets."""
         if (width, n_centres) not in self._unstretched:
-            self._unstretched[width, n_centres] = _Trial.of(self.matrix[self._few], width, n_centres, None)
+            self._unstretched[width, n_centres] = _Trial(self.matrix[self._few], width, n_centres)
         return self._unstretched[width, n_centres]
 
 
-@dataclass(frozen=True)
 class _Trial:
     """Features that compete, on the rows of the competition."""
 
-    features: SmoothFeatures
-    system: RidgeSystem
-
-    @classmethod
-    def of(cls, rows: Array, width: float, n_centres: int, relevance: Array | None) -> _Trial:
-        features = SmoothFeatures.of(rows, width, n_centres, relevance)
-        return cls(features, RidgeSystem(features(rows)))
+    def __init__(self, rows: Array, width: float, n_centres: int, relevance: Array | None = None) -> None:
+        self.features = SmoothFeatures.of(rows, width, n_centres, relevance)
+        self.system = RidgeSystem(self.features(rows))
 
     def error(self, target: Array) -> float:
         return float(np.square(self.system.best_ridge(target)[1]).mean())

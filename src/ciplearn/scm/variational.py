@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
 
 import numpy as np
 import torch
@@ -15,14 +14,12 @@ from torch import Tensor, nn
 
 from ciplearn._core.numbers import positive, whole
 from ciplearn._core.rows import row_blocks
-from ciplearn.scm.kinds import Array, Categories, Kind, Vector
+from ciplearn.scm.kinds import Array, Categories, Kind, Vector, kept
 from ciplearn.scm.location_scale import FittedLocationScale, Identity
-from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
+from ciplearn.scm.mechanism import Design, LatentMechanism, Mechanism, NodeSample, Parents
 from ciplearn.scm.multinomial import GumbelMax
-from ciplearn.scm.networks import AdamSettings, Scaler, restored_tanh_network, tanh_network, train
-from ciplearn.scm.recipe import Design, NodeSample
-from ciplearn.scm.saving import kept
-from ciplearn.scm.scoring import crps_of_draws, marginal_losses, score
+from ciplearn.scm.networks import AdamSettings, HoldsTanhNetwork, Scaler, tanh_network, train
+from ciplearn.scm.report import crps_of_draws, marginal_losses, score
 
 # Draws from the prior that a score averages over.
 _SCORE_DRAWS = 50
@@ -67,7 +64,7 @@ class VariationalLatent:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the latent node."""
+        """That of the latent node."""
         return Vector(self.size)
 
     @property
@@ -86,16 +83,21 @@ class VariationalLatent:
 
         The recipe that comes back has the epochs after which held-out rows, if there are any, were served best.
         """
-        problem = _AutoencoderTraining.of(children, self)
+        problem = _AutoencoderTraining(children, self)
         settings = AdamSettings(self.epochs, self.batch_size, self.learning_rate)
         others = None if held_out is None else problem.tensors(held_out)
         networks, epochs = train(problem.networks, problem.tensors(children), problem.loss, settings, generator, others)
-        encoder = Encoded(self.size, problem.evidence_design, problem.evidence_scaler, networks["encoder"])
+        encoder = Encoded(self.size, problem.design, problem.scaler, networks["encoder"])
         draws = encoder.infer(_values(children), generator)
-        mechanisms = {
-            child: self._child(latent, sample, problem, networks[f"decoder {number}"], draws)
-            for number, (child, sample) in enumerate(children.items())
-        }
+        mechanisms: dict[str, Mechanism] = {}
+        for number, (child, sample) in enumerate(children.items()):
+            decoder = Decoded(latent, sample.design, problem.inputs[child], networks[f"decoder {number}"])
+            if isinstance(sample.kind, Categories):
+                mechanisms[child] = GumbelMax(sample.kind.levels, Softmax(decoder), child)
+            else:
+                mean = Unscaled(decoder, problem.targets[child], sample.target.ndim == 2)
+                residuals = sample.target - mean({**sample.values, latent: draws})[0]
+                mechanisms[child] = FittedLocationScale.centred(Identity(), mean, residuals, child)
         return encoder, mechanisms, replace(self, epochs=epochs)
 
     def score(
@@ -114,57 +116,35 @@ class VariationalLatent:
             losses = crps_of_draws(np.stack(made, axis=-1), held_out)
         return score(losses, marginal_losses(held_out, seen), held_out.kind)
 
-    def _child(
-        self, latent: str, sample: NodeSample, problem: _AutoencoderTraining, network: nn.Module, draws: Array
-    ) -> Mechanism:
-        decoder = Decoded(latent, sample.design, problem.input_scalers[sample.node], network)
-        if isinstance(sample.kind, Categories):
-            return GumbelMax(sample.kind.levels, Softmax(decoder), sample.node)
-        mean = Unscaled(decoder, problem.target_scalers[sample.node], sample.target.ndim == 2)
-        residuals = sample.target - mean({**sample.values, latent: draws})[0]
-        return FittedLocationScale.centred(Identity(), mean, residuals, sample.node)
 
-
-@dataclass(frozen=True)
 class _AutoencoderTraining:
     """What one autoencoder is trained on."""
 
-    evidence_design: Design
-    evidence_scaler: Scaler
-    input_scalers: dict[str, Scaler]
-    target_scalers: dict[str, Scaler]
-    children: Mapping[str, NodeSample]
-    recipe: VariationalLatent
-
-    @classmethod
-    def of(cls, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> _AutoencoderTraining:
-        values = _values(children)
-        design = Design(tuple(values), next(iter(children.values())).kinds)
-        inputs = {child: Scaler.of(sample.matrix) for child, sample in children.items()}
-        targets = {
-            child: Scaler.of(sample.target.reshape(sample.n, -1))
-            for child, sample in children.items()
-            if not isinstance(sample.kind, Categories)
-        }
-        return cls(design, Scaler.of(design(values)), inputs, targets, children, recipe)
+    def __init__(self, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> None:
+        self.children, self.recipe, values = children, recipe, _values(children)
+        self.design = Design(tuple(values), next(iter(children.values())).kinds)
+        self.scaler = Scaler.of(self.design(values))
+        self.inputs = {child: Scaler.of(sample.matrix) for child, sample in children.items()}
+        numbers = {child: sample for child, sample in children.items() if not isinstance(sample.kind, Categories)}
+        self.targets = {child: Scaler.of(sample.target.reshape(sample.n, -1)) for child, sample in numbers.items()}
 
     def networks(self) -> nn.ModuleDict:
         size, hidden = self.recipe.size, self.recipe.hidden
         # Mean and log variance of each number of H.
-        networks = nn.ModuleDict({"encoder": tanh_network(self.evidence_design.width, hidden, 2 * size)})
+        networks = nn.ModuleDict({"encoder": tanh_network(self.design.width, hidden, 2 * size)})
         for number, sample in enumerate(self.children.values()):
             outputs = len(sample.kind.levels) if isinstance(sample.kind, Categories) else sample.kind.width
             networks[f"decoder {number}"] = tanh_network(sample.design.width + size, hidden, outputs)
         return networks
 
     def tensors(self, children: Mapping[str, NodeSample]) -> list[Tensor]:
-        parts = [self.evidence_scaler.tensor(self.evidence_design(_values(children)))]
+        parts = [self.scaler.tensor(self.design(_values(children)))]
         for child, sample in children.items():
-            parts.append(self.input_scalers[child].tensor(sample.matrix))
+            parts.append(self.inputs[child].tensor(sample.matrix))
             if isinstance(sample.kind, Categories):
                 parts.append(torch.as_tensor(sample.kind.codes(sample.target, child)))
             else:
-                parts.append(self.target_scalers[child].tensor(sample.target.reshape(sample.n, -1)))
+                parts.append(self.targets[child].tensor(sample.target.reshape(sample.n, -1)))
         return parts
 
     def loss(self, networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
@@ -185,18 +165,13 @@ class _AutoencoderTraining:
 
 @kept
 @dataclass(frozen=True)
-class Encoded(LatentMechanism):
+class Encoded(HoldsTanhNetwork, LatentMechanism):
     """H ~ N(0, I), with q(h | evidence) for abduction."""
 
     size: int
     design: Design
     scaler: Scaler
     network: nn.Module
-
-    @classmethod
-    def restored(cls, fields: dict[str, Any]) -> Self:
-        """Make one from its saved fields."""
-        return cls(**{**fields, "network": restored_tanh_network(fields["network"])})
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -226,18 +201,13 @@ class Encoded(LatentMechanism):
 
 @kept
 @dataclass(frozen=True)
-class Decoded:
+class Decoded(HoldsTanhNetwork):
     """The output of a child's decoder as a function of its parents, latent one included."""
 
     latent: str
     design: Design
     scaler: Scaler
     network: nn.Module
-
-    @classmethod
-    def restored(cls, fields: dict[str, Any]) -> Self:
-        """Make one from its saved fields."""
-        return cls(**{**fields, "network": restored_tanh_network(fields["network"])})
 
     def __call__(self, parents: Parents) -> Array:  # (n, outputs)
         """Return the raw outputs of some rows."""
@@ -271,10 +241,11 @@ class Unscaled:
     scaler: Scaler
     vector: bool
 
-    def __call__(self, parents: Parents) -> tuple[Array, None]:  # (n,) or (n, d)
-        """Return the numbers of some rows; their noise has one scale."""
+    def __call__(self, parents: Parents) -> tuple[Array, Array]:  # (n,) or (n, d)
+        """Return the numbers of some rows, and ones: their noise has one scale."""
         values = self.scaler.undo(self.decoder(parents))
-        return values if self.vector else values[:, 0], None
+        mean = values if self.vector else values[:, 0]
+        return mean, np.ones_like(mean)
 
 
 def _values(children: Mapping[str, NodeSample]) -> dict[str, Array]:
