@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from ciplearn._core.adam import Adam
+from ciplearn._core.tensors import Adam
 
 
 def trained(kind, **settings):

@@ -2,10 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn._core.choices import mapping_of, names_of, of_kind, one_of, several
+from ciplearn._core.arguments import mapping_of, names_of, of_kind, one_of, processes, several
+from ciplearn._core.columns import checked_table
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
-from ciplearn._core.numbers import processes
-from ciplearn._core.tables import checked_table
 
 
 def test_one_of_a_few_words():

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from torch import nn
 
 from ciplearn import HSIC, CausalGraph, StructuralCausalModel
-from ciplearn._core.digest import digest_of
+from ciplearn._core.answers import digest_of
 from ciplearn.kernels import Gaussian
 
 TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]})
@@ -86,7 +86,7 @@ def test_digest_is_the_same_in_another_process():
     program = (
         "import pandas as pd\n"
         "from ciplearn import HSIC\n"
-        "from ciplearn._core.digest import digest_of\n"
+        "from ciplearn._core.answers import digest_of\n"
         "print(digest_of(pd.DataFrame({'a': [1.0, 2.0], 'b': ['u', 'v']}), {'x', 'y', 'z'}, HSIC(), pd.unique))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

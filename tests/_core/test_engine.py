@@ -3,11 +3,11 @@ import signal
 import subprocess
 import sys
 
-from ciplearn._core.engine import OneProcess
+from ciplearn._core.workers import OneProcess
 
 KILLED = """
 import os, signal
-from ciplearn._core.engine import OneProcess
+from ciplearn._core.workers import OneProcess
 engine = OneProcess()
 engine.scratch = {place!r}
 with engine.folder() as folder:

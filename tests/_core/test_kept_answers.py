@@ -1,7 +1,7 @@
 import pytest
 
+from ciplearn._core.answers import KeptAnswers
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import KeptAnswers
 
 
 def test_answers_are_found_again_and_a_line_cut_short_is_forgotten(tmp_path):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 
-from ciplearn._core.labels import log_losses
+from ciplearn._core.columns import log_losses
 from ciplearn.estimators.criteria import Judged
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import predictive_scores

@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 import numpy, torch
-from ciplearn._core.memory import give_back_what_is_freed
+from ciplearn._core.workers import give_back_what_is_freed
 
 def held():
     with open("/proc/self/statm") as file:
@@ -30,33 +30,3 @@ def test_memory_falls_when_large_arrays_are_freed():
     run = [sys.executable, "-c", PROGRAM.format(asked=True)]
     found = subprocess.run(run, capture_output=True, text=True, check=True)
     assert float(found.stdout) < 5
-
-
-PUT_OFF = """
-import sys
-from ciplearn._core.memory import put_off
-
-put_off("scipy.stats")
-import sklearn.utils.fixes
-assert "scipy.stats._stats_py" not in sys.modules
-{ask}
-assert "scipy.stats._stats_py" in sys.modules
-import scipy.stats
-assert scipy.stats.rankdata([3, 1]).tolist() == [2, 1]
-assert sklearn.utils.fixes.scipy.stats.norm.cdf(0) == 0.5
-"""
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        "from scipy.stats import norm",
-        "import scipy.stats; scipy.stats.norm",
-        "import scipy.stats.distributions",
-        "from scipy import stats; stats.norm",
-        "sklearn.utils.fixes.scipy.stats.mode",
-    ],
-)
-def test_module_that_was_put_off_is_loaded_when_asked(ask):
-    found = subprocess.run([sys.executable, "-c", PUT_OFF.format(ask=ask)], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr

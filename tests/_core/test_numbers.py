@@ -2,8 +2,8 @@ import os
 
 import pytest
 
+from ciplearn._core.arguments import processes
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import processes
 
 
 def test_processes_are_counted_as_joblib_counts_them():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from ciplearn._core.torch_generator import may_draw, torch_seeded
+from ciplearn._core.tensors import may_draw, torch_seeded
 
 
 class Functional(nn.Module):

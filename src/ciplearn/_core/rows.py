@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import as_numbers, holds_numbers
+from ciplearn._core.columns import as_numbers, distinct_labels, holds_numbers, written_number
 from ciplearn._core.errors import InputError
-from ciplearn._core.labels import distinct_labels, written_number
 
 # What a small network's layers return for so many rows stays in cache.
 ROWS_IN_CACHE = 4096

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from ciplearn._core.arguments import first
 from ciplearn._core.errors import GraphError
-from ciplearn._core.numbers import first
 from ciplearn._core.wording import as_set
 from ciplearn.causal.adjustment import Adjustment
 from ciplearn.causal.criterion import judge, judge_class

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-from ciplearn._core.choices import entries
+from ciplearn._core.arguments import entries
 from ciplearn._core.errors import GraphError
 
 Names = str | Iterable[str]

@@ -14,8 +14,8 @@ from dataclasses import replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
+from ciplearn._core.arguments import first
 from ciplearn._core.errors import GraphError
-from ciplearn._core.numbers import first
 from ciplearn.causal.names import Edge, Names
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 from ciplearn._core.columns import CLASSIFICATION
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import whole_file
-from ciplearn._core.memory import give_back_what_is_freed
+from ciplearn._core.workers import give_back_what_is_freed
 from ciplearn.causal import CausalGraph
 from ciplearn.cli import options
 from ciplearn.cli.audited import Audited, Effort

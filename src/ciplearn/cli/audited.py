@@ -12,9 +12,9 @@ import pandas as pd
 import torch
 
 from ciplearn._core.columns import CLASSIFICATION
-from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.random import as_generator
+from ciplearn._core.workers import OneProcess
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of
 from ciplearn.cli.output import note, progress

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn._core.files import write_file
-from ciplearn._core.listed_folders import check_folder, listed_folder
+from ciplearn._core.files import check_folder, listed_folder, write_file
 from ciplearn.cli import options
 from ciplearn.cli.commands import Fit, Repair
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, lacks_its_model, write_folder

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
 from ciplearn._core.errors import InputError
-from ciplearn._core.listed_folders import check_finished, read_listed
+from ciplearn._core.files import check_finished, read_listed
 from ciplearn._core.rows import RowsDrawn
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.listed_folders import CHECKSUMS, listed_files
+from ciplearn._core.files import CHECKSUMS, listed_files
 from ciplearn.cli.parsing import NEEDED, argument, choice, of_panel, read_config, share, show_all, split_names
 
 if TYPE_CHECKING:
-    from ciplearn._core.engine import Engine
+    from ciplearn._core.workers import Engine
     from ciplearn.causal import CausalGraph
     from ciplearn.cli.training_table import FitRequest
     from ciplearn.evaluation.any_model import Foreign
@@ -156,7 +156,7 @@ class EngineOptions:
 
     def made(self, **more: Any) -> Engine:
         """Return the engine; ``more``: its further options."""
-        from ciplearn._core.engine import OneProcess
+        from ciplearn._core.workers import OneProcess
 
         others: dict[str, Any] = {"workers": self.workers, "address": self.address, **more}
         if self.engine is None:

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperOption
 
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import read_mapping
+from ciplearn._core.plain_data import read_mapping
 from ciplearn.cli.output import say
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ciplearn._core.engine import Engine
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
+from ciplearn._core.workers import Engine
 from ciplearn.cli import options
 from ciplearn.cli.commands import Predict
 from ciplearn.cli.model_folder import AnyTable, ModelFolder

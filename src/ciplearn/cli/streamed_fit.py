@@ -12,12 +12,11 @@ import pandas as pd
 import torch
 from sklearn.base import clone
 
-from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, read_numbers
-from ciplearn._core.engine import Engine
+from ciplearn._core.encoding import ColumnSum, TableSums
 from ciplearn._core.errors import InputError
-from ciplearn._core.memory import give_back_what_is_free, give_back_what_is_freed
 from ciplearn._core.rows import RowsDrawn, row_digests
+from ciplearn._core.workers import Engine, give_back_what_is_free, give_back_what_is_freed
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.plan import Plan
 from ciplearn.cli.trained_rows import TrainedRows, digested, smallest

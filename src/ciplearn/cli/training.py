@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from sklearn.base import clone, is_classifier
 
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import CopiesWarning, GraphError, InputError, NotCertifiedWarning, NothingGainedWarning
 from ciplearn.cli.output import note, progress, tell_listener
 from ciplearn.cli.parsing import choice, join_names

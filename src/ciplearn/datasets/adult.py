@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from ciplearn._core.choices import flag, one_of
+from ciplearn._core.arguments import flag, one_of
 from ciplearn._core.errors import InputError, InputTypeError, MissingDataError
 from ciplearn._core.files import checksum, write_file
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import norm, uniform
 
-from ciplearn._core.choices import one_of
-from ciplearn._core.numbers import whole
+from ciplearn._core.arguments import one_of, whole
 from ciplearn.causal import CausalGraph
 from ciplearn.scm import Additive, GumbelMax, StructuralCausalModel, Vector
 from ciplearn.scm.kinds import Array

@@ -12,8 +12,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ciplearn._core.column_sums import ColumnSum, TableSums
-from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers
+from ciplearn._core.columns import CATEGORY, as_numbers
+from ciplearn._core.encoding import CategoryColumn, ColumnSum, TableEncoding, TableSums
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.imagining import WorldsOfRows, imagine
 from ciplearn.estimators.tables import statement_rows

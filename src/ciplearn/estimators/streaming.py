@@ -18,13 +18,12 @@ import pandas as pd
 from torch import Tensor
 from tqdm import tqdm
 
-from ciplearn._core.choices import one_of
-from ciplearn._core.column_sums import TableSums
-from ciplearn._core.columns import CATEGORY, TableEncoding
-from ciplearn._core.engine import Engine
+from ciplearn._core.arguments import one_of
+from ciplearn._core.columns import CATEGORY
+from ciplearn._core.encoding import TableEncoding, TableSums
 from ciplearn._core.errors import InputError, NothingProtectedWarning
-from ciplearn._core.memory import give_back_what_is_free
 from ciplearn._core.rows import RowsDrawn, sampled_numbers
+from ciplearn._core.workers import Engine, give_back_what_is_free
 from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.criteria import stopping_count
 from ciplearn.estimators.encoding_parts import Encoder, EncodingJob, PartReading, joined_rows

@@ -12,8 +12,8 @@ from numpy.random import Generator
 from scipy.stats import norm
 from torch import Tensor, nn
 
+from ciplearn._core.arguments import positive, whole
 from ciplearn._core.errors import InputError, MissingDependencyError
-from ciplearn._core.numbers import positive, whole
 from ciplearn.scm.kinds import Array, Categories
 from ciplearn.scm.mechanism import Mechanism, Parents
 from ciplearn.scm.networks import AdamSettings, Scaler, filled, train

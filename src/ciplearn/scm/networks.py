@@ -10,9 +10,8 @@ import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 
-from ciplearn._core.adam import Adam
 from ciplearn._core.errors import NumericalError
-from ciplearn._core.torch_generator import torch_seeded
+from ciplearn._core.tensors import Adam, torch_seeded
 from ciplearn.scm.kinds import Array
 from ciplearn.scm.recipe import Design
 from ciplearn.scm.saving import kept

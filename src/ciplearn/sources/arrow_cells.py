@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.columns import LARGEST_WHOLE
 from ciplearn._core.errors import InputError
-from ciplearn._core.labels import LARGEST_WHOLE
 
 
 def arrow_cells(

@@ -12,7 +12,7 @@ from typing import Any
 
 from ciplearn._core.columns import CLASSIFICATION, task_of
 from ciplearn._core.errors import CiplearnError
-from ciplearn._core.listed_folders import listed_folder
+from ciplearn._core.files import listed_folder
 from ciplearn.cli.audited import Audited
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ciplearn._core.choices import entries
+from ciplearn._core.arguments import entries
 from ciplearn._core.errors import GraphError
 from ciplearn.causal.formats.parts import EDGES, ROLES, Cursor, GraphParts, Token, marks_of, quoted
 from ciplearn.causal.names import Edge, checked_point, nearest, tiers_of
