@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn._core.column_sums import TableSums
 from ciplearn._core.columns import MISSING
-from ciplearn._core.encoding import TableSums, column_of
+from ciplearn._core.encoding import column_of
 from ciplearn._core.errors import InputError
 
 

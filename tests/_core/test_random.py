@@ -3,7 +3,7 @@ import pytest
 from sklearn.utils import check_random_state
 
 from ciplearn._core.errors import InputTypeError
-from ciplearn._core.random import as_generator, as_seed
+from ciplearn._core.rows import as_generator, as_seed
 
 KINDS = {
     "int": lambda: 7,

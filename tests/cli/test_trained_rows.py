@@ -151,7 +151,7 @@ def test_copies_of_held_out_rows_do_not_train_where_few_rows_of_a_stream_are_dra
 
 
 def test_of_many_rows_a_sample_is_kept_that_tells_some(tmp_path, monkeypatch, folder):
-    monkeypatch.setattr("ciplearn.cli.trained_rows._MOST", 100)
+    monkeypatch.setattr("ciplearn._core.rows._MOST", 100)
     rows(N).to_csv(tmp_path / "t.csv", index=False)
     assert run(fitted(tmp_path / "t.csv", tmp_path / "m")) == 0
     assert len((tmp_path / "m" / "trained_rows").read_bytes()) < 1000

@@ -8,7 +8,7 @@ fraction of zero.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -193,6 +193,22 @@ def read_numbers(column: pd.Series) -> pd.Series:
         present = numbers.notna()
         numbers[present] = column[present].astype(float)
     return numbers.mask(_blurred(column, numbers))
+
+
+def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_row: int = 1) -> pd.DataFrame:
+    """Return columns as training knew them; what does not read as a number where one is due is named with its row."""
+    columns = {}
+    for name, kind in kinds.items():
+        column = table[name]
+        numbers = None if kind == CATEGORY else text_as_numbers(column)
+        if kind != CATEGORY and numbers is None:
+            place = int((read_numbers(column).isna() & column.notna()).to_numpy().argmax())
+            raise InputError(
+                f"Column {name!r} of {where} held numbers in training, got {column.iloc[place]!r} in row "
+                f"{first_row + place}; correct it, or leave the cell empty."
+            )
+        columns[name] = column if numbers is None else numbers
+    return pd.DataFrame(columns, index=table.index)
 
 
 def _blurred(column: pd.Series, numbers: pd.Series) -> Array:  # (n,)

@@ -1,18 +1,17 @@
-"""How the columns of a table become numbers, as learnt on training rows: in memory, or in one pass over blocks.
+"""How the columns of a table become numbers, as learnt on training rows.
 
 A label that training never saw is looked up once more as a number, so that codes survive a program that writes ``1``
-as ``1.0`` or ``01``. Sums over blocks follow the same rules for a table that is never in memory as a whole; text reads
-as numbers where every block of it does.
+as ``1.0`` or ``01``.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,6 @@ from ciplearn._core.columns import (
     as_numbers,
     distinct_labels,
     holds_numbers,
-    read_numbers,
     written_number,
 )
 from ciplearn._core.errors import InputError
@@ -58,7 +56,7 @@ class NumberColumn:
         values = as_numbers(column).to_numpy()
         values = values[~np.isnan(values)]
         if not len(values):
-            raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
+            raise _empty(column.name)
         return cls.spanning(str(column.name), float(values.min()), float(values.max()), float(np.median(values)))
 
     @classmethod
@@ -125,7 +123,7 @@ class CategoryColumn:
     def of(cls, column: pd.Series) -> Self:
         """Read the levels off training rows; missing is a level where it occurs."""
         if column.isna().all():
-            raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
+            raise _empty(column.name)
         return cls.with_levels(str(column.name), distinct_labels(column)[0])
 
     @classmethod
@@ -162,12 +160,10 @@ class CategoryColumn:
     def unseen(self, column: pd.Series) -> dict[str, int]:
         """Count the rows of each label that training never saw."""
         labels, places = distinct_labels(column)
-        rows = Counter[str]()
-        for label, code, count in zip(
-            labels, self._codes(labels), np.bincount(places, minlength=len(labels)), strict=True
-        ):
+        counts, rows = np.bincount(places, minlength=len(labels)).tolist(), Counter[str]()
+        for label, code, count in zip(labels, self._codes(labels), counts, strict=True):
             if code == len(self.levels) and count:
-                rows["missing" if label == MISSING else label] += int(count)
+                rows["missing" if label == MISSING else label] += count
         return dict(rows)
 
     def write_features(self, column: pd.Series, inputs: Array) -> None:  # (n, levels)
@@ -180,20 +176,19 @@ class CategoryColumn:
         """Whether a row that was written has no level."""
         return not inputs.any(axis=1).all()
 
-    def _codes(self, labels: Iterable[str]) -> list[int]:
-        exact = {level: code for code, level in enumerate(self.levels)}
-        numbers: dict[float, list[int]] = {}
+    def _codes(self, labels: Sequence[str]) -> list[int]:
+        unseen, exact = len(self.levels), {level: code for code, level in enumerate(self.levels)}
+        numbers: dict[float, int] = {}
         for level, code in exact.items():
             if written_number(level):
-                numbers.setdefault(float(level), []).append(code)
+                # Two levels of one number: no other label tells which of them it is.
+                numbers[float(level)] = unseen if float(level) in numbers else code
+        alike = {label: numbers.get(float(label), unseen) for label in labels if written_number(label)}
+        return [exact.get(label, alike.get(label, unseen)) for label in labels]
 
-        def code_of(label: str) -> int:
-            if label in exact:
-                return exact[label]
-            alike = numbers.get(float(label), []) if written_number(label) else []
-            return alike[0] if len(alike) == 1 else len(self.levels)
 
-        return [code_of(label) for label in labels]
+def _empty(name: Any) -> InputError:
+    return InputError(f"Column {name!r} has no values at all; drop it from the roles.")
 
 
 Column = NumberColumn | CategoryColumn
@@ -273,166 +268,3 @@ class TableEncoding:
         """Where each column stands among the network inputs."""
         ends = accumulate(column.width for column in self.columns)
         return [slice(end - column.width, end) for column, end in zip(self.columns, ends, strict=True)]
-
-
-# Of a block, for its quantiles: the median of all rows is that of the blocks' distributions, mixed.
-_LEVELS = np.linspace(0, 1, 257)
-
-# Different numbers that are kept, to tell groups from amounts.
-_FEW = 11
-
-
-class TableSums:
-    """What each of some columns holds.
-
-    ``categories``: columns that hold labels, whatever they look like. ``medians``: whether medians are wanted, for
-    which each block is sorted.
-    """
-
-    def __init__(self, names: Iterable[str], categories: Iterable[str] = (), *, medians: bool = False) -> None:
-        self.categories, self.rows = frozenset(categories), 0
-        self.columns = {name: ColumnSum(name, name in self.categories, medians) for name in names}
-
-    def update(self, block: pd.DataFrame, where: str = "") -> None:
-        """Look at a block of rows; ``where`` says which file they are from."""
-        self.rows += len(block)
-        for name, column in self.columns.items():
-            column.update(block[name], where)
-
-    def merge(self, other: TableSums) -> None:
-        """Add what was found in other rows."""
-        self.rows += other.rows
-        for name, column in self.columns.items():
-            column.merge(other.columns[name])
-
-    def finalise(self) -> Mapping[str, ColumnSum]:
-        """Return what was found, by column."""
-        if not self.rows:
-            raise InputError("The table has no rows; pass a table with at least one.")
-        return self.columns
-
-
-@dataclass
-class ColumnSum:
-    """One column."""
-
-    name: str
-    is_category: bool = False  # whether somebody has said so
-    medians: bool = False
-    known: int = 0  # rows that have a value
-    numbers: int = 0  # rows that read as a number
-    # mean, scatter, low, high: of these: mean, Σ (x − mean)², range
-    mean: float = 0.0
-    scatter: float = 0.0
-    low: float = math.inf
-    high: float = -math.inf
-    values: set[float] = field(default_factory=set)  # different numbers, up to a few
-    labels: dict[str, int] = field(default_factory=dict)  # rows of each label, up to one more than a category may have
-    stray: tuple[str, str] | None = None  # A cell that does not read as a number, and where it is
-    quantiles: list[tuple[int, Array]] = field(default_factory=list)
-
-    @property
-    def kind(self) -> str:
-        """Number or category."""
-        return CATEGORY if self.is_category or self.stray is not None else NUMBER
-
-    @property
-    def has_many_values(self) -> bool:
-        """Whether it holds more different numbers than are kept."""
-        return len(self.values) == _FEW
-
-    def update(self, column: pd.Series, where: str = "") -> None:
-        """Look at a block."""
-        present = column[column.notna()]
-        self.known += len(present)
-        if not len(present):
-            return
-        if not self.is_category and holds_numbers(present):
-            self._add_numbers(as_numbers(present).to_numpy())
-            return
-        if not self.is_category:
-            numbers = read_numbers(present)
-            text = numbers.isna()
-            if text.any() and self.stray is None:
-                self.stray = str(present[text].iloc[0]), where
-            self._add_numbers(numbers[~text].to_numpy(dtype=float))
-        self._add_labels(present)
-
-    def merge(self, other: ColumnSum) -> None:
-        """Add what was found in other rows."""
-        self.known += other.known
-        self._add_moments(other.numbers, other.mean, other.scatter)
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.values = _few(self.values | other.values)
-        for label, count in other.labels.items():
-            if label in self.labels or len(self.labels) <= MOST_LEVELS:
-                self.labels[label] = self.labels.get(label, 0) + count
-        self.stray = self.stray or other.stray
-        self.quantiles += other.quantiles
-
-    def encoding(self, *, with_missing: bool = False) -> Column:
-        """Return how the column becomes numbers, as `column_of` would on all rows at once, but for the `median`.
-
-        ``with_missing``: whether rows without a value are kept, so that missing is a level of its own where it occurs.
-        """
-        if not self.known:
-            raise InputError(f"Column {self.name!r} has no values at all; drop it from the roles.")
-        if self.kind == CATEGORY:
-            return CategoryColumn.with_levels(self.name, self.labels, missing=with_missing)
-        return NumberColumn.spanning(self.name, self.low, self.high, self.median())
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation."""
-        return math.sqrt(self.scatter / self.numbers) if self.numbers else 0.0
-
-    def median(self) -> float:
-        """The value that half of the rows are below, exact for few rows, else to within a quarter of a percent of them.
-
-        Where medians are not wanted nothing reads it, and it is the middle of the range.
-        """
-        if not self.quantiles:
-            return (self.low + self.high) / 2
-        points = np.concatenate([values for _, values in self.quantiles])
-        weights = np.concatenate([np.full(len(values), count / len(values)) for count, values in self.quantiles])
-        order = np.argsort(points)
-        share = np.cumsum(weights[order])
-        # Of an even number of rows the middle of two, as numpy has it.
-        below, above = (min(np.searchsorted(share, share[-1] / 2, side), len(share) - 1) for side in ("left", "right"))
-        return float(points[order][[below, above]].mean())
-
-    def _add_numbers(self, numbers: Array) -> None:
-        if not len(numbers):
-            return
-        # The scatter of numbers beyond 1e150 is infinite, which only an outcome is refused for.
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._add_moments(len(numbers), numbers.mean(), numbers.var() * len(numbers))
-        self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
-        # The first thousand are enough for most columns of amounts.
-        for some in (numbers[:1024], numbers):
-            if len(self.values) < _FEW:
-                self.values = _few(self.values | set(np.unique(some).tolist()))
-        if self.medians:
-            few = len(numbers) <= len(_LEVELS)
-            self.quantiles.append((len(numbers), numbers if few else np.quantile(numbers, _LEVELS)))
-
-    def _add_moments(self, n: int, mean: float, scatter: float) -> None:
-        """Pairwise, which does not cancel far from the origin [chan1983]."""
-        if n:
-            total, apart = self.numbers + n, mean - self.mean
-            self.scatter += float(scatter + apart * apart * self.numbers * n / total)
-            self.mean += float(apart * n / total)
-            self.numbers = total
-
-    def _add_labels(self, present: pd.Series) -> None:
-        if len(self.labels) > MOST_LEVELS:
-            return
-        labels, places = distinct_labels(present)
-        for label, count in zip(labels, np.bincount(places, minlength=len(labels)).tolist(), strict=True):
-            self.labels[label] = self.labels.get(label, 0) + count
-        if len(self.labels) > MOST_LEVELS:
-            self.labels = dict(list(self.labels.items())[: MOST_LEVELS + 1])
-
-
-def _few(values: set[float]) -> set[float]:
-    return set(sorted(values)[:_FEW])

@@ -42,3 +42,8 @@ def told_apart(values: Sequence[Any], write: Callable[[Any, int], str] = written
         if len(set(words)) == len(words):
             break
     return words
+
+
+def shortened(names: Sequence[Any]) -> str:
+    """Write the first dozen of some names."""
+    return ", ".join(map(str, names[:12])) + (", ..." if len(names) > 12 else "")

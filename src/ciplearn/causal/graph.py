@@ -25,7 +25,7 @@ from ciplearn.causal.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ciplearn._core.random import RandomState
+    from ciplearn._core.rows import RandomState
     from ciplearn.doubt import Falsification
 
 

@@ -13,7 +13,7 @@ import torch
 
 from ciplearn._core.columns import CLASSIFICATION
 from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn._core.random import as_generator
+from ciplearn._core.rows import as_generator
 from ciplearn._core.workers import OneProcess
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of

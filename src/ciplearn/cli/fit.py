@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import check_folder, listed_folder, write_file
+from ciplearn._core.wording import shortened
 from ciplearn.cli import options
 from ciplearn.cli.commands import Fit, Repair
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, lacks_its_model, write_folder
@@ -20,7 +21,7 @@ from ciplearn.cli.training import Trained, estimator, refuse_before_training, tr
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.learning import Frontier
 from ciplearn.sources import TableFiles
-from ciplearn.sources.table_file import TableFile, shortened
+from ciplearn.sources.table_file import TableFile
 
 if TYPE_CHECKING:
     # What compares and audits is loaded where it is asked for: a training on a large table does without.

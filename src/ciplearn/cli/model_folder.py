@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
+from ciplearn._core.columns import CATEGORY, NUMBER, in_kinds, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import check_finished, read_listed
-from ciplearn._core.rows import RowsDrawn
+from ciplearn._core.rows import RowsDrawn, RowsSought, TrainedRows
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
-from ciplearn.cli.trained_rows import RowsSought, TrainedRows
 from ciplearn.cli.training_table import TASKS, TrainingTable, as_target
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
@@ -30,7 +29,7 @@ from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.repairing import Repaired, load_model, load_repaired, save_model
 from ciplearn.repairing.kept import DESCRIPTION as REPAIRED
 from ciplearn.sources import TableFiles
-from ciplearn.sources.table_file import MISSING, READING, TableFile, in_kinds
+from ciplearn.sources.table_file import MISSING, READING, TableFile
 
 if TYPE_CHECKING:
     from ciplearn.cli.training import Trained

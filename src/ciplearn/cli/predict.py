@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
+from ciplearn._core.wording import shortened
 from ciplearn._core.workers import Engine
 from ciplearn.cli import options
 from ciplearn.cli.commands import Predict
@@ -26,7 +27,7 @@ from ciplearn.cli.table_writer import check_ending, written_table
 from ciplearn.estimators.tables import far_outside
 from ciplearn.evaluation.any_model import from_module
 from ciplearn.sources import TableFiles
-from ciplearn.sources.table_file import COPIED, TableFile, shortened
+from ciplearn.sources.table_file import COPIED, TableFile
 from ciplearn.sources.table_files import FilePart
 
 # Names of the columns of predictions, which an audit reads back; the second one ends with a label and a bracket.

@@ -12,21 +12,19 @@ import pandas as pd
 import torch
 from sklearn.base import clone
 
-from ciplearn._core.columns import CATEGORY, read_numbers
-from ciplearn._core.encoding import ColumnSum, TableSums
+from ciplearn._core.column_sums import ColumnSum, TableSums
+from ciplearn._core.columns import CATEGORY, in_kinds, read_numbers
 from ciplearn._core.errors import InputError
-from ciplearn._core.rows import RowsDrawn, row_digests
+from ciplearn._core.rows import RowsDrawn, TrainedRows, digested, row_digests, smallest
 from ciplearn._core.workers import Engine, give_back_what_is_free, give_back_what_is_freed
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.plan import Plan
-from ciplearn.cli.trained_rows import TrainedRows, digested, smallest
 from ciplearn.cli.training import Trained, scored, train
 from ciplearn.cli.training_table import FitRequest, TrainingTable, nodes_in, refuse_beyond_floats, stray_text
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.streaming import fit_stream
 from ciplearn.learning import Frontier
 from ciplearn.sources import Part, TableFiles
-from ciplearn.sources.table_file import in_kinds
 
 # Rows that gamma is chosen on, and that are kept for the audit.
 _ROWS_TO_CHOOSE = 40_000

@@ -24,13 +24,13 @@ from ciplearn._core.columns import (
     text_as_numbers,
 )
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.rows import copy_groups
+from ciplearn._core.rows import TrainedRows, copy_groups, digested, held_out_rows
+from ciplearn._core.wording import shortened
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
-from ciplearn.cli.trained_rows import TrainedRows, digested, held_out_rows
 from ciplearn.estimators.roles import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
-from ciplearn.sources.table_file import TableFile, shortened
+from ciplearn.sources.table_file import TableFile
 
 TASKS = (CLASSIFICATION, REGRESSION)
 

@@ -17,7 +17,7 @@ from ciplearn._core.arguments import of_kind, positive, whole
 from ciplearn._core.columns import check_cells, checked_table, holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.causal.independence import local_independencies

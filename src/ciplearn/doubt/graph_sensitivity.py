@@ -18,7 +18,7 @@ from ciplearn._core.answers import KeptAnswers, digest_of
 from ciplearn._core.arguments import first, of_kind, processes
 from ciplearn._core.errors import CiplearnError, GraphError, InputError, InputTypeError
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_seed
+from ciplearn._core.rows import RandomState, as_seed
 from ciplearn._core.wording import as_set
 from ciplearn._core.workers import Engine
 from ciplearn.causal import CausalGraph

@@ -13,7 +13,7 @@ import pandas as pd
 from ciplearn._core.arguments import finite, mapping_of
 from ciplearn._core.columns import checked_table, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.names import Names
 from ciplearn.causal.vector_columns import nodes_of

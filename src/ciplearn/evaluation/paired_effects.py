@@ -14,7 +14,7 @@ from ciplearn._core.arguments import flag, mapping_of, non_negative, several, wh
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_seed
+from ciplearn._core.rows import RandomState, as_seed
 from ciplearn._core.wording import as_list, told_apart
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of

@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from ciplearn._core.arguments import mapping_of, of_kind, whole
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.equation import assemble
 from ciplearn.scm.hidden_parents import draw_hidden

@@ -11,9 +11,10 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.wording import shortened
 from ciplearn.sources.arrow_cells import arrow_cells
 from ciplearn.sources.base import CHUNK_ROWS, Part, Source
-from ciplearn.sources.table_file import TableFile, shortened
+from ciplearn.sources.table_file import TableFile
 from ciplearn.sources.table_files import TableFiles
 
 

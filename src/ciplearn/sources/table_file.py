@@ -17,9 +17,9 @@ from typing import IO, Any
 
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, read_numbers, text_as_numbers
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import checksum
+from ciplearn._core.wording import shortened
 from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
 from ciplearn.sources.text_layout import PACKED, ZstandardStream, first_row_width, separator_of
 from ciplearn.sources.unreadable import reading
@@ -361,28 +361,7 @@ class _ParquetTable(OpenTable):
         return arrow_cells(name, array, str(self.file.path), self.labels, self.file.missing)
 
 
-def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_row: int = 1) -> pd.DataFrame:
-    """Return columns as training knew them; what does not read as a number where one is due is named with its row."""
-    columns = {}
-    for name, kind in kinds.items():
-        column = table[name]
-        numbers = None if kind == CATEGORY else text_as_numbers(column)
-        if kind != CATEGORY and numbers is None:
-            place = int((read_numbers(column).isna() & column.notna()).to_numpy().argmax())
-            raise InputError(
-                f"Column {name!r} of {where} held numbers in training, got {column.iloc[place]!r} in row "
-                f"{first_row + place}; correct it, or leave the cell empty."
-            )
-        columns[name] = column if numbers is None else numbers
-    return pd.DataFrame(columns, index=table.index)
-
-
 def identity_of(table: Any) -> dict[str, Any]:
     """Say by name, bytes, digest and reading which file or files these are."""
     name = os.fsencode(table.path.name).decode("utf-8", "replace")
     return {"name": name, "bytes": table.size(), "sha256": table.digest(), "reading": table.reading}
-
-
-def shortened(names: Sequence[Any]) -> str:
-    """Write the first dozen of some names."""
-    return ", ".join(map(str, names[:12])) + (", ..." if len(names) > 12 else "")

@@ -15,8 +15,9 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.wording import shortened
 from ciplearn.sources.base import CHUNK_ROWS, PART_ROWS, Part, Source
-from ciplearn.sources.table_file import TableFile, identity_of, shortened
+from ciplearn.sources.table_file import TableFile, identity_of
 from ciplearn.sources.text_layout import unpacked_name
 from ciplearn.sources.unreadable import reading
 

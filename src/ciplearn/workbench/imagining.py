@@ -12,7 +12,7 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
-from ciplearn._core.random import as_generator
+from ciplearn._core.rows import as_generator
 from ciplearn.cli.audited import Effort
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_with_every_label
