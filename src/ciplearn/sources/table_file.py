@@ -20,9 +20,15 @@ import pandas as pd
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.files import checksum
 from ciplearn._core.wording import shortened
-from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
-from ciplearn.sources.text_layout import PACKED, ZstandardStream, first_row_width, separator_of
-from ciplearn.sources.unreadable import reading
+from ciplearn.sources.formats import (
+    PACKED,
+    ZstandardStream,
+    arrow_cells,
+    first_row_width,
+    is_numeric,
+    reading,
+    separator_of,
+)
 
 # Cells of text that mean a missing value, unless people say otherwise: what spreadsheets, databases and pandas write.
 USUAL_MISSING = frozenset(
@@ -332,10 +338,17 @@ class _ParquetTable(OpenTable):
     def close(self) -> None:
         self._content.close()
 
-    def row_group_sizes(self) -> list[int]:
-        """Rows of each row group."""
-        about = self._content.metadata
-        return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
+    def row_groups(self, most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Yield neighbouring row groups that have at most so many rows together, and how many they have."""
+        about, start, n_rows = self._content.metadata, 0, 0
+        for group in range(about.num_row_groups):
+            size = about.row_group(group).num_rows
+            if group > start and n_rows + size > most:
+                yield tuple(range(start, group)), n_rows
+                start, n_rows = group, 0
+            n_rows += size
+        if about.num_row_groups:
+            yield tuple(range(start, about.num_row_groups)), n_rows
 
     def numeric_columns(self) -> dict[str, bool]:
         """Whether each column holds numbers, as the file itself says."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ciplearn._core.errors import InputError
 from ciplearn.cli.parsing import join_names
-from ciplearn.sources.text_layout import separator_of
+from ciplearn.sources.formats import separator_of
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.schema import Schema, check
 
