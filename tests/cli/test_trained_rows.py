@@ -140,7 +140,7 @@ def test_rows_of_a_stream_are_known_again_and_copies_of_held_out_rows_do_not_tra
 
 
 def test_copies_of_held_out_rows_do_not_train_where_few_rows_of_a_stream_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr("ciplearn.cli.streamed_fit._ROWS_TO_CHOOSE", 100)
+    monkeypatch.setattr("ciplearn.cli.training._ROWS_TO_CHOOSE", 100)
     (tmp_path / "rows").mkdir()
     for part in range(2):
         rows(200).to_csv(tmp_path / "rows" / f"{part}.csv", index=False)

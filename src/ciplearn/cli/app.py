@@ -14,9 +14,10 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import MISSING, fields
 from importlib import import_module
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -24,7 +25,6 @@ from typer.core import TyperCommand, TyperGroup
 from ciplearn._core.errors import CiplearnError
 from ciplearn.cli.commands import COMMANDS
 from ciplearn.cli.output import NOTED, complain, note, prepare_streams, say
-from ciplearn.cli.parsing import command_of
 
 # Small matrices on several threads of a busy machine are many times slower than on one. Set these to overrule.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -62,6 +62,33 @@ app = typer.Typer(
 def _work(name: str, module: str) -> Callable[[Any], int | None]:
     """Return what does the work of a command, imported when it is called; its exit code, or None for 0."""
     return lambda asked: getattr(import_module(f"ciplearn.cli.{module}"), name)(asked)
+
+
+def command_of(options: type, work: Callable[[Any], int | None]) -> Callable[..., int | None]:
+    """Return a command that takes the fields of a class of options, and hands one of that class to what does the work.
+
+    Its help is the docstring of the class.
+    """
+
+    def command(**values: Any) -> int | None:
+        return work(options(**values))
+
+    hints, needed = get_type_hints(options), [each for each in fields(options) if each.default is MISSING]
+    # In the help, what is needed comes first, and how to run it last.
+    others = [each for each in fields(options) if each.default is not MISSING]
+    others.sort(key=lambda each: (each.metadata["typer"].rich_help_panel == "Run", each.name == "help_all"))
+    parameters = [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+            annotation=Annotated[hints[each.name], each.metadata["typer"]],
+        )
+        for each in (*needed, *others)
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
 
 
 for _name, (_options, _module) in COMMANDS.items():

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ciplearn._core.columns import CLASSIFICATION
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.arguments import one_of
+from ciplearn._core.columns import CLASSIFICATION, holds_numbers, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import whole_file
 from ciplearn._core.workers import give_back_what_is_freed
@@ -17,17 +21,17 @@ from ciplearn.causal import CausalGraph
 from ciplearn.cli import options
 from ciplearn.cli.audited import Audited, Effort
 from ciplearn.cli.commands import Audit, Imagine, Subject
-from ciplearn.cli.imagine import ID, RowsNoted, from_predictions
 from ciplearn.cli.model_folder import GRAPH, OPTIONS, AnyTable, ModelFolder, lacks_its_model
-from ciplearn.cli.output import printable, say, say_command, say_json
-from ciplearn.cli.parsing import choice, join_names, split_names
-from ciplearn.cli.table_writer import written_table
+from ciplearn.cli.options import join_names, split_names
+from ciplearn.cli.output import keep_inputs, printable, say, say_command, say_json
+from ciplearn.cli.predict import ANSWER, PROBABILITY, written_table
 from ciplearn.evaluation.any_model import Foreign
 from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits
 from ciplearn.repairing import Repaired
 from ciplearn.report import Report
 from ciplearn.report.content import PROFILES
 from ciplearn.report.groups import BiasAudit
+from ciplearn.sources.table_file import TableFile
 
 # Options that say where to read, where to write and what to show.
 _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "preset")
@@ -150,10 +154,10 @@ class AuditCall:
 
 def audit(asked: Audit) -> int:
     """Measure a model, write the page, and say what was found; 1 where the model does not pass."""
-    choice("--profile", asked.profile, PROFILES)
+    one_of(asked.profile, "--profile", PROFILES)
     call = AuditCall.of(asked)
     individuals = call.individuals
-    options.keep_inputs(asked.out, *call.files, asked.onnx, asked.predictions)
+    keep_inputs(asked.out, *call.files, asked.onnx, asked.predictions)
     with (
         call.opened() as source,
         # Opened first: a place that cannot be written to is found out before the work is done.
@@ -193,7 +197,7 @@ def imagine(asked: Imagine) -> None:
     """Write the rows that an audit would ask a model about."""
     call = AuditCall.of(asked)
     individuals = call.individuals
-    options.keep_inputs(asked.out, *call.files)
+    keep_inputs(asked.out, *call.files)
     noted = RowsNoted()
     with call.opened() as source, written_table(asked.out) as written:
         subject = call.subject(source, Foreign("The model", noted, inputs=call.inputs))
@@ -273,3 +277,98 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
         named = f"--outcome {shlex.quote(roles.outcome)} --protected {shlex.quote(join_names(roles.protected))}"
         steps[FAILS] = f"ciplearn fit {table} --graph {shlex.quote(f'{name}/{GRAPH}')} {named} --strict --out stricter"
     return "Repaired in full, this model passes on the same rows:", steps
+
+
+# The column by which a row is known again when predictions come back.
+ID = "id"
+
+# More rows than people want in a file.
+_MOST_ROWS = 5_000_000
+
+# Digits by which a row is known again, on this machine or another.
+_DIGITS = 9
+
+
+class RowsNoted:
+    """Stands in for a model: notes which rows it is asked about, and answers with numbers that mean nothing."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._tables: list[pd.DataFrame] = []
+
+    def __call__(self, frame: pd.DataFrame) -> np.ndarray[Any, Any]:
+        """Answer by what a row is, so that different rows have different answers."""
+        if ID in frame.columns:
+            raise InputError(f"A column is named {ID!r}, as the file names its rows; rename it in table and graph.")
+        codes = _codes(frame)
+        names = [f"{code:016x}" for code in codes]
+        fresh = frame.assign(**{ID: names}).drop_duplicates(ID)
+        fresh = fresh[~fresh[ID].isin(self._known)]
+        self._known.update(fresh[ID])
+        if len(self._known) > _MOST_ROWS:
+            raise InputError(
+                f"The audit asks about more than {_MOST_ROWS} rows; pass fewer --points or --interventions."
+            )
+        self._tables.append(fresh[[ID, *frame.columns]])
+        return 0.05 + 0.9 * codes / 2.0**64
+
+    def rows(self) -> pd.DataFrame:
+        """Return them, each once."""
+        return pd.concat(self._tables, ignore_index=True)
+
+
+def from_predictions(path: Path, inputs: Sequence[str] | None) -> Foreign:
+    """Read what a model has said about rows, to be looked up by what is in a row."""
+    with TableFile(path).opened(labels=[ID]) as opened:
+        probabilities = [name for name in opened.names if name.startswith(PROBABILITY) and name.endswith("]")]
+        wanted = probabilities or [ANSWER]
+        absent = [name for name in (ID, *wanted) if name not in opened.names]
+        if absent:
+            raise InputError(
+                f"{path} lacks the column {absent[0]!r}; it needs {ID} as ciplearn imagine has written it, and "
+                f"{ANSWER} or {PROBABILITY}LABEL]."
+            )
+        table = opened.read([ID, *wanted])
+    numbers = {}
+    for name in wanted:
+        column = text_as_numbers(table[name])
+        if column is None or column.isna().any():
+            words = [repr(cell) for cell in table[name] if text_as_numbers(pd.Series([cell])) is None]
+            raise InputError(
+                f"Column {name!r} of {path} holds {(words or ['an empty cell'])[0]}; every row needs a number."
+            )
+        numbers[name] = column.to_numpy()
+    known = pd.DataFrame(numbers, index=table[ID].astype(str))
+    known = known[~known.reset_index().duplicated().to_numpy()]
+    if known.index.has_duplicates:
+        twice = known.index[known.index.duplicated()][0]
+        raise InputError(f"{path} has several predictions for the row {twice}; keep one.")
+    classes = [name[len(PROBABILITY) : -1] for name in probabilities] or None
+
+    def ask(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
+        found = known.reindex([f"{code:016x}" for code in _codes(frame)])
+        missing = int(found.isna().any(axis=1).sum())
+        if missing:
+            raise InputError(
+                f"{path} lacks {missing} of {len(frame)} rows that are asked about; pass the options that ciplearn "
+                "imagine was called with, or imagine the rows anew."
+            )
+        return found.to_numpy()
+
+    return Foreign(str(path), ask, classes, None if inputs is None else tuple(inputs))
+
+
+def _codes(frame: pd.DataFrame) -> np.ndarray[Any, Any]:  # (n,)
+    """A number per row by which it is known: the hash of its cells in the order of their names."""
+    cells = {}
+    for name in sorted(frame.columns):
+        column = frame[name]
+        if holds_numbers(column):
+            values = column.to_numpy(dtype=np.float64)
+            size = np.where(values == 0, 1.0, np.abs(values))
+            scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(size)))
+            # Adding zero makes one of the two zeros.
+            cells[name] = pd.Series(np.round(values * scale) / scale + 0.0)
+        else:
+            cells[name] = pd.Series(column.astype(str).to_numpy(dtype=object))
+    return pd.util.hash_pandas_object(pd.DataFrame(cells), index=False).to_numpy()

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import torch
 
+from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import CLASSIFICATION
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.rows import as_generator
@@ -18,8 +19,7 @@ from ciplearn._core.workers import OneProcess
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of
 from ciplearn.cli.output import note, progress
-from ciplearn.cli.parsing import choice
-from ciplearn.cli.streamed_fit import sampled_table
+from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
 from ciplearn.evaluation import Audit, Limits, audit
@@ -52,7 +52,7 @@ class Effort:
     @classmethod
     def of(cls, preset: str, **asked: Any) -> Effort:
         """Take a preset, and what was asked for beside it."""
-        choice("--preset", preset, _PRESETS)
+        one_of(preset, "--preset", _PRESETS)
         return replace(_PRESETS[preset], **{name: value for name, value in asked.items() if value is not None})
 
 

@@ -10,7 +10,7 @@ from ciplearn._core.files import write_file
 from ciplearn.causal import CausalGraph
 from ciplearn.cli import options
 from ciplearn.cli.commands import Check
-from ciplearn.cli.output import is_terminal, say, say_headed, say_json
+from ciplearn.cli.output import is_terminal, keep_inputs, say, say_headed, say_json
 
 if TYPE_CHECKING:
     from ciplearn.doubt import Falsification
@@ -22,7 +22,7 @@ def check(asked: Check) -> int:
     with_roles = (asked.outcome or drawn.outcomes) and (asked.protected or drawn.exposures)
     verdict = drawn.criterion(**asked.roles(drawn)) if with_roles or asked.data is None else None
     if asked.svg is not None:
-        options.keep_inputs(asked.svg, options.graph_file(asked.graph), asked.data)
+        keep_inputs(asked.svg, options.graph_file(asked.graph), asked.data)
     found = None if asked.data is None else _tested(drawn, asked.data, asked)
     if asked.svg is not None:
         write_file(asked.svg, drawn.to_svg(verdict, refuted=() if found is None else found.violated))

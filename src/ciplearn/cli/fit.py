@@ -14,12 +14,18 @@ from ciplearn._core.wording import shortened
 from ciplearn.cli import options
 from ciplearn.cli.commands import Fit, Repair
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, lacks_its_model, write_folder
-from ciplearn.cli.output import note, printable, progress, say, say_command, say_json, say_table
-from ciplearn.cli.parsing import join_names
-from ciplearn.cli.streamed_fit import sampled_table, told_apart, train_streamed
-from ciplearn.cli.training import Trained, estimator, refuse_before_training, train
+from ciplearn.cli.options import ROLES, join_names
+from ciplearn.cli.output import keep_inputs, note, printable, progress, say, say_command, say_json, say_table
+from ciplearn.cli.training import (
+    Trained,
+    estimator,
+    refuse_before_training,
+    sampled_table,
+    told_apart,
+    train,
+    train_streamed,
+)
 from ciplearn.cli.training_table import FitRequest, TrainingTable
-from ciplearn.learning import Frontier
 from ciplearn.sources import TableFiles
 from ciplearn.sources.table_file import TableFile
 
@@ -98,7 +104,7 @@ def repair(asked: Repair) -> None:
     kept = found.model
     if asked.onnx is not None:
         kept = replace(kept, asked=replace(kept.asked, model=Path(asked.onnx)))
-    trained = _written(asked, rows, lambda: Trained(kept, {}, Frontier(()), found.reason, {}, found))
+    trained = _written(asked, rows, lambda: Trained(kept, remark=found.reason, comparison=found))
     page = _held_out_audit(asked, source, found.model)
     if page is not None and asked.report is not None:
         write_file(asked.report, page.to_html())
@@ -107,7 +113,7 @@ def repair(asked: Repair) -> None:
 
 def _request(asked: Fit | Repair, **more: Any) -> FitRequest:
     """What is asked of the table; what stands in the way of the folder is found out before any work is done."""
-    options.keep_inputs(asked.out, asked.table, options.graph_file(asked.graph), asked.config)
+    keep_inputs(asked.out, asked.table, options.graph_file(asked.graph), asked.config)
     check_folder(asked.out, overwrite=asked.overwrite)
     return asked.request(options.read_graph(asked.graph), seed=asked.seed, **more)
 
@@ -156,7 +162,7 @@ def _settings(asked: Fit | Repair, rows: TrainingTable) -> dict[str, Any]:
     """Return the options that repeat this training: as they were understood, and the others as they were given."""
     understood: dict[str, Any] = {
         "graph": rows.request.graph.to_dagitty(),
-        **{role: join_names(getattr(rows.verdict, role)) for role in ("protected", "context", "inputs", "adjustment")},
+        **{role: join_names(getattr(rows.verdict, role)) for role in ROLES},
         "outcome": rows.outcome,
         "task": rows.task,
         "categories": join_names(rows.request.categories) or None,

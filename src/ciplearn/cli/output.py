@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import json
 import math
 import os
@@ -15,6 +16,9 @@ from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TextIO
+
+from ciplearn._core.errors import InputError
+from ciplearn._core.files import CHECKSUMS, listed_files
 
 # Characters that move a cursor, change colours or turn the direction of writing: names and cells may hold them.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -224,3 +228,24 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
         raise error
     lost = error.object[error.start : error.end]
     return "".join(_IN_ASCII.get(sign, "?") for sign in lost), error.end
+
+
+def keep_inputs(out: Path, *inputs: Path | None) -> None:
+    """Refuse a place to write that is read by the same command, holds what is read, or is a part of it."""
+    place = Path(os.path.realpath(out))
+    # What exists under a name: itself, or all that it matches as a pattern.
+    for read in (
+        path
+        for given in inputs
+        if given is not None
+        for path in ([given] if given.exists() else map(Path, glob.glob(str(given), recursive=True)))
+    ):
+        known = Path(os.path.realpath(read))
+        if place == known or (place.is_file() and place.samefile(read)):
+            raise InputError(f"{out} is what this command reads; pass the name of another file to write.")
+        if place in known.parents:
+            raise InputError(f"{read} is read, and lies in {out}; pass another place to write.")
+        if known in place.parents and place.is_file():
+            listed = listed_files(known)
+            if not listed or place.relative_to(known).as_posix() in {*listed, CHECKSUMS}:
+                raise InputError(f"{out} is a part of {read}, which is read; pass the name of another file to write.")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import (
     CATEGORY,
     CLASSIFICATION,
@@ -28,6 +29,7 @@ from ciplearn._core.rows import TrainedRows, copy_groups, digested, held_out_row
 from ciplearn._core.wording import shortened
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
+from ciplearn.cli.options import ROLES
 from ciplearn.estimators.roles import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.sources.table_file import TableFile
@@ -88,10 +90,7 @@ class TrainingTable:
     @classmethod
     def read(cls, source: TableFile, request: FitRequest) -> TrainingTable:
         """Read a table and settle kinds, roles, task and rows, or say what does not fit."""
-        if request.missing not in MISSING_POLICIES:
-            raise InputError(
-                f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {request.missing!r}; name one."
-            )
+        one_of(request.missing, "--missing", MISSING_POLICIES)
         _outcome(request)
         with source.unchanged():
             identity = source.identity()
@@ -116,17 +115,18 @@ class TrainingTable:
         outcome = _outcome(request)
         confirmed = {outcome} if request.task is not None else set()
         table = in_their_kinds(cells, request.categories, confirmed, outcome)
-        roles = settle_roles(
-            table.drop(columns=outcome),
-            graph=request.graph,
-            outcome=outcome,
-            protected=request.protected,
-            context=request.context,
-            inputs=request.inputs,
-            adjustment=request.adjustment,
-            independence=None,
-        )
-        kept = _complete(table, [outcome, *(roles.used if request.missing == "drop" else ())])
+        named: dict[str, Any] = {role: getattr(request, role) for role in ROLES}
+        X = table.drop(columns=outcome)
+        roles = settle_roles(X, graph=request.graph, outcome=outcome, **named, independence=None)
+        if len(table) < _LEAST_ROWS:
+            raise InputError(f"The table has {len(table)} rows, and fitting needs {_LEAST_ROWS}; pass more rows.")
+        needed = [outcome, *(roles.used if request.missing == "drop" else ())]
+        kept = table.dropna(subset=needed)
+        if len(kept) < _LEAST_ROWS:
+            raise InputError(
+                f"Only {len(kept)} of {len(table)} rows have a value in each of {', '.join(needed)}; pass more rows, "
+                "or use fewer columns."
+            )
         if roles.protects_nothing(kept):
             raise InputError(f"{roles.nothing_protected(len(kept))}.")
         task = _task(kept[outcome], request.task)
@@ -172,10 +172,7 @@ class TrainingTable:
 
     def description(self) -> dict[str, Any]:
         """Say what was understood, as plain data."""
-        roles = {
-            "outcome": (self.outcome,),
-            **{role: getattr(self.verdict, role) for role in ("protected", "context", "inputs", "adjustment")},
-        }
+        roles = {"outcome": (self.outcome,), **{role: getattr(self.verdict, role) for role in ROLES}}
         return {
             "rows": self.n_rows,
             "dropped": self.n_dropped,
@@ -200,8 +197,8 @@ class TrainingTable:
 
     def perhaps_codes(self) -> list[str]:
         """Return columns of a few whole numbers that nobody has called categories: they may be codes, not amounts."""
-        kinds = self.kinds
-        return [name for name in self.roles.used if kinds[name] == NUMBER and looks_like_codes(self.table[name])]
+        numbers = (name for name in self.roles.used if self.kinds[name] == NUMBER)
+        return [name for name in numbers if looks_like_codes(self.table[name])]
 
     def mostly_rare(self) -> dict[str, int]:
         """Return columns of many categories, of which most stand in a few training rows only -> how many there are."""
@@ -238,22 +235,18 @@ def _outcome(request: FitRequest) -> str:
 
 def nodes_in(request: FitRequest, names: Sequence[str]) -> list[str]:
     """Return the columns of a table that are nodes of the graph; the others do not matter."""
-    present = set(names)
-    require_nodes(request.graph.observed, present, names)
+    require_nodes(request.graph.observed, names, names)
     for name in request.categories:
-        if name not in present:
-            raise InputError(
-                f"The column {name!r} of --categories is not in the table; it has {shortened(list(names))}."
-            )
-    observed = set(request.graph.observed)
-    return list(dict.fromkeys(name for name in names if name in observed))
+        if name not in names:
+            raise InputError(f"The column {name!r} of --categories is not in the table; it has {shortened(names)}.")
+    return [name for name in dict.fromkeys(names) if name in request.graph.observed]
 
 
 def require_nodes(nodes: Sequence[str], held: Collection[str], names: Sequence[str]) -> None:
     """Refuse a table that holds not every node of a graph, and say which column may have been meant."""
     if not set(nodes) & set(held):
         raise InputError(
-            f"No node of the graph is a column of the table, whose first line reads {shortened(list(names))}; where "
+            f"No node of the graph is a column of the table, whose first line reads {shortened(names)}; where "
             "that line holds no names, give them with --columns NAME,NAME,..."
         )
     for node in nodes:
@@ -265,21 +258,9 @@ def require_nodes(nodes: Sequence[str], held: Collection[str], names: Sequence[s
             )
 
 
-def _complete(table: pd.DataFrame, needed: list[str]) -> pd.DataFrame:
-    if len(table) < _LEAST_ROWS:
-        raise InputError(f"The table has {len(table)} rows, and fitting needs {_LEAST_ROWS}; pass more rows.")
-    kept = table.dropna(subset=needed)
-    if len(kept) < _LEAST_ROWS:
-        raise InputError(
-            f"Only {len(kept)} of {len(table)} rows have a value in each of {', '.join(needed)}; pass more rows, or "
-            "use fewer columns."
-        )
-    return kept
-
-
 def _task(outcome: pd.Series, asked: str | None) -> str:
-    if asked is not None and asked not in TASKS:
-        raise InputError(f"--task must be one of {', '.join(TASKS)}, got {asked!r}; name one of these.")
+    if asked is not None:
+        one_of(asked, "--task", TASKS)
     if outcome.nunique() < 2:
         raise InputError(
             f"The outcome {outcome.name!r} has the same value in all rows, so there is nothing to learn; pass rows "
@@ -319,13 +300,12 @@ def in_their_kinds(
             if name != outcome or cells[name].nunique() != 2:
                 refuse_beyond_floats(cells[name], confirm)
             _refuse_what_is_no_category(cells[name], confirm)
-        columns[name] = _text(cells[name]) if numbers is None else numbers
+        if numbers is None and holds_numbers(cells[name]):
+            # Whole numbers that floats do not tell apart are text.
+            columns[name] = cells[name].map(str, na_action="ignore").astype(object)
+        else:
+            columns[name] = cells[name] if numbers is None else numbers
     return pd.DataFrame(columns)
-
-
-def _text(column: pd.Series) -> pd.Series:
-    """Return whole numbers that floats do not tell apart as text; text stays as it is."""
-    return column.map(str, na_action="ignore").astype(object) if holds_numbers(column) else column
 
 
 def _refuse_what_is_no_category(column: pd.Series, confirm: str) -> None:
