@@ -17,7 +17,7 @@ from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.rows import as_generator
 from ciplearn._core.workers import OneProcess
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of
+from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of, gaps_of
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
@@ -97,8 +97,8 @@ class Audited:
         rows, every, about, unknown = folder.rows(source, more)
         task = folder.training["task"]
         rows, every = (_labelled(table, verdict, task) for table in (rows, every))
-        found = cls(None, folder, verdict, task, rows, every, about, unknown, positive)
-        return replace(found, model=found.reordered(folder.model) if foreign is None else found.asked(foreign))
+        subject = cls(None, folder, verdict, task, rows, every, about, unknown, positive)
+        return replace(subject, model=subject.reordered(folder.model) if foreign is None else subject.asked(foreign))
 
     @classmethod
     def of_table(cls, source: AnyTable, request: FitRequest, foreign: Foreign, positive: str | None) -> Audited:
@@ -120,9 +120,8 @@ class Audited:
         some = understood.n_rows > len(table)
         drawn = f"{len(every)} of {understood.n_rows}, drawn at random," if some else f"All {len(every)}"
         about = f"{drawn} complete rows of {source.path.name}; only you know if the model was trained on some."
-        unknown = {str(name): int(count) for name, count in table.isna().sum().items() if count}
-        found = cls(None, None, verdict, task, every, every, about, unknown, positive)
-        return replace(found, model=found.asked(foreign))
+        subject = cls(None, None, verdict, task, every, every, about, gaps_of(table), positive)
+        return replace(subject, model=subject.asked(foreign))
 
     @property
     def is_ours(self) -> bool:
@@ -176,23 +175,11 @@ class Audited:
                 scm = read_scm(scm_file, self.verdict.graph, run_code=run_code)
             bar.update()
             bar.set_description_str("counterfactuals")
-            found = audit(
-                self.model,
-                scm,
-                self.rows,
-                # On the graph as it was drawn: an estimated model has its own version of latent nodes.
-                verdict=self.verdict,
-                n_points=effort.n_points,
-                n_interventions=effort.n_interventions,
-                n_draws=effort.n_draws,
-                random_state=seed,
-                inputs=self.inputs,
-                beside=beside,
-                # Where nobody has named an effect, the limit that the fit has kept to.
-                limits=replace(limits or Limits(), of_fit=None if comparison is None else comparison.limit),
-                # How far causal models of such rows disagree, as the fit has found; unknown of a model from elsewhere.
-                floor=None if comparison is None else comparison.floor,
-            )
+            # Where nobody has named an effect, the limit that the fit has kept to; how far causal models of such rows
+            # disagree, as the fit has found: unknown of a model from elsewhere.
+            of_fit, floor = (None, None) if comparison is None else (comparison.limit, comparison.floor)
+            limits = replace(limits or Limits(), of_fit=of_fit)
+            found = self._audited(self.model, scm, effort, seed, beside=beside, limits=limits, floor=floor)
             bar.update()
             bar.set_description_str("how wrong it may be")
             doubts = self._doubts(found, effort, seed) if compare and effort.doubt else {}
@@ -210,6 +197,21 @@ class Audited:
             **self._frontier(found),
         )
 
+    def _audited(self, model: Any, scm: StructuralCausalModel, size: Any, seed: int, **more: Any) -> Audit:
+        return audit(
+            model,
+            scm,
+            self.rows,
+            # On the graph as it was drawn: an estimated model has its own version of latent nodes.
+            verdict=self.verdict,
+            n_points=size.n_points,
+            n_interventions=size.n_interventions,
+            n_draws=size.n_draws,
+            random_state=seed,
+            inputs=self.inputs,
+            **more,
+        )
+
     def strict_end(self, found: Audit, seed: int) -> Audit | None:
         """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
         if self.folder is None or not self.is_ours:
@@ -225,19 +227,8 @@ class Audited:
                 named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
                 named |= {"inputs": self.folder.shown, "random_state": seed}
                 strict = repair(model, seen, graph=roles.graph, **named)
-            return audit(
-                self.reordered(strict),
-                found.scm,
-                self.rows,
-                verdict=found.verdict,
-                n_points=found.vcf.n_points,
-                n_interventions=found.vcf.n_interventions,
-                n_draws=found.vcf.n_draws,
-                random_state=seed,
-                inputs=found.inputs,
-                limits=found.limits,
-                floor=found.floor,
-            )
+            limits, floor = found.limits, found.floor
+            return self._audited(self.reordered(strict), found.scm, found.vcf, seed, limits=limits, floor=floor)
         except CiplearnError:
             return None
 

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from ciplearn._core.columns import in_kinds
 from ciplearn._core.errors import FarOutsideWarning, InputError, MissingDependencyError, UnseenLevelsWarning
 from ciplearn._core.wording import shortened
 from ciplearn._core.workers import Engine
@@ -125,7 +126,7 @@ class _RowAnswers:
         folder, identity, rows = opened(*self.model), self.identity, 0
         # The one that was trained: of a repaired model, what it repairs.
         trained = folder.model.asked.model if hasattr(folder.model, "asked") else folder.model
-        encoding = getattr(trained, "encoding_", None)
+        encoding, kinds = getattr(trained, "encoding_", None), {name: folder.kinds[name] for name in folder.inputs}
         with file.opened(labels=folder.labels, copied=identity) as table:
             table.require(folder.inputs)
             if identity is not None and identity not in table.names:
@@ -133,7 +134,7 @@ class _RowAnswers:
                     f"The column {identity!r} of --id is not in {file.path}; it has {shortened(table.names)}."
                 )
             for chunk in table.chunks(self.chunk_rows, folder.inputs):
-                inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
+                inputs = in_kinds(chunk, kinds, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
                 known = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
                 unseen = {} if encoding is None else encoding.unseen(known)
