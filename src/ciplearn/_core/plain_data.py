@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import InputError, optional_module
 from ciplearn._core.files import read_bounded
 
 
@@ -94,12 +94,7 @@ def _parsed(path: Path, text: str) -> Any:
 
 
 def _yaml(text: str) -> Any:
-    try:
-        import yaml
-    except ImportError as error:
-        raise MissingDependencyError(
-            "YAML files need pyyaml, which is not installed; pip install 'ciplearn[yaml]', or write TOML or JSON."
-        ) from error
+    yaml = optional_module("yaml", "YAML files need pyyaml", "pip install 'ciplearn[yaml]', or write TOML or JSON")
     try:
         depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):

@@ -59,24 +59,22 @@ app = typer.Typer(
 )
 
 
-def _work(name: str, module: str) -> Callable[[Any], int | None]:
-    """Return what does the work of a command, imported when it is called; its exit code, or None for 0."""
-    return lambda asked: getattr(import_module(f"ciplearn.cli.{module}"), name)(asked)
-
-
-def command_of(options: type, work: Callable[[Any], int | None]) -> Callable[..., int | None]:
+def command_of(options: type, name: str, module: str) -> Callable[..., int | None]:
     """Return a command that takes the fields of a class of options, and hands one of that class to what does the work.
 
-    Its help is the docstring of the class.
+    That is a function of a module, imported when it is called; it returns the exit code, or None for 0.
     """
 
     def command(**values: Any) -> int | None:
-        return work(options(**values))
+        code: int | None = getattr(import_module(f"ciplearn.cli.{module}"), name)(options(**values))
+        return code
 
-    hints, needed = get_type_hints(options), [each for each in fields(options) if each.default is MISSING]
-    # In the help, what is needed comes first, and how to run it last.
-    others = [each for each in fields(options) if each.default is not MISSING]
-    others.sort(key=lambda each: (each.metadata["typer"].rich_help_panel == "Run", each.name == "help_all"))
+    def late(each: Any) -> tuple[bool, bool, bool]:
+        # In the help, what is needed comes first, and how to run it last.
+        needed = each.default is MISSING
+        return not needed, not needed and each.metadata["typer"].rich_help_panel == "Run", each.name == "help_all"
+
+    hints = get_type_hints(options)
     parameters = [
         inspect.Parameter(
             each.name,
@@ -84,7 +82,7 @@ def command_of(options: type, work: Callable[[Any], int | None]) -> Callable[...
             default=inspect.Parameter.empty if each.default is MISSING else each.default,
             annotation=Annotated[hints[each.name], each.metadata["typer"]],
         )
-        for each in (*needed, *others)
+        for each in sorted(fields(options), key=late)
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -94,7 +92,7 @@ def command_of(options: type, work: Callable[[Any], int | None]) -> Callable[...
 for _name, (_options, _module) in COMMANDS.items():
     # Lines of a paragraph are one, to be broken where the terminal ends; indented ones stay.
     _text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(_options) or "")
-    app.command(_name, cls=_Command, help=_text)(command_of(_options, _work(_name, _module)))
+    app.command(_name, cls=_Command, help=_text)(command_of(_options, _name, _module))
 
 
 @app.callback(invoke_without_command=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,16 +63,16 @@ def fit(asked: Fit) -> None:
         if asked.as_json:
             say_json(rows.description())
         return
-
-    def trained() -> Trained:
-        return train(model, rows, plan) if stream is None else train_streamed(model, rows, plan, stream, engine)
-
-    found = _written(asked, rows, trained)
-    if found.remark and found.comparison is None:
-        note(found.remark)
-    judged = plan.by_goal and asked.table.is_file()
-    report = _held_out_audit(asked, source) if judged else None
-    _conclude(asked, rows, found, report)
+    do = (
+        partial(train, model, rows, plan)
+        if stream is None
+        else partial(train_streamed, model, rows, plan, stream, engine)
+    )
+    trained = _written(asked, rows, do)
+    if trained.remark and trained.comparison is None:
+        note(trained.remark)
+    report = _held_out_audit(asked, source) if plan.by_goal and asked.table.is_file() else None
+    _conclude(asked, rows, trained, report)
 
 
 def repair(asked: Repair) -> None:

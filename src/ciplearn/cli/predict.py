@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -18,7 +19,7 @@ import pandas as pd
 import torch
 
 from ciplearn._core.columns import in_kinds
-from ciplearn._core.errors import FarOutsideWarning, InputError, MissingDependencyError, UnseenLevelsWarning
+from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning, optional_module
 from ciplearn._core.wording import shortened
 from ciplearn._core.workers import Engine
 from ciplearn.cli.commands import Predict
@@ -187,10 +188,11 @@ class TableWriter(Protocol):
 
 def check_ending(out: Path) -> None:
     """Refuse a name whose ending says a notation that is not written, before any work is done."""
-    name = out.name.lower()
+    # A device or a pipe has no ending of its own; a folder is refused later.
+    name, is_device = out.name.lower(), out.exists() and not out.is_file()
     if name.endswith(_PARQUET):
         _arrow()
-    elif not name.removesuffix(".gz").endswith(_TABS + _COMMAS) and "." in name and not _is_device(out):
+    elif not name.removesuffix(".gz").endswith(_TABS + _COMMAS) and "." in name and not is_device:
         raise InputError(f"{out} must end in .csv, .csv.gz, .tsv or .parquet; name it so.")
 
 
@@ -240,34 +242,18 @@ class _Parquet:
         self.writer: Any = None
 
     def write(self, rows: pd.DataFrame) -> None:
-        schema = self.writer.schema if self.writer is not None else self._schema(rows)
-        table = self.arrow.Table.from_pandas(rows, schema=schema, preserve_index=False)
         if self.writer is None:
+            schema = self.arrow.Schema.from_pandas(rows, preserve_index=False).remove_metadata()
+            for name, kind in self.kinds.items():
+                schema = schema.set(schema.get_field_index(name), self.arrow.field(name, kind))
             self.writer = self.arrow.parquet.ParquetWriter(self.stream, schema, write_page_checksum=True)
-        self.writer.write_table(table)
+        self.writer.write_table(self.arrow.Table.from_pandas(rows, schema=self.writer.schema, preserve_index=False))
 
     def close(self) -> None:
         if self.writer is not None:
             self.writer.close()
 
-    def _schema(self, rows: pd.DataFrame) -> Any:
-        found = self.arrow.Schema.from_pandas(rows, preserve_index=False).remove_metadata()
-        for name, kind in self.kinds.items():
-            found = found.set(found.get_field_index(name), self.arrow.field(name, kind))
-        return found
-
 
 def _arrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Parquet files need pyarrow, which is not installed; pip install 'ciplearn[parquet]', or write CSV."
-        ) from error
-    return pyarrow
-
-
-def _is_device(out: Path) -> bool:
-    """Tell whether a name is one of a device or a pipe, which has no ending of its own; a folder is refused later."""
-    return out.exists() and not out.is_file()
+    optional_module("pyarrow.parquet", "Parquet files need pyarrow", "pip install 'ciplearn[parquet]', or write CSV")
+    return import_module("pyarrow")

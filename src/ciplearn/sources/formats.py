@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.columns import LARGEST_WHOLE
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import InputError, optional_module
 
 # How the names of packed files end -> what pandas calls the packing; what it does not unpack is read as a stream.
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": None}
@@ -66,13 +66,9 @@ class ZstandardStream(io.RawIOBase):
     """
 
     def __init__(self, packed: IO[bytes]) -> None:
-        try:
-            from zstandard import ZstdDecompressor
-        except ImportError as error:
-            raise MissingDependencyError(
-                "Files that end in .zst need zstandard, which is not installed; pip install zstandard, or pass .csv.gz."
-            ) from error
-        self._packed, self._unpacker = packed, ZstdDecompressor()
+        advice = "pip install zstandard, or pass .csv.gz"
+        self._library = optional_module("zstandard", "Files that end in .zst need zstandard", advice)
+        self._packed, self._unpacker = packed, self._library.ZstdDecompressor()
         self._frame: Any = None
         self._ahead, self._bytes = b"", b""
 
@@ -90,8 +86,6 @@ class ZstandardStream(io.RawIOBase):
 
     def _advance(self) -> bool:
         """Unpack one more block; False after the last."""
-        from zstandard import ZstdError
-
         block = self._ahead or self._packed.read(_BLOCK)
         if not block:
             if self._frame is not None:
@@ -100,7 +94,7 @@ class ZstandardStream(io.RawIOBase):
         self._frame = self._frame or self._unpacker.decompressobj()
         try:
             self._bytes = self._frame.decompress(block)
-        except ZstdError as error:
+        except self._library.ZstdError as error:
             raise EOFError(str(error)) from error
         self._ahead = self._frame.unused_data if self._frame.eof else b""
         self._frame = None if self._frame.eof else self._frame

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import pandas as pd
 
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import InputError, optional_module
 from ciplearn._core.files import checksum
 from ciplearn._core.wording import shortened
 from ciplearn.sources.formats import (
@@ -324,12 +324,8 @@ class _TextTable(OpenTable):
 
 class _ParquetTable(OpenTable):
     def __init__(self, file: TableFile, content: Any, labels: Collection[str], copied: str | None) -> None:
-        try:
-            import pyarrow.parquet as parquet
-        except ImportError as error:
-            raise MissingDependencyError(
-                "Parquet files need pyarrow, which is not installed; pip install 'ciplearn[parquet]', or pass CSV."
-            ) from error
+        advice = "pip install 'ciplearn[parquet]', or pass CSV"
+        parquet = optional_module("pyarrow.parquet", "Parquet files need pyarrow", advice)
         # Bytes that were changed on the way are noticed where whoever wrote the file left checksums.
         self._content = parquet.ParquetFile(content, page_checksum_verification=True)
         self._batches: Iterator[Any] | None = None
