@@ -20,6 +20,8 @@ from torch import nn
 from ciplearn._core.columns import as_frame
 from ciplearn._core.errors import InputError
 
+_HOLDS_NOTHING_ELSE = (bool, int, float, str, bytes, type, np.generic, np.ndarray, torch.Tensor, nn.Module)
+
 
 class KeptAnswers:
     """Answers to one question, a line each, written down as they come: a job that was stopped goes on where it was.
@@ -58,9 +60,6 @@ class KeptAnswers:
             stream.write(line)
             stream.flush()
             os.fsync(stream.fileno())
-
-
-_HOLDS_NOTHING_ELSE = (bool, int, float, str, bytes, type, np.generic, np.ndarray, torch.Tensor, nn.Module)
 
 
 def digest_of(*values: Any) -> str:

@@ -35,6 +35,25 @@ _SMALLEST = 1e-12
 
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
+NUMBER, CATEGORY = "number", "category"
+
+REGRESSION, CLASSIFICATION = "regression", "classification"
+
+# In the words of pandas.
+_NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
+_TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
+
+# Numbers of more values have distances that matter; whole numbers of so few may be codes.
+_FEW_VALUES = 10
+
+# With more groups than this, groups are too small to compare their laws.
+_MOST_GROUPS = 50
+
+# What is no single value.
+_SEVERAL_VALUES = (list, set, dict, np.ndarray)
+
+_WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0*)?")
+
 
 def distinct_labels(column: pd.Series) -> tuple[list[str], Array]:  # (n,)
     """Labels that occur, perhaps twice, and for each row the place of its label among them."""
@@ -82,26 +101,6 @@ def log_losses(probabilities: np.ndarray, places: np.ndarray) -> np.ndarray:  # 
     """−log of the right class's probability; a place of −1 is a class that training has not seen."""
     right = np.where(places >= 0, probabilities[np.arange(len(places)), places], 0.0)
     return -np.log(np.maximum(right, _SMALLEST))
-
-
-NUMBER, CATEGORY = "number", "category"
-
-REGRESSION, CLASSIFICATION = "regression", "classification"
-
-# In the words of pandas.
-_NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
-_TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
-
-# Numbers of more values have distances that matter; whole numbers of so few may be codes.
-_FEW_VALUES = 10
-
-# With more groups than this, groups are too small to compare their laws.
-_MOST_GROUPS = 50
-
-# What is no single value.
-_SEVERAL_VALUES = (list, set, dict, np.ndarray)
-
-_WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 
 
 def holds_numbers(column: pd.Series) -> bool:

@@ -33,6 +33,12 @@ HIDDEN = ".ciplearn-"
 _BLOCK = 1 << 20
 _MEBIBYTE = 1 << 20
 
+# The list of what was written into a folder, as `sha256sum --check` reads it.
+CHECKSUMS = "SHA256SUMS"
+
+# Files of a folder that wait in it to take their places.
+_ARRIVING = f"{HIDDEN}arriving"
+
 
 @contextmanager
 def whole_file(target: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
@@ -225,13 +231,6 @@ def _is_about(error: OSError, place: Path) -> bool:
         return True
     path = Path(os.path.realpath(error.filename))
     return _is_hidden(path) or path == place or path in place.parents or place in path.parents
-
-
-# The list of what was written into a folder, as `sha256sum --check` reads it.
-CHECKSUMS = "SHA256SUMS"
-
-# Files of a folder that wait in it to take their places.
-_ARRIVING = f"{HIDDEN}arriving"
 
 
 @contextmanager

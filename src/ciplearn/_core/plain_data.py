@@ -16,6 +16,12 @@ import pandas as pd
 from ciplearn._core.errors import InputError, optional_module
 from ciplearn._core.files import read_bounded
 
+# Of a file that maps names to values: it has a few lines, and hardly anything within anything.
+_LARGEST_MIB, _DEEPEST = 1, 20
+_LONG_NUMBER = re.compile(r"(?<![\w.])\d[\w.:]{300}")
+_KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DEEP_KEY = re.compile(rf"(?<![\w-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{100}}")
+
 
 def as_data(value: Any) -> Any:
     """Return a value as plain data, all the way down.
@@ -45,13 +51,6 @@ def fields_as_data(result: Any, *left_out: str, **more: Any) -> dict[str, Any]:
     """Return the fields of a dataclass as plain data, some of them left out, with what else there is to say."""
     values = {field.name: getattr(result, field.name) for field in fields(result) if field.name not in left_out}
     return {name: as_data(value) for name, value in {**values, **more}.items()}
-
-
-# Of a file that maps names to values: it has a few lines, and hardly anything within anything.
-_LARGEST_MIB, _DEEPEST = 1, 20
-_LONG_NUMBER = re.compile(r"(?<![\w.])\d[\w.:]{300}")
-_KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_DEEP_KEY = re.compile(rf"(?<![\w-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{100}}")
 
 
 def read_mapping(path: Path) -> dict[str, Any]:

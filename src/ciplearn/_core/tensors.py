@@ -19,6 +19,13 @@ from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError, InputTypeError
 
+# Families of torch's layers that draw nothing while they run, by the module that holds them.
+_QUIET = {"activation", "batchnorm", "container", "conv", "flatten", "instancenorm", "linear", "normalization"}
+_QUIET |= {"padding", "pooling", "sparse", "upsampling"}
+_LOUD = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
+
+_one_at_a_time = threading.RLock()
+
 
 def as_rows(value: Any, name: str, *, integers: bool = False, finite: bool = True) -> Tensor:
     """Return ``value`` as a finite tensor of shape (n, d); one dimension means one column.
@@ -104,14 +111,6 @@ def _as_tensor(value: Any, name: str) -> Tensor:
             f"{name} must be a tensor or an array of numbers, got {type(value).__name__}; "
             f"encode text columns as category codes first."
         ) from error
-
-
-# Families of torch's layers that draw nothing while they run, by the module that holds them.
-_QUIET = {"activation", "batchnorm", "container", "conv", "flatten", "instancenorm", "linear", "normalization"}
-_QUIET |= {"padding", "pooling", "sparse", "upsampling"}
-_LOUD = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
-
-_one_at_a_time = threading.RLock()
 
 
 @contextmanager

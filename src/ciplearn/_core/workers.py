@@ -24,6 +24,15 @@ from torch import Tensor, nn
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import scratch_folder
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Of mallopt, in glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+
+# Smaller pieces are used again at once: a batch is one.
+_LARGE = 1 << 20
+
 
 class Workers:
     """A single process: everything is its own.
@@ -143,10 +152,6 @@ class _Total(torch.autograd.Function):
         return upstream
 
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
 class Engine(ABC):
     """Does independent pieces of work, and trainings on several workers.
 
@@ -187,13 +192,6 @@ class OneProcess(Engine):
     def train(self, task: Callable[..., Result]) -> Result:
         """Run it alone."""
         return task(workers=ALONE)
-
-
-# Of mallopt, in glibc's malloc.h.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-
-# Smaller pieces are used again at once: a batch is one.
-_LARGE = 1 << 20
 
 
 def give_back_what_is_freed() -> None:

@@ -32,6 +32,10 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MISTAKE = 2
 _INTERRUPTED = 130
 
+# typer brings its own click in some versions and imports it in others; either way BadParameter is a UsageError is a
+# ClickException, the base of every mistake in a call.
+_ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
 
 class _PlainFlags:
     """Shows a flag as it is typed, without a type behind it."""
@@ -107,11 +111,6 @@ def overview(
         raise typer.Exit
     if context.invoked_subcommand is None:
         say(context.get_help())
-
-
-# typer brings its own click in some versions and imports it in others; either way BadParameter is a UsageError is a
-# ClickException, the base of every mistake in a call.
-_ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 class _Ending:

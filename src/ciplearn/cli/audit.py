@@ -42,6 +42,15 @@ _ROLES = ("outcome", "protected", "context", "inputs", "adjustment", "categories
 # Rows that are shown where nobody has named some, and predictions cannot tell which are affected most.
 _SHOWN = 6
 
+# The column by which a row is known again when predictions come back.
+ID = "id"
+
+# More rows than people want in a file.
+_MOST_ROWS = 5_000_000
+
+# Digits by which a row is known again, on this machine or another.
+_DIGITS = 9
+
 
 @dataclass(frozen=True, eq=False)
 class AuditCall:
@@ -234,28 +243,29 @@ def _made_by(folder: ModelFolder) -> str:
     return "repair" if {"predictor", "onnx"} & set(folder.training["settings"]) else "fit"
 
 
+def _roles_named(subject: Audited) -> str:
+    outcome, protected = subject.verdict.outcome, join_names(subject.verdict.protected)
+    return f"--outcome {shlex.quote(outcome)} --protected {shlex.quote(protected)}"
+
+
 def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
     """What to type next, by the conclusion."""
     table, folder = shlex.quote(printable(Path(asked.table.name))), asked.folder
-    roles = subject.verdict
     if folder is None or not subject.is_ours:
         graph = shlex.quote(asked.asked.graph or ("GRAPH" if folder is None else f"{folder.path.name}/{GRAPH}"))
-        named = f"--outcome {shlex.quote(roles.outcome)} --protected {shlex.quote(join_names(roles.protected))}"
-        fit = f"ciplearn fit {table} --graph {graph} {named} --out model"
+        fit = f"ciplearn fit {table} --graph {graph} {_roles_named(subject)} --out model"
         return {"passes": f"ciplearn check {graph} --data {table}", "fails": fit, "useless": fit}
     name, training = printable(Path(folder.path.name)), folder.training
     again = f"ciplearn {_made_by(folder)} {table} --config {shlex.quote(f'{name}/{OPTIONS}')}"
     tolerance, gamma = training["tolerance"], training["gamma"]
-    stricter = "--strict"
+    stricter = "--strict" if gamma is None else f"--gamma {10 * gamma or 1:g}"
     if tolerance is not None:
         stricter = f"--tolerance {2 * tolerance or 0.1:g}"
-    elif gamma is not None:
-        stricter = f"--gamma {10 * gamma or 1:g}"
     return {
         "cannot be told": f"ciplearn audit {name} MORE_ROWS.csv",
         "passes": f"ciplearn check {shlex.quote(f'{name}/{GRAPH}')} --data {table}",
         "fails": f"{again} {stricter} --out stricter",
-        "useless": f"{again} --context {shlex.quote(join_names(roles.protected))} --out smaller-context",
+        "useless": f"{again} --context {shlex.quote(join_names(subject.verdict.protected))} --out smaller-context",
     }
 
 
@@ -271,22 +281,11 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
         advice = "Ask for a larger limit, let it read other columns, or collect more rows."
         return f"Nothing useful passes: repaired in full, this model {how}. {advice}", steps
     name, table = printable(Path(asked.folder.path.name)), shlex.quote(printable(Path(asked.table.name)))
-    steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
-    if not isinstance(asked.folder.model, Repaired):
-        roles = subject.verdict
-        named = f"--outcome {shlex.quote(roles.outcome)} --protected {shlex.quote(join_names(roles.protected))}"
-        steps[FAILS] = f"ciplearn fit {table} --graph {shlex.quote(f'{name}/{GRAPH}')} {named} --strict --out stricter"
+    graph, roles = shlex.quote(f"{name}/{GRAPH}"), _roles_named(subject)
+    steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
+    if isinstance(asked.folder.model, Repaired):
+        steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
     return "Repaired in full, this model passes on the same rows:", steps
-
-
-# The column by which a row is known again when predictions come back.
-ID = "id"
-
-# More rows than people want in a file.
-_MOST_ROWS = 5_000_000
-
-# Digits by which a row is known again, on this machine or another.
-_DIGITS = 9
 
 
 class RowsNoted:
@@ -301,8 +300,7 @@ class RowsNoted:
         if ID in frame.columns:
             raise InputError(f"A column is named {ID!r}, as the file names its rows; rename it in table and graph.")
         codes = _codes(frame)
-        names = [f"{code:016x}" for code in codes]
-        fresh = frame.assign(**{ID: names}).drop_duplicates(ID)
+        fresh = frame.assign(**{ID: [f"{code:016x}" for code in codes]}).drop_duplicates(ID)
         fresh = fresh[~fresh[ID].isin(self._known)]
         self._known.update(fresh[ID])
         if len(self._known) > _MOST_ROWS:
@@ -329,7 +327,7 @@ def from_predictions(path: Path, inputs: Sequence[str] | None) -> Foreign:
                 f"{ANSWER} or {PROBABILITY}LABEL]."
             )
         table = opened.read([ID, *wanted])
-    numbers = {}
+    columns = {}
     for name in wanted:
         column = text_as_numbers(table[name])
         if column is None or column.isna().any():
@@ -337,23 +335,23 @@ def from_predictions(path: Path, inputs: Sequence[str] | None) -> Foreign:
             raise InputError(
                 f"Column {name!r} of {path} holds {(words or ['an empty cell'])[0]}; every row needs a number."
             )
-        numbers[name] = column.to_numpy()
-    known = pd.DataFrame(numbers, index=table[ID].astype(str))
-    known = known[~known.reset_index().duplicated().to_numpy()]
-    if known.index.has_duplicates:
-        twice = known.index[known.index.duplicated()][0]
+        columns[name] = column.to_numpy()
+    answers = pd.DataFrame(columns, index=table[ID].astype(str))
+    answers = answers[~answers.reset_index().duplicated().to_numpy()]
+    if answers.index.has_duplicates:
+        twice = answers.index[answers.index.duplicated()][0]
         raise InputError(f"{path} has several predictions for the row {twice}; keep one.")
     classes = [name[len(PROBABILITY) : -1] for name in probabilities] or None
 
     def ask(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-        found = known.reindex([f"{code:016x}" for code in _codes(frame)])
-        missing = int(found.isna().any(axis=1).sum())
+        rows = answers.reindex([f"{code:016x}" for code in _codes(frame)])
+        missing = int(rows.isna().any(axis=1).sum())
         if missing:
             raise InputError(
                 f"{path} lacks {missing} of {len(frame)} rows that are asked about; pass the options that ciplearn "
                 "imagine was called with, or imagine the rows anew."
             )
-        return found.to_numpy()
+        return rows.to_numpy()
 
     return Foreign(str(path), ask, classes, None if inputs is None else tuple(inputs))
 

@@ -63,12 +63,9 @@ def fit(asked: Fit) -> None:
         if asked.as_json:
             say_json(rows.description())
         return
-    do = (
-        partial(train, model, rows, plan)
-        if stream is None
-        else partial(train_streamed, model, rows, plan, stream, engine)
-    )
-    trained = _written(asked, rows, do)
+    one_after_another = partial(train, model, rows, plan)
+    streamed = None if stream is None else partial(train_streamed, model, rows, plan, stream, engine)
+    trained = _written(asked, rows, streamed or one_after_another)
     if trained.remark and trained.comparison is None:
         note(trained.remark)
     report = _held_out_audit(asked, source) if plan.by_goal and asked.table.is_file() else None
@@ -99,14 +96,14 @@ def repair(asked: Repair) -> None:
     model = Numbers(foreign) if labels is None else Probabilities(foreign, sorted(set(labels)))
     splits = judging_splits(X, y, 0.5, asked.seed, labels, 2, 2)
     network = CIPRegressor() if labels is None else CIPClassifier()
-    with progress("repairing", "step", None) as bar:
-        routes = [RepairRoute()]
-        found = compared(problem, network, {"model": model}, routes, goal, splits, seed=asked.seed, verbose=bar)
-    kept = found.model
+    with progress("repairing", "step") as bar:
+        how: dict[str, Any] = {"seed": asked.seed, "verbose": bar}
+        comparison = compared(problem, network, {"model": model}, [RepairRoute()], goal, splits, **how)
+    kept = comparison.model
     if asked.onnx is not None:
         kept = replace(kept, asked=replace(kept.asked, model=Path(asked.onnx)))
-    trained = _written(asked, rows, lambda: Trained(kept, remark=found.reason, comparison=found))
-    page = _held_out_audit(asked, source, found.model)
+    trained = _written(asked, rows, lambda: Trained(kept, remark=comparison.reason, comparison=comparison))
+    page = _held_out_audit(asked, source, comparison.model)
     if page is not None and asked.report is not None:
         write_file(asked.report, page.to_html())
     _conclude(asked, rows, trained, page, predictor=asked.predictor if lacks_its_model(asked.out) else None)
@@ -133,34 +130,26 @@ def _as_stream(source: AnyTable, engine: str | None) -> TableFiles | None:
 
 def _describe(rows: TrainingTable) -> None:
     """Say what was understood."""
-    said = rows.description()
+    told = rows.description()
     say(
-        f"{said['rows']} rows; {said['dropped']} left out because a value is missing; {said['training']} to train on, "
-        f"{said['held_out']} kept for the audit."
+        f"{told['rows']} rows; {told['dropped']} left out because a value is missing; {told['training']} to train on, "
+        f"{told['held_out']} kept for the audit."
     )
-    if said["copies"]:
-        looked_at = said["training"] + said["held_out"] + said["dropped"]
-        say(f"{said['copies']} of {looked_at} rows are copies of others; copies train together, or judge together.")
+    if told["copies"]:
+        looked_at = told["training"] + told["held_out"] + told["dropped"]
+        say(f"{told['copies']} of {looked_at} rows are copies of others; copies train together, or judge together.")
     titles = ("column", "kind", "values", "roles")
-    cells = [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in said["columns"]]
+    cells = [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in told["columns"]]
     say_table([titles, *cells])
-    if said["ignored"]:
-        say(f"Not in the graph, so not used: {shortened(said['ignored'])}.")
-    if said["constant"]:
-        say(f"The same in all rows, so nothing can be learnt from it: {shortened(said['constant'])}.")
-    say(f"{said['task'].capitalize()}. {rows.verdict.headline()}")
+    if told["ignored"]:
+        say(f"Not in the graph, so not used: {shortened(told['ignored'])}.")
+    if told["constant"]:
+        say(f"The same in all rows, so nothing can be learnt from it: {shortened(told['constant'])}.")
+    say(f"{told['task'].capitalize()}. {rows.verdict.headline()}")
 
 
 def _written(asked: Fit | Repair, rows: TrainingTable, train: Callable[[], Trained]) -> Trained:
-    """Train, and write what that has left."""
-    with listed_folder(asked.out, overwrite=asked.overwrite) as fresh:
-        trained = train()
-        write_folder(fresh, rows, trained, _settings(asked, rows))
-    return trained
-
-
-def _settings(asked: Fit | Repair, rows: TrainingTable) -> dict[str, Any]:
-    """Return the options that repeat this training: as they were understood, and the others as they were given."""
+    """Train, and write what that has left, with the options that repeat it: those understood, the others as given."""
     understood: dict[str, Any] = {
         "graph": rows.request.graph.to_dagitty(),
         **{role: join_names(getattr(rows.verdict, role)) for role in ROLES},
@@ -171,7 +160,11 @@ def _settings(asked: Fit | Repair, rows: TrainingTable) -> dict[str, Any]:
     settings = understood | {name: value for name, value in vars(asked).items() if name not in understood}
     # A role of no columns is one all the same: left out, it would be that of all.
     kept = {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value is not None}
-    return {name: printable(value) if isinstance(value, Path) else value for name, value in kept.items()}
+    plain = {name: printable(value) if isinstance(value, Path) else value for name, value in kept.items()}
+    with listed_folder(asked.out, overwrite=asked.overwrite) as fresh:
+        trained = train()
+        write_folder(fresh, rows, trained, plain)
+    return trained
 
 
 def _held_out_audit(asked: Fit | Repair, source: AnyTable, model: Any = None) -> Report | None:
@@ -205,12 +198,12 @@ def _conclude(
     if trained.comparison is not None:
         _show_routes(trained.comparison)
     elif trained.trace.points:
-        known = trained.trace.table.set_index("gamma")
-        free = known.loc[0.0]
+        points, gamma = trained.trace.table.set_index("gamma"), trained.model.gamma_
+        free = points.loc[0.0]
         say(f"Without a penalty: {score} {free['score']:.3f}, penalty {free['penalty']:.2e} (on rows that judge).")
-        if trained.model.gamma_ in known.index and trained.model.gamma_ > 0:
-            used = known.loc[trained.model.gamma_]
-            say(f"At gamma = {trained.model.gamma_:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
+        if gamma in points.index and gamma > 0:
+            used = points.loc[gamma]
+            say(f"At gamma = {gamma:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
     if trained.scores:
         say(f"On rows kept for the audit: {score} {trained.scores['score']:.3f}.")
     if report is not None:
@@ -218,9 +211,8 @@ def _conclude(
     again = shlex.quote(printable(asked.table)) if asked.table.is_file() else "TABLE"
     say(f"Written: {printable(asked.out)}.")
     named = [] if predictor is None else ["--predictor", shlex.quote(predictor)]
-    say_command(
-        "Next:", ["ciplearn", "audit", shlex.quote(printable(asked.out)), again, *named, "--out", "report.html"]
-    )
+    folder = shlex.quote(printable(asked.out))
+    say_command("Next:", ["ciplearn", "audit", folder, again, *named, "--out", "report.html"])
 
 
 def _show_routes(comparison: Comparison) -> None:

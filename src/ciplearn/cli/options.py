@@ -30,6 +30,18 @@ if TYPE_CHECKING:
     from ciplearn.sources import TableFiles
     from ciplearn.sources.table_file import TableFile
 
+# Roles that name several columns.
+ROLES = ("protected", "context", "inputs", "adjustment")
+
+# An option that has to be given.
+NEEDED: Any = MISSING
+
+# How the names of tables end: no graph file is called so.
+_TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")
+
+# What graph text holds and the name of a graph file does not.
+_SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "|", "\n")
+
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Make the entries of a file the defaults of the command's options; the callback of ``--config``."""
@@ -68,13 +80,6 @@ def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
     if isinstance(value, list):
         return join_names(value)
     return value if isinstance(value, bool) or value is None else str(value)
-
-
-# Roles that name several columns.
-ROLES = ("protected", "context", "inputs", "adjustment")
-
-# An option that has to be given.
-NEEDED: Any = MISSING
 
 
 def of_panel(panel: str | None = None, *, hidden: bool = False) -> Callable[..., Any]:
@@ -343,13 +348,6 @@ class ModelOptions:
         if self.predictor is not None:
             return from_module(self.predictor)
         return None if self.onnx is None else from_onnx(Path(self.onnx), inputs, columns)
-
-
-# How the names of tables end: no graph file is called so.
-_TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")
-
-# What graph text holds and the name of a graph file does not.
-_SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "|", "\n")
 
 
 def read_graph(graph: str) -> CausalGraph:

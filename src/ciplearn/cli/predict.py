@@ -40,6 +40,16 @@ ANSWER, PROBABILITY = "prediction", "probability["
 # Labels that training never saw are named up to this number.
 _NAMED = 5
 
+# A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
+Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, float]]]
+
+_PARQUET = (".parquet", ".pq")
+_TABS = (".tsv", ".tab")
+_COMMAS = (".csv", ".txt")
+
+# Values that a column may hold, by its name.
+Examples = Mapping[str, Sequence[Any]]
+
 
 def predict(asked: Predict) -> None:
     """Read, predict and write, chunk by chunk."""
@@ -95,10 +105,6 @@ def predict(asked: Predict) -> None:
         say_json({**said, "file": str(out)})
     elif out is not None and is_terminal():
         say(f"Written: {out}, {rows} rows.")
-
-
-# A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
-Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, float]]]
 
 
 @dataclass(frozen=True)
@@ -169,14 +175,6 @@ def _answers(model: Any, known: pd.DataFrame) -> pd.DataFrame:
     columns: dict[str, Any] = {ANSWER: model.classes_[table.argmax(axis=1)]}
     columns |= {f"{PROBABILITY}{label}]": table[:, place] for place, label in enumerate(model.classes_)}
     return pd.DataFrame(columns, index=known.index)
-
-
-_PARQUET = (".parquet", ".pq")
-_TABS = (".tsv", ".tab")
-_COMMAS = (".csv", ".txt")
-
-# Values that a column may hold, by its name.
-Examples = Mapping[str, Sequence[Any]]
 
 
 class TableWriter(Protocol):

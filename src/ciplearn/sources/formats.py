@@ -25,6 +25,16 @@ PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": None}
 # Compressed bytes at a time; what they become is held in memory.
 _BLOCK = 1 << 14
 
+# First bytes of what people take for a table of text.
+_BEGINNINGS = {
+    b"PK\x03\x04": "an Excel file or another archive; in the spreadsheet, save it as CSV UTF-8",
+    b"\xd0\xcf\x11\xe0": "an old Excel file; in the spreadsheet, save it as CSV UTF-8",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+    b"PAR1": "a Parquet file; pass it by a name that ends in .parquet",
+    b"\x1f\x8b": "compressed; pass it by a name that ends in .csv.gz",
+}
+
 
 def unpacked_name(path: Path) -> str:
     """Return the name of a file in small letters, without the ending that says how it is packed."""
@@ -144,17 +154,6 @@ def is_numeric(kind: Any) -> bool:
     from pyarrow import types
 
     return types.is_floating(kind) or types.is_integer(kind)
-
-
-# First bytes of what people take for a table of text.
-_BEGINNINGS = {
-    b"PK\x03\x04": "an Excel file or another archive; in the spreadsheet, save it as CSV UTF-8",
-    b"\xd0\xcf\x11\xe0": "an old Excel file; in the spreadsheet, save it as CSV UTF-8",
-    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-    b"PAR1": "a Parquet file; pass it by a name that ends in .parquet",
-    b"\x1f\x8b": "compressed; pass it by a name that ends in .csv.gz",
-}
 
 
 @contextmanager
