@@ -13,8 +13,7 @@ from ciplearn._core.errors import InputError, InputTypeError
 
 T = TypeVar("T")
 
-# More processes than any machine runs at once; each is started before the first task.
-_MOST_PROCESSES = 1024
+_MOST_PROCESSES = 1024  # more processes than any machine runs at once; each is started before the first task
 
 
 def one_of(value: Any, name: str, known: Collection[str]) -> str:

@@ -20,8 +20,7 @@ from ciplearn._core.errors import InputError
 # Of a block, for its quantiles: the median of all rows is that of the blocks' distributions, mixed.
 _LEVELS = np.linspace(0, 1, 257)
 
-# Different numbers that are kept, to tell groups from amounts.
-_FEW = 11
+_FEW = 11  # different numbers that are kept, to tell groups from amounts
 
 
 class TableSums:

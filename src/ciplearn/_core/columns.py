@@ -18,20 +18,14 @@ from ciplearn._core.errors import InputError, InputTypeError
 
 Array = np.ndarray[Any, Any]
 
-# Beyond, a double does not tell one whole number from the next.
-LARGEST_WHOLE = 2**53
-
-# Whole numbers below are written without an exponent.
-_WRITTEN_OUT = 10**21
-
-# A name that no level can have.
-MISSING = "\0missing"
+LARGEST_WHOLE = 2**53  # beyond, a double does not tell one whole number from the next
+_WRITTEN_OUT = 10**21  # whole numbers below are written without an exponent
+MISSING = "\0missing"  # a name that no level can have
 
 # Of these, two values in an object column that are equal have the same label.
 _EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
 
-# A label that was held impossible costs this much: −log of it is 27.6.
-_SMALLEST = 1e-12
+_SMALLEST = 1e-12  # a label that was held impossible costs this much: −log of it is 27.6
 
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
@@ -43,14 +37,9 @@ REGRESSION, CLASSIFICATION = "regression", "classification"
 _NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
 _TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
 
-# Numbers of more values have distances that matter; whole numbers of so few may be codes.
-_FEW_VALUES = 10
-
-# With more groups than this, groups are too small to compare their laws.
-_MOST_GROUPS = 50
-
-# What is no single value.
-_SEVERAL_VALUES = (list, set, dict, np.ndarray)
+_FEW_VALUES = 10  # numbers of more values have distances that matter; whole numbers of so few may be codes
+_MOST_GROUPS = 50  # with more groups than this, groups are too small to compare their laws
+_SEVERAL_VALUES = (list, set, dict, np.ndarray)  # what is no single value
 
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 

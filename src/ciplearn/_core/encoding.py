@@ -28,14 +28,12 @@ from ciplearn._core.columns import (
 )
 from ciplearn._core.errors import InputError
 
-# A column with more levels is no category that a model could learn from.
-MOST_LEVELS = 1000
+MOST_LEVELS = 1000  # a column with more levels is no category that a model could learn from
 
 # In ranges of the training rows: a number is that far outside where its unit is another, and hardly otherwise.
 _FAR = 100
 
-# Networks compute in single precision.
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST = float(np.finfo(np.float32).max)  # networks compute in single precision
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,13 @@ try:
 except ImportError:  # Windows has no such locks, and does not remove a file that is open.
     fcntl = None  # type: ignore[assignment]
 
-# How names begin of what is unfinished.
-HIDDEN = ".ciplearn-"
+HIDDEN = ".ciplearn-"  # how names begin of what is unfinished
 
 _BLOCK = 1 << 20
 _MEBIBYTE = 1 << 20
 
-# The list of what was written into a folder, as `sha256sum --check` reads it.
-CHECKSUMS = "SHA256SUMS"
-
-# Files of a folder that wait in it to take their places.
-_ARRIVING = f"{HIDDEN}arriving"
+CHECKSUMS = "SHA256SUMS"  # the list of what was written into a folder, as `sha256sum --check` reads it
+_ARRIVING = f"{HIDDEN}arriving"  # files of a folder that wait in it to take their places
 
 
 @contextmanager

@@ -21,17 +21,10 @@ import pandas as pd
 from ciplearn._core.columns import as_numbers, distinct_labels, holds_numbers, in_kinds, written_number
 from ciplearn._core.errors import InputError, InputTypeError
 
-# What a small network's layers return for so many rows stays in cache.
-ROWS_IN_CACHE = 4096
-
-# Numbers whose keys are looked at together.
-_BLOCK = 1 << 18
-
-# Of fewer different rows all may agree by chance.
-_LEAST_DIFFERENT = 20
-
-# Rows that chance repeats less often are told by their values.
-RARE = 0.3
+ROWS_IN_CACHE = 4096  # what a small network's layers return for so many rows stays in cache
+_BLOCK = 1 << 18  # numbers whose keys are looked at together
+_LEAST_DIFFERENT = 20  # of fewer different rows all may agree by chance
+RARE = 0.3  # rows that chance repeats less often are told by their values
 
 # Rows that trained are known by the smallest digests of all, at most so many of 8 bytes: a sample that does not depend
 # on the file, by which of a billion rows one in a thousand can be told.

@@ -7,8 +7,7 @@ import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-# From here on a number is no longer written out.
-_LONG = 1e15
+_LONG = 1e15  # from here on a number is no longer written out
 
 
 def as_set(names: Iterable[str]) -> str:

@@ -27,11 +27,8 @@ from ciplearn._core.files import scratch_folder
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Of mallopt, in glibc's malloc.h.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-
-# Smaller pieces are used again at once: a batch is one.
-_LARGE = 1 << 20
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
+_LARGE = 1 << 20  # smaller pieces are used again at once: a batch is one
 
 
 class Workers:

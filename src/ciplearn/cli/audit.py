@@ -39,17 +39,10 @@ _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "pres
 # Options that a folder answers.
 _ROLES = ("outcome", "protected", "context", "inputs", "adjustment", "categories", "task")
 
-# Rows that are shown where nobody has named some, and predictions cannot tell which are affected most.
-_SHOWN = 6
-
-# The column by which a row is known again when predictions come back.
-ID = "id"
-
-# More rows than people want in a file.
-_MOST_ROWS = 5_000_000
-
-# Digits by which a row is known again, on this machine or another.
-_DIGITS = 9
+_SHOWN = 6  # rows that are shown where nobody has named some, and predictions cannot tell which are affected most
+ID = "id"  # the column by which a row is known again when predictions come back
+_MOST_ROWS = 5_000_000  # more rows than people want in a file
+_DIGITS = 9  # digits by which a row is known again, on this machine or another
 
 
 @dataclass(frozen=True, eq=False)

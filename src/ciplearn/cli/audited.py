@@ -35,8 +35,7 @@ from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
 
-# Rows that a model is repaired from, to see whether that passes.
-_REPAIRED_ROWS = 2000
+_REPAIRED_ROWS = 2000  # rows that a model is repaired from, to see whether that passes
 
 
 @dataclass(frozen=True)

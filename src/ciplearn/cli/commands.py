@@ -36,8 +36,7 @@ _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6
 
 AUTO, REPAIR, INDEPENDENCE = "auto", "repair", "independence"
 
-# What may be lost where nothing was said: a tenth of what an unconstrained predictor explains.
-_TOLERANCE = "10%"
+_TOLERANCE = "10%"  # what may be lost where nothing was said: a tenth of what an unconstrained predictor explains
 
 _choice = of_panel("Route, penalty and gamma", hidden=True)
 _network = of_panel("Network", hidden=True)

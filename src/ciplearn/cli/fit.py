@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from ciplearn.report import Report
     from ciplearn.routes import Comparison
 
-# Text beyond this many bytes is not held in memory.
-_LARGEST_IN_MEMORY = 1 << 26
+_LARGEST_IN_MEMORY = 1 << 26  # text beyond this many bytes is not held in memory
 
 # Options that say where to read, where to write and what to show: they do not change the model.
 _NOT_REPEATED = {"table", "out", "overwrite", "dry_run", "config", "help_all", "as_json", "report"}

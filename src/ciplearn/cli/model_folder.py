@@ -41,20 +41,14 @@ _MODEL, _TRAINING, _HELD_OUT, _TRAINED = "model.json", "training.json", "held_ou
 OPTIONS, GRAPH = "fit.json", "graph.txt"
 _FORMAT = 2
 
-# Where a trial is the model of the folder.
-_ITSELF = "."
-
-# In MiB; a training has a few gammas and columns.
-_LARGEST = 16
-
-# Rows that are held in memory as text.
-_ROWS = 8192
+_ITSELF = "."  # where a trial is the model of the folder
+_LARGEST = 16  # in MiB; a training has a few gammas and columns
+_ROWS = 8192  # rows that are held in memory as text
 
 # An audit looks at so many rows at most, and learns a causal model from so many: more change nothing that it says.
 _MOST_ROWS, _MOST_TO_LEARN_FROM = 200_000, 50_000
 
-# One file, or many that are one table.
-AnyTable = TableFile | TableFiles
+AnyTable = TableFile | TableFiles  # one file, or many that are one table
 
 LEAST_ROWS = 20
 

@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from ciplearn.sources import TableFiles
     from ciplearn.sources.table_file import TableFile
 
-# Roles that name several columns.
-ROLES = ("protected", "context", "inputs", "adjustment")
-
-# An option that has to be given.
-NEEDED: Any = MISSING
+ROLES = ("protected", "context", "inputs", "adjustment")  # roles that name several columns
+NEEDED: Any = MISSING  # an option that has to be given
 
 # How the names of tables end: no graph file is called so.
 _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")

@@ -27,14 +27,9 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u20
 _IN_ASCII = {"Ŷ": "Y^", "⊥": "_||_", "→": "->", "←": "<-", "↔": "<->", "−": "-", "×": "x", "²": "^2", "∅": "{}"}
 _IN_ASCII |= {"✓": "+", "✗": "-", "…": "...", "≤": "<=", "≥": ">="}
 
-# Seconds between two lines of progress where nobody watches; what is done sooner is done in silence.
-_QUIET = 15.0
-
-# What a run has noted, without the counts in it; the next run starts anew.
-NOTED: set[str] = set()
-
-# Columns below which a bar shows no more than how far it is.
-_NARROW = 120
+_QUIET = 15.0  # seconds between two lines of progress where nobody watches; what is done sooner is done in silence
+NOTED: set[str] = set()  # what a run has noted, without the counts in it; the next run starts anew
+_NARROW = 120  # columns below which a bar shows no more than how far it is
 
 # Who hears, in the place of a terminal, of steps, notes and what was trained: the workbench runs commands, too.
 listener: ContextVar[Callable[[dict[str, Any]], None] | None] = ContextVar("listener", default=None)

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 # Names of the columns of predictions, which an audit reads back; the second one ends with a label and a bracket.
 ANSWER, PROBABILITY = "prediction", "probability["
 
-# Labels that training never saw are named up to this number.
-_NAMED = 5
+_NAMED = 5  # labels that training never saw are named up to this number
 
 # A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
 Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, float]]]
@@ -47,8 +46,7 @@ _PARQUET = (".parquet", ".pq")
 _TABS = (".tsv", ".tab")
 _COMMAS = (".csv", ".txt")
 
-# Values that a column may hold, by its name.
-Examples = Mapping[str, Sequence[Any]]
+Examples = Mapping[str, Sequence[Any]]  # values that a column may hold, by its name
 
 
 def predict(asked: Predict) -> None:

@@ -52,23 +52,12 @@ from ciplearn.sources import Part, TableFiles
 if TYPE_CHECKING:
     from ciplearn.routes import Comparison
 
-# Ends of the search for gamma, and the share of the training rows that judge it.
-_LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2
-
-# Squares of wider or narrower ranges are no numbers.
-_NARROWEST, _WIDEST = 1e-150, 1e150
-
-# Two halves judge each other: each is trained on once, and has one causal model.
-_HALVES = 2
-
-# Fewer held-out rows say little.
-_LEAST_SCORED = 20
-
-# Of a table beyond memory: rows that gamma is chosen on, and that are kept for the audit.
-_ROWS_TO_CHOOSE = 40_000
-
-# Of rows that chance repeats more often copies are not told from others.
-_BY_CHANCE = 0.05
+_LOW, _HIGH, _JUDGES = 1e-3, 1e4, 0.2  # ends of the search for gamma, and the share of the training rows that judge it
+_NARROWEST, _WIDEST = 1e-150, 1e150  # squares of wider or narrower ranges are no numbers
+_HALVES = 2  # two halves judge each other: each is trained on once, and has one causal model
+_LEAST_SCORED = 20  # fewer held-out rows say little
+_ROWS_TO_CHOOSE = 40_000  # of a table beyond memory: rows that gamma is chosen on, and that are kept for the audit
+_BY_CHANCE = 0.05  # of rows that chance repeats more often copies are not told from others
 
 # The training on all rows takes so many times the steps of one on these rows, and goes through all rows so often.
 _MORE_STEPS, _LEAST_EPOCHS = 3, 3

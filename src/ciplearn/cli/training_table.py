@@ -36,20 +36,14 @@ from ciplearn.sources.table_file import TableFile
 
 TASKS = (CLASSIFICATION, REGRESSION)
 
-# To train on, to judge gamma by, and to audit.
-_LEAST_ROWS = 10
-
-# Thousands, units and blanks, as people and spreadsheets write them.
-_SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
+_LEAST_ROWS = 10  # to train on, to judge gamma by, and to audit
+_SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"  # thousands, units and blanks, as people and spreadsheets write them
 
 # A day, alone or with a time of day.
 _DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2}))(?:[ T].*)?"
 
-# So many different texts, of which most stand in one row only, are names or free text.
-_FEW_TEXTS = 20
-
-# Fewer rows say little about a level.
-LEAST_OF_A_LEVEL = 5
+_FEW_TEXTS = 20  # so many different texts, of which most stand in one row only, are names or free text
+LEAST_OF_A_LEVEL = 5  # fewer rows say little about a level
 
 
 @dataclass(frozen=True)

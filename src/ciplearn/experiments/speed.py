@@ -21,8 +21,7 @@ from ciplearn.penalties import HSCIC, Operator, Penalty, ResidualHSCIC
 _KERNEL = Gaussian(0.1)
 _DEFAULT = ResidualHSCIC(_KERNEL, _KERNEL, _KERNEL, ridge=1e-4)
 
-# Steps before times are taken: predictions that are still all alike have a shorter series.
-_TRAINED = 300
+_TRAINED = 300  # steps before times are taken: predictions that are still all alike have a shorter series
 
 
 @dataclass(frozen=True)

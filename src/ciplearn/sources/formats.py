@@ -22,8 +22,7 @@ from ciplearn._core.errors import InputError, optional_module
 # How the names of packed files end -> what pandas calls the packing; what it does not unpack is read as a stream.
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": None}
 
-# Compressed bytes at a time; what they become is held in memory.
-_BLOCK = 1 << 14
+_BLOCK = 1 << 14  # compressed bytes at a time; what they become is held in memory
 
 # First bytes of what people take for a table of text.
 _BEGINNINGS = {

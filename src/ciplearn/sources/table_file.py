@@ -40,8 +40,7 @@ USUAL_MISSING = frozenset(
 MISSING = ("missing", "only_missing")
 READING = ("separator", "columns", "skip", *MISSING)
 
-# Where the cells of a copied column are found: a name that no column has.
-COPIED = "\0copied"
+COPIED = "\0copied"  # where the cells of a copied column are found: a name that no column has
 
 _ROWS = 100_000
 _BLOCK = 1 << 20

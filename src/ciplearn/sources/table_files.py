@@ -20,16 +20,14 @@ from ciplearn._core.wording import shortened
 from ciplearn.sources.formats import arrow_cells, reading, unpacked_name
 from ciplearn.sources.table_file import TableFile, identity_of
 
-# Rows that are read at a time: text takes ten times the memory of its numbers.
-CHUNK_ROWS = 1 << 12
+CHUNK_ROWS = 1 << 12  # rows that are read at a time: text takes ten times the memory of its numbers
 
 # Rows of a part, where the files leave a choice: a second of work, and little to do again where a worker is lost.
 PART_ROWS = 1 << 18
 
 _ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".tab", ".txt")
 
-# Of each file, at both ends: enough to tell one from another without reading it all.
-_LOOKED_AT = 1 << 16
+_LOOKED_AT = 1 << 16  # of each file, at both ends: enough to tell one from another without reading it all
 
 Chunks = Iterator[pd.DataFrame]
 
