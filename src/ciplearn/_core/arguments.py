@@ -43,7 +43,7 @@ def several(value: Any, name: str) -> list[Any]:
 
 def distinct(values: list[T], name: str) -> list[T]:
     """Return values if none of them occurs twice."""
-    twice = [value for place, value in enumerate(values) if value in values[:place]]
+    twice = [value for number, value in enumerate(values) if value in values[:number]]
     if twice:
         raise InputError(f"{name} must differ from each other, got {twice[0]!r} twice; name each once.")
     return values

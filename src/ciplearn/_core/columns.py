@@ -190,10 +190,10 @@ def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_ro
         column = table[name]
         numbers = None if kind == CATEGORY else text_as_numbers(column)
         if kind != CATEGORY and numbers is None:
-            place = int((read_numbers(column).isna() & column.notna()).to_numpy().argmax())
+            row = int((read_numbers(column).isna() & column.notna()).to_numpy().argmax())
             raise InputError(
-                f"Column {name!r} of {where} held numbers in training, got {column.iloc[place]!r} in row "
-                f"{first_row + place}; correct it, or leave the cell empty."
+                f"Column {name!r} of {where} held numbers in training, got {column.iloc[row]!r} in row "
+                f"{first_row + row}; correct it, or leave the cell empty."
             )
         columns[name] = column if numbers is None else numbers
     return pd.DataFrame(columns, index=table.index)
@@ -205,9 +205,9 @@ def _blurred(column: pd.Series, numbers: pd.Series) -> Array:  # (n,)
     if column.dtype.kind == "f":
         return blurred
     large = np.flatnonzero((numbers.abs() >= LARGEST_WHOLE) & np.isfinite(numbers))
-    for place, cell, number in zip(large, column.iloc[large], numbers.iloc[large], strict=True):
+    for row, cell, number in zip(large, column.iloc[large], numbers.iloc[large], strict=True):
         whole = _WHOLE_NUMBER.fullmatch(str(cell).strip())
-        blurred[place] = whole is not None and int(whole[1]) != int(number)
+        blurred[row] = whole is not None and int(whole[1]) != int(number)
     return blurred
 
 

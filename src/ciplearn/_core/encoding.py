@@ -227,8 +227,8 @@ class TableEncoding:
         """Encode rows for a network: a number in [0, 1], or one indicator per level."""
         # Few of many inputs differ from zero: they are written in place, in the networks' precision.
         inputs = np.zeros((len(table), self.width), dtype=np.float32)
-        for column, place in zip(self.columns, self.slices, strict=True):
-            column.write_features(table[column.name], inputs[:, place])
+        for column, columns in zip(self.columns, self.slices, strict=True):
+            column.write_features(table[column.name], inputs[:, columns])
         return inputs
 
     def numbers(self, table: pd.DataFrame) -> Array:  # (n, columns), single precision
@@ -254,7 +254,7 @@ class TableEncoding:
     def odd(self, features: Array) -> Self:  # (n, width)
         """Return the encoding of the columns in which something may be unseen or far: most rows need no closer look."""
         parts = zip(self.columns, self.slices, strict=True)
-        return type(self)(tuple(column for column, place in parts if column.may_be_odd(features[:, place])))
+        return type(self)(tuple(column for column, inputs in parts if column.may_be_odd(features[:, inputs])))
 
     def only(self, names: Sequence[str]) -> Self:
         """Return the encoding of some of the columns, in the order of the names."""

@@ -44,18 +44,18 @@ def whole_file(target: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
     ``mode``: who may read and write a new file, less what the user's mask takes away.
     """
-    with written_to(target) as place:
-        if place.exists() and not place.is_file():
-            if place.is_dir():
+    with written_to(target) as real:
+        if real.exists() and not real.is_file():
+            if real.is_dir():
                 raise InputError(f"{target} is a folder; pass the name of a file.")
-            with place.open("wb", buffering=0) as stream:
+            with real.open("wb", buffering=0) as stream:
                 yield stream
             return
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished(place.parent, lambda part: part.touch(mode, exist_ok=False)) as part:
+        real.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished(real.parent, lambda part: part.touch(mode, exist_ok=False)) as part:
             with part.open("wb") as stream:
                 yield stream
-            part.replace(place)
+            part.replace(real)
 
 
 def write_file(target: Path, content: str | bytes, mode: int = 0o666) -> None:
@@ -101,16 +101,16 @@ def checksum(content: bytes | Path | IO[bytes]) -> str:
 @contextmanager
 def held_alone(file: Path) -> Iterator[None]:
     """Keep other runs from adding to a file meanwhile; refuse it where another run holds it."""
-    place = Path(os.path.realpath(file))
-    place.touch()
-    with locked(place) as held:
+    real = Path(os.path.realpath(file))
+    real.touch()
+    with locked(real) as held:
         if held is False:
             raise InputError(f"{file} is written by another run at the moment; wait for its end, or name another file.")
         try:
             yield
         finally:
-            if not place.stat().st_size:
-                place.unlink()
+            if not real.stat().st_size:
+                real.unlink()
 
 
 @contextmanager
@@ -200,15 +200,15 @@ def _remove(path: Path) -> None:
 @contextmanager
 def written_to(target: Path) -> Iterator[Path]:
     """Yield the place behind a name, and say in one sentence why it cannot be written to."""
-    place = Path(os.path.realpath(target))
+    real = Path(os.path.realpath(target))
     try:
-        yield place
+        yield real
     except OSError as error:
-        if _is_hidden(place):
+        if _is_hidden(real):
             # A part of something larger, whose writer says under which name people know it.
-            error.filename = error.filename or str(place)
+            error.filename = error.filename or str(real)
             raise
-        if not _is_about(error, place):
+        if not _is_about(error, real):
             raise
         raise _cannot_be_written(target, error) from error
 
@@ -221,12 +221,12 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(HIDDEN) for part in path.parts)
 
 
-def _is_about(error: OSError, place: Path) -> bool:
+def _is_about(error: OSError, real: Path) -> bool:
     """Whether an error may be one of writing to a place; that of a file which was read is told as it is."""
     if not isinstance(error.filename, str):
         return True
     path = Path(os.path.realpath(error.filename))
-    return _is_hidden(path) or path == place or path in place.parents or place in path.parents
+    return _is_hidden(path) or path == real or path in real.parents or real in path.parents
 
 
 @contextmanager
@@ -238,43 +238,43 @@ def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
 
     ``target``: A link is followed. ``overwrite``: whether files of an earlier call may be replaced.
     """
-    with written_to(target) as place:
-        _finish(place)
+    with written_to(target) as real:
+        _finish(real)
         check_folder(target, overwrite=overwrite)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(place.parent)
+        real.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(real.parent)
         # Inside a folder that exists: its parent may be another disk, or not ours to write to.
-        with unfinished(place if place.exists() else place.parent, Path.mkdir) as part:
+        with unfinished(real if real.exists() else real.parent, Path.mkdir) as part:
             fresh = part / "fresh"
             fresh.mkdir()
             yield fresh
             _write_checksums(fresh)
             check_folder(target, overwrite=overwrite, new=tuple(listed_files(fresh)))
-            if place.exists():
+            if real.exists():
                 # From here on the new files are complete; a run that is killed below is finished by the next.
-                fresh.rename(place / _ARRIVING)
-                _finish(place)
+                fresh.rename(real / _ARRIVING)
+                _finish(real)
             else:
-                fresh.rename(place)
+                fresh.rename(real)
 
 
 def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) -> None:
     """Refuse a target that is a file, holds work of others only, or work of ours that must not be replaced."""
-    place = Path(os.path.realpath(target))
-    if not place.exists():
+    real = Path(os.path.realpath(target))
+    if not real.exists():
         return
-    if not place.is_dir():
+    if not real.is_dir():
         raise InputError(f"{target} is a file, not a folder; pass the name of a folder.")
-    if all(path.name.startswith(HIDDEN) for path in place.iterdir()):
+    if all(path.name.startswith(HIDDEN) for path in real.iterdir()):
         return
-    listed = listed_files(place)
+    listed = listed_files(real)
     if not listed:
         raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
     if not overwrite:
         raise InputError(
             f"{target} holds files of an earlier run already; pass another folder, or --overwrite (overwrite=True)."
         )
-    _refuse_foreign(place, listed, {**dict.fromkeys(new, ""), **_waiting(place)})
+    _refuse_foreign(real, listed, {**dict.fromkeys(new, ""), **_waiting(real)})
 
 
 def _refuse_foreign(folder: Path, listed: dict[str, str], new: dict[str, str]) -> None:

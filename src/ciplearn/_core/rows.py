@@ -44,7 +44,7 @@ def row_blocks(n: int, size: int = ROWS_IN_CACHE) -> list[slice]:
     Matrix products round by a row's place in its block, and in another way where rows are few. Blocks of a power of two
     of rows, and none that is small, answer as all rows at once do.
     """
-    starts = [size * place for place in range(max(1, round(n / size)))]
+    starts = [size * number for number in range(max(1, round(n / size)))]
     return [slice(start, end) for start, end in zip(starts, [*starts[1:], n], strict=True)]
 
 
@@ -115,7 +115,7 @@ class RowsDrawn:
 
 def column_digests(table: pd.DataFrame, names: Sequence[str]) -> Array:  # (n, columns)
     """Return a number per cell, the same for the same value of a column; rows are told by their sum."""
-    columns = [keys(_cells(table[name]), place + 1) for place, name in enumerate(names)]
+    columns = [keys(_cells(table[name]), number + 1) for number, name in enumerate(names)]
     return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.uint64)
 
 

@@ -171,11 +171,11 @@ def audit(asked: Audit) -> int:
             raise InputError(
                 f"--max-effect is of a probability here, which cannot move by {most:g}; pass 0.05 for 5 points."
             )
-        found = call.report(subject, groups=split_names(asked.groups), limits=Limits(most, asked.max_vcf))
+        draft = call.report(subject, groups=split_names(asked.groups), limits=Limits(most, asked.max_vcf))
         steps = _next_steps(subject, call)
-        remedy, steps = _remedy(subject, call, found, steps) if call.effort.doubt else ("", steps)
+        remedy, steps = _remedy(subject, call, draft, steps) if call.effort.doubt else ("", steps)
         report = replace(
-            found,
+            draft,
             # The rows that are affected most are known only when all were asked about.
             individuals=call.fixed_individuals(subject) if told else individuals,
             settings=_settings(call, asked.out),
@@ -203,9 +203,9 @@ def imagine(asked: Imagine) -> None:
     noted = RowsNoted()
     with call.opened() as source, written_table(asked.out) as written:
         subject = call.subject(source, Foreign("The model", noted, inputs=call.inputs))
-        found = call.report(subject, compare=False)
+        draft = call.report(subject, compare=False)
         # Whatever the report asks about, so that nothing is missing when it is written.
-        replace(found, individuals=individuals or call.fixed_individuals(subject)).to_dict()
+        replace(draft, individuals=individuals or call.fixed_individuals(subject)).to_dict()
         rows = noted.rows()
         written.write(rows)
     if asked.as_json:

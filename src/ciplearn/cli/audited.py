@@ -178,22 +178,22 @@ class Audited:
             # disagree, as the fit has found: unknown of a model from elsewhere.
             of_fit, floor = (None, None) if comparison is None else (comparison.limit, comparison.floor)
             limits = replace(limits or Limits(), of_fit=of_fit)
-            found = self._audited(self.model, scm, effort, seed, beside=beside, limits=limits, floor=floor)
+            audited = self._audited(self.model, scm, effort, seed, beside=beside, limits=limits, floor=floor)
             bar.update()
             bar.set_description_str("how wrong it may be")
-            doubts = self._doubts(found, effort, seed) if compare and effort.doubt else {}
+            doubts = self._doubts(audited, effort, seed) if compare and effort.doubt else {}
             bar.update()
-        for finding in found.vcf.doubts:
+        for finding in audited.vcf.doubts:
             note(finding.sentence)
         about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
         return Report.of(
-            found,
+            audited,
             doubts=doubts,
             groups=groups,
             unknown=self.unknown,
             about_rows=f"Audited on: {about}",
             **how,
-            **self._frontier(found),
+            **self._frontier(audited),
         )
 
     def _audited(self, model: Any, scm: StructuralCausalModel, size: Any, seed: int, **more: Any) -> Audit:
@@ -211,7 +211,7 @@ class Audited:
             **more,
         )
 
-    def strict_end(self, found: Audit, seed: int) -> Audit | None:
+    def strict_end(self, audited: Audit, seed: int) -> Audit | None:
         """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
         if self.folder is None or not self.is_ours:
             return None
@@ -226,22 +226,22 @@ class Audited:
                 named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
                 named |= {"inputs": self.folder.shown, "random_state": seed}
                 strict = repair(model, seen, graph=roles.graph, **named)
-            limits, floor = found.limits, found.floor
-            return self._audited(self.reordered(strict), found.scm, found.vcf, seed, limits=limits, floor=floor)
+            limits, floor = audited.limits, audited.floor
+            return self._audited(self.reordered(strict), audited.scm, audited.vcf, seed, limits=limits, floor=floor)
         except CiplearnError:
             return None
 
-    def _doubts(self, found: Audit, effort: Effort, seed: int) -> dict[str, Any]:
+    def _doubts(self, audited: Audit, effort: Effort, seed: int) -> dict[str, Any]:
         """Ask how wrong graph and causal model may be, on all rows: a graph has no training rows."""
         return how_wrong(
             self.model,
-            found.verdict,
+            audited.verdict,
             sample_with_every_label(self.every, effort.scm_rows, as_generator(seed)),
-            found.scm,
-            vcf=found.vcf.value,
-            context=found.vcf.context,
-            inputs=found.inputs,
-            method=None if found.method == "call" else found.method,
+            audited.scm,
+            vcf=audited.vcf.value,
+            context=audited.vcf.context,
+            inputs=audited.inputs,
+            method=None if audited.method == "call" else audited.method,
             limit=effort.doubt,
             # Ratios are read off, on the same rows for every graph.
             n_points=min(effort.n_points, 120),
@@ -275,19 +275,19 @@ class Audited:
             "penalty": _penalty_name(folder.model),
         }
 
-    def _frontier(self, found: Audit) -> dict[str, Any]:
+    def _frontier(self, audited: Audit) -> dict[str, Any]:
         """Every model that was measured, as the audit's own was: with the gammas tried, or as baselines."""
-        measured = {name: _measures(one.vcf.value, one.scores) for name, one in found.beside.items()}
+        measured = {name: _measures(one.vcf.value, one.scores) for name, one in audited.beside.items()}
         if self.folder is None or self.folder.comparison is not None:
             return {}
-        own = _measures(found.vcf.value, found.scores)
+        ours = _measures(audited.vcf.value, audited.scores)
         if not self.is_ours:
-            return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: own, **measured}.items()}}
+            return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: ours, **measured}.items()}}
         training, points = self.folder.training, []
         for trial in training["trials"]:
             gamma = trial["gamma"]
             name = FREE if gamma == 0 and FREE in measured else _at(gamma)
-            figures = own if gamma == training["gamma"] else measured[name]
+            figures = ours if gamma == training["gamma"] else measured[name]
             # The penalty is that of the rows that judged in training.
             kept = {key: value for key, value in trial["measures"].items() if key == "penalty"}
             points.append(Point(gamma, 0, figures | kept))

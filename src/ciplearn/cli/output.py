@@ -227,7 +227,7 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
 
 def keep_inputs(out: Path, *inputs: Path | None) -> None:
     """Refuse a place to write that is read by the same command, holds what is read, or is a part of it."""
-    place = Path(os.path.realpath(out))
+    target = Path(os.path.realpath(out))
     # What exists under a name: itself, or all that it matches as a pattern.
     for read in (
         path
@@ -235,12 +235,12 @@ def keep_inputs(out: Path, *inputs: Path | None) -> None:
         if given is not None
         for path in ([given] if given.exists() else map(Path, glob.glob(str(given), recursive=True)))
     ):
-        known = Path(os.path.realpath(read))
-        if place == known or (place.is_file() and place.samefile(read)):
+        source = Path(os.path.realpath(read))
+        if target == source or (target.is_file() and target.samefile(read)):
             raise InputError(f"{out} is what this command reads; pass the name of another file to write.")
-        if place in known.parents:
+        if target in source.parents:
             raise InputError(f"{read} is read, and lies in {out}; pass another place to write.")
-        if known in place.parents and place.is_file():
-            listed = listed_files(known)
-            if not listed or place.relative_to(known).as_posix() in {*listed, CHECKSUMS}:
+        if source in target.parents and target.is_file():
+            listed = listed_files(source)
+            if not listed or target.relative_to(source).as_posix() in {*listed, CHECKSUMS}:
                 raise InputError(f"{out} is a part of {read}, which is read; pass the name of another file to write.")

@@ -99,8 +99,8 @@ def predict(asked: Predict) -> None:
     if asked.as_json:
         labels = [{"column": column, "label": label, "rows": count} for (column, label), count in unseen.items()]
         units = [{"column": name, "rows": count, "example": value} for name, (count, value) in far.items()]
-        said = {"rows": rows, "without_prediction": empty, "unseen_labels": labels, "far_numbers": units}
-        say_json({**said, "file": str(out)})
+        summary = {"rows": rows, "without_prediction": empty, "unseen_labels": labels, "far_numbers": units}
+        say_json({**summary, "file": str(out)})
     elif out is not None and is_terminal():
         say(f"Written: {out}, {rows} rows.")
 
@@ -141,21 +141,21 @@ class _RowAnswers:
             for chunk in table.chunks(self.chunk_rows, folder.inputs):
                 inputs = in_kinds(chunk, kinds, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
-                known = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
-                unseen = {} if encoding is None else encoding.unseen(known)
+                complete = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
+                unseen = {} if encoding is None else encoding.unseen(complete)
                 with warnings.catch_warnings():
                     # Counted over all chunks, and said once.
                     warnings.simplefilter("ignore", UnseenLevelsWarning)
                     warnings.simplefilter("ignore", FarOutsideWarning)
-                    answers = _answers(folder.model, known)
-                if len(known) < len(inputs):
+                    answers = _answers(folder.model, complete)
+                if len(complete) < len(inputs):
                     # As objects: a missing answer must not turn the labels 0 and 1 into 0.0 and 1.0.
                     answers = answers.astype({ANSWER: object}).reindex(inputs.index)
                 if identity is not None:
                     answers.insert(0, identity, chunk[COPIED].array)
                 rows += len(chunk)
                 counts = {(name, label): count for name, labels in unseen.items() for label, count in labels.items()}
-                yield answers, counts, {} if encoding is None else encoding.far(known)
+                yield answers, counts, {} if encoding is None else encoding.far(complete)
 
 
 @cache
@@ -165,14 +165,14 @@ def opened(model: Path, predictor: str | None, strength: float | None) -> ModelF
     return folder if strength is None else folder.at(strength)
 
 
-def _answers(model: Any, known: pd.DataFrame) -> pd.DataFrame:
+def _answers(model: Any, complete: pd.DataFrame) -> pd.DataFrame:
     """What a model says about complete rows, be there none."""
     if not hasattr(model, "predict_proba"):
-        return pd.DataFrame({ANSWER: model.predict(known) if len(known) else np.zeros(0)}, index=known.index)
-    table = model.predict_proba(known) if len(known) else np.zeros((0, len(model.classes_)))
+        return pd.DataFrame({ANSWER: model.predict(complete) if len(complete) else np.zeros(0)}, index=complete.index)
+    table = model.predict_proba(complete) if len(complete) else np.zeros((0, len(model.classes_)))
     columns: dict[str, Any] = {ANSWER: model.classes_[table.argmax(axis=1)]}
     columns |= {f"{PROBABILITY}{label}]": table[:, place] for place, label in enumerate(model.classes_)}
-    return pd.DataFrame(columns, index=known.index)
+    return pd.DataFrame(columns, index=complete.index)
 
 
 class TableWriter(Protocol):

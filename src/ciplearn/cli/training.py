@@ -253,8 +253,8 @@ def scored(model: Any, rows: TrainingTable) -> dict[str, float]:
 
 def _measures(model: Any, X: Any, y: Any) -> dict[str, float]:
     judged = Judged.of(model, X, y)
-    found = {name: CRITERIA[name](judged) for name in ("loss", "score")}
-    return found | ({"penalty": model.penalty_value(X)} if model.route_ == INDEPENDENCE else {})
+    measures = {name: CRITERIA[name](judged) for name in ("loss", "score")}
+    return measures | ({"penalty": model.penalty_value(X)} if model.route_ == INDEPENDENCE else {})
 
 
 def _sums(columns: tuple[str, ...], categories: frozenset[str], part: Part) -> TableSums:

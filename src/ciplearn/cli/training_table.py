@@ -198,7 +198,7 @@ class TrainingTable:
         """Return columns of many categories, of which most stand in a few training rows only -> how many there are."""
         X = self.training()[0]
         counts = {name: X[name].value_counts() for name in self.roles.used if self.kinds[name] == CATEGORY}
-        rare = {name: found < LEAST_OF_A_LEVEL for name, found in counts.items() if len(found) > _FEW_TEXTS}
+        rare = {name: rows < LEAST_OF_A_LEVEL for name, rows in counts.items() if len(rows) > _FEW_TEXTS}
         return {name: len(few) for name, few in rare.items() if few.mean() > 0.5}
 
 
@@ -209,9 +209,9 @@ def as_target(column: pd.Series, task: str, classes: np.ndarray[Any, Any] | None
     """
     if task == REGRESSION or not holds_numbers(column):
         return column
-    known = number_classes(column.unique().astype(float)) if classes is None else classes
-    labels = dict(zip(known.astype(float).tolist(), known.tolist(), strict=True))
-    alone = float if known.dtype.kind == "i" else str
+    learnt = number_classes(column.unique().astype(float)) if classes is None else classes
+    labels = dict(zip(learnt.astype(float).tolist(), learnt.tolist(), strict=True))
+    alone = float if learnt.dtype.kind == "i" else str
     return column.map(lambda number: labels.get(number, alone(number)))
 
 
@@ -268,9 +268,9 @@ def _task(outcome: pd.Series, asked: str | None) -> str:
 def _values(column: pd.Series) -> str:
     if holds_numbers(column) and column.nunique() > 2:
         return f"{column.min():g} to {column.max():g}"
-    found = column.value_counts()
-    shown = ", ".join(str(level) for level in found.index[:4])
-    return shown if len(found) <= 4 else f"{shown}, ... ({len(found)} levels)"
+    counts = column.value_counts()
+    shown = ", ".join(str(level) for level in counts.index[:4])
+    return shown if len(counts) <= 4 else f"{shown}, ... ({len(counts)} levels)"
 
 
 def in_their_kinds(
