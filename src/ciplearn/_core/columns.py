@@ -147,6 +147,19 @@ def number_classes(numbers: Array) -> Array:
     return np.array([label_of(number) for number in numbers.tolist()])
 
 
+def as_target(column: pd.Series, task: str, classes: Array | None = None) -> pd.Series:
+    """Return labels as whole numbers where they are, as text where not; numbers for regression.
+
+    Where the classes of a model are passed, a number is the class that has it, and one that none has stands for itself.
+    """
+    if task == REGRESSION or not holds_numbers(column):
+        return column
+    learnt = number_classes(column.unique().astype(float)) if classes is None else classes
+    labels = dict(zip(learnt.astype(float).tolist(), learnt.tolist(), strict=True))
+    alone = float if learnt.dtype.kind == "i" else str
+    return column.map(lambda number: labels.get(number, alone(number)))
+
+
 def looks_like_codes(column: pd.Series) -> bool:
     """Whether a column holds whole numbers 0, 1, 2, ... or 1, 2, 3, ... without a gap, and few of them."""
     values = sorted(column.dropna().unique())

@@ -17,7 +17,7 @@ from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.rows import as_generator
 from ciplearn._core.workers import OneProcess
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of, gaps_of
+from ciplearn.cli.model_folder import AnyTable, ModelFolder, columns_of, gaps_of, require_rows
 from ciplearn.cli.output import note, progress
 from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
@@ -111,11 +111,7 @@ class Audited:
             understood = TrainingTable.read(source, wanted)
         table, verdict, task = understood.table, understood.verdict, understood.task
         every = _labelled(table.dropna(), verdict, task)
-        if len(every) < LEAST_ROWS:
-            raise InputError(
-                f"{source.path} has {len(every)} rows without a missing value, and an audit needs {LEAST_ROWS}; pass "
-                "more rows."
-            )
+        require_rows(len(every), source)
         some = understood.n_rows > len(table)
         drawn = f"{len(every)} of {understood.n_rows}, drawn at random," if some else f"All {len(every)}"
         about = f"{drawn} complete rows of {source.path.name}; only you know if the model was trained on some."

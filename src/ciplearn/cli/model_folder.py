@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, NUMBER, in_kinds, text_as_numbers
+from ciplearn._core.columns import CATEGORY, NUMBER, as_target, in_kinds, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import check_finished, read_listed
 from ciplearn._core.rows import RowsDrawn, RowsSought, TrainedRows
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
-from ciplearn.cli.training_table import TASKS, TrainingTable, as_target
+from ciplearn.cli.training_table import TASKS, TrainingTable
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.estimators.roles import Roles
@@ -191,10 +191,7 @@ class ModelFolder:
                 held = rows[rows.index.isin(self.held_out)]
                 judge.update(held.dropna())
                 gaps_to_judge.update(gaps_of(held))
-        if every.n < LEAST_ROWS:
-            raise InputError(
-                f"{where} has {every.n} rows without a missing value, and an audit needs {LEAST_ROWS}; pass more rows."
-            )
+        require_rows(every.n, source)
         drawn = self._as_targets(every.finalise(), more)
         if not seen_in_training:
             fresh, remark = sought.fresh()
@@ -239,7 +236,9 @@ def write_folder(folder: Path, rows: TrainingTable, trained: Trained, settings: 
             # What imagined their rows is kept once, with the model.
             save_model(model, folder / name, dict(point.measures), counterfactuals=False)
         trials.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
-    result = {name: value for name, value in trained.to_dict().items() if name != "comparison" or value is not None}
+    result = trained.to_dict()
+    if trained.comparison is None:
+        del result["comparison"]
     training = {
         "format": _FORMAT,
         "task": rows.task,
@@ -278,6 +277,14 @@ def _as_kept(path: Path, foreign: Foreign) -> Numbers | Probabilities:
     """A model from elsewhere as it was asked when it was repaired."""
     classes = _repaired(path)["classes"]
     return Numbers(foreign) if classes is None else Probabilities(foreign, classes)
+
+
+def require_rows(n: int, source: AnyTable) -> None:
+    """Refuse a table of too few complete rows to audit on."""
+    if n < LEAST_ROWS:
+        raise InputError(
+            f"{source.path} has {n} rows without a missing value, and an audit needs {LEAST_ROWS}; pass more rows."
+        )
 
 
 def columns_of(model: Any) -> tuple[str, ...]:

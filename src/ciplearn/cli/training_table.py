@@ -17,9 +17,9 @@ from ciplearn._core.columns import (
     CLASSIFICATION,
     NUMBER,
     REGRESSION,
+    as_target,
     holds_numbers,
     looks_like_codes,
-    number_classes,
     read_numbers,
     task_of,
     text_as_numbers,
@@ -200,19 +200,6 @@ class TrainingTable:
         counts = {name: X[name].value_counts() for name in self.roles.used if self.kinds[name] == CATEGORY}
         rare = {name: rows < LEAST_OF_A_LEVEL for name, rows in counts.items() if len(rows) > _FEW_TEXTS}
         return {name: len(few) for name, few in rare.items() if few.mean() > 0.5}
-
-
-def as_target(column: pd.Series, task: str, classes: np.ndarray[Any, Any] | None = None) -> pd.Series:
-    """Return labels as whole numbers where they are, as text where not; numbers for regression.
-
-    Where the classes of a model are passed, a number is the class that has it, and one that none has stands for itself.
-    """
-    if task == REGRESSION or not holds_numbers(column):
-        return column
-    learnt = number_classes(column.unique().astype(float)) if classes is None else classes
-    labels = dict(zip(learnt.astype(float).tolist(), learnt.tolist(), strict=True))
-    alone = float if learnt.dtype.kind == "i" else str
-    return column.map(lambda number: labels.get(number, alone(number)))
 
 
 def _outcome(request: FitRequest) -> str:
