@@ -46,27 +46,24 @@ _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 
 def distinct_labels(column: pd.Series) -> tuple[list[str], Array]:  # (n,)
     """Labels that occur, perhaps twice, and for each row the place of its label among them."""
-    values = _distinct_values(column)
-    if values is None:
-        return _labels(column), np.arange(len(column))
+    # One number per row, the same only where labels are the same; none where equal values may have two labels.
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        values = column.cat.codes.to_numpy().astype(np.int64) + 1
+    else:
+        # True == 1 == Decimal(1), an Enum may equal its text, and some kinds of float read 0.0 and -0.0 as two.
+        if pd.api.types.is_object_dtype(kind):
+            reads_equal = set(map(type, column.to_numpy())) <= _EQUAL_READS_EQUAL
+        else:
+            whole = pd.api.types.is_integer_dtype(kind) or pd.api.types.is_bool_dtype(kind)
+            reads_equal = whole or kind == np.float64 or isinstance(kind, pd.StringDtype)
+        if not reads_equal:
+            return _labels(column), np.arange(len(column))
+        values = pd.factorize(column)[0] + 1
     # A row that has the value; a category that no row has takes the first row's label, which occurs.
     rows = np.zeros(values.max(initial=-1) + 1, dtype=np.int64)
     rows[values] = np.arange(len(column))
     return _labels(column.iloc[rows]), values
-
-
-def _distinct_values(column: pd.Series) -> Array | None:  # (n,)
-    """One number per row, the same only where labels are the same; None where equal values may have two labels."""
-    kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy().astype(np.int64) + 1
-    # True == 1 == Decimal(1), an Enum may equal its text, and some kinds of float read 0.0 and -0.0 as two.
-    if pd.api.types.is_object_dtype(kind):
-        reads_equal = set(map(type, column.to_numpy())) <= _EQUAL_READS_EQUAL
-    else:
-        whole = pd.api.types.is_integer_dtype(kind) or pd.api.types.is_bool_dtype(kind)
-        reads_equal = whole or kind == np.float64 or isinstance(kind, pd.StringDtype)
-    return pd.factorize(column)[0] + 1 if reads_equal else None
 
 
 def _labels(column: pd.Series) -> list[str]:

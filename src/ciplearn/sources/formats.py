@@ -115,7 +115,7 @@ def arrow_cells(
 ) -> pd.Series:
     """Return a column of Arrow's: numbers as they are, all else and what is asked for as labels as text."""
     from pyarrow import string, types
-    from pyarrow.compute import if_else
+    from pyarrow.compute import if_else, min_max
 
     if types.is_nested(array.type):
         raise InputError(
@@ -125,7 +125,9 @@ def arrow_cells(
     if name not in labels and is_numeric(array.type):
         # As objects beside gaps where floats would lose digits.
         exact = types.is_integer(array.type) and array.null_count and array.type.bit_width == 64
-        return array.to_pandas(integer_object_nulls=exact and _is_large(array))
+        ends = min_max(array).as_py().values() if exact else ()
+        large = any(value is not None and abs(value) > LARGEST_WHOLE for value in ends)
+        return array.to_pandas(integer_object_nulls=large)
     if name not in labels and (types.is_duration(array.type) or types.is_time(array.type)):
         raise InputError(
             f"Column {name!r} of {where} holds dates or times ({array.type}); convert them to numbers, days since a "
@@ -139,13 +141,6 @@ def arrow_cells(
         codes = array.indices.fill_null(len(text)).to_numpy(zero_copy_only=False)
         text = pd.Series(np.array([*text, None], dtype=object)[codes], dtype=object)
     return text.mask(text.isin(list(missing))) if missing else text
-
-
-def _is_large(array: Any) -> bool:
-    from pyarrow.compute import min_max
-
-    ends = min_max(array).as_py().values()
-    return any(value is not None and abs(value) > LARGEST_WHOLE for value in ends)
 
 
 def is_numeric(kind: Any) -> bool:
@@ -166,7 +161,13 @@ def reading(path: Path) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path} cannot be read: {reason}; pass another file.") from error
     except UnicodeDecodeError as error:
-        what = _known_beginning(path, error.object) or "not UTF-8 text; save the table as UTF-8 or Parquet"
+        # A stream, which is read once, has only the bytes that were no text.
+        first = error.object
+        if path.is_file():
+            with path.open("rb") as stream:
+                first = stream.read(4)
+        known = (what for beginning, what in _BEGINNINGS.items() if first.startswith(beginning))
+        what = next(known, "not UTF-8 text; save the table as UTF-8 or Parquet")
         raise InputError(f"{path} is {what}.") from error
     except pd.errors.ParserError as error:
         raise InputError(f"{path} is no regular table: {_in_plain_words(str(error))}; correct that line.") from error
@@ -174,14 +175,6 @@ def reading(path: Path) -> Iterator[None]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read as a table: {error}; pass a CSV, TSV or Parquet file.") from error
-
-
-def _known_beginning(path: Path, first: bytes) -> str | None:
-    """What a file is by its first bytes; a stream, which is read once, has only those that were no text."""
-    if path.is_file():
-        with path.open("rb") as stream:
-            first = stream.read(4)
-    return next((what for bytes_, what in _BEGINNINGS.items() if first.startswith(bytes_)), None)
 
 
 def _in_plain_words(message: str) -> str:
