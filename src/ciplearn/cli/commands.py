@@ -16,19 +16,7 @@ from typing import Any
 from ciplearn._core.arguments import one_of
 from ciplearn._core.errors import InputError
 from ciplearn.cli import options
-from ciplearn.cli.options import (
-    NEEDED,
-    GoalOptions,
-    argument,
-    effort,
-    goal,
-    hidden,
-    named_goal,
-    of_panel,
-    role,
-    run,
-    share,
-)
+from ciplearn.cli.options import NEEDED, argument, effort, goal, hidden, named_goal, of_panel, role, run, share
 from ciplearn.cli.output import note
 
 # Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
@@ -43,7 +31,7 @@ _network = of_panel("Network", hidden=True)
 
 
 @dataclass(frozen=True)
-class Plan(GoalOptions):
+class Plan(options.GoalOptions):
     """What is asked of a predictor, and how it is trained; `settled` brings both together."""
 
     tolerance: str | None = goal(

@@ -17,15 +17,7 @@ from ciplearn.cli.commands import Fit, Repair
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, lacks_its_model, write_folder
 from ciplearn.cli.options import ROLES, join_names
 from ciplearn.cli.output import keep_inputs, note, printable, progress, say, say_command, say_json, say_table
-from ciplearn.cli.training import (
-    Trained,
-    estimator,
-    refuse_before_training,
-    sampled_table,
-    told_apart,
-    train,
-    train_streamed,
-)
+from ciplearn.cli.training import Trained, estimator, refuse_untrainable, sampled_table, told_apart, train, train_stream
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.sources import TableFiles
 from ciplearn.sources.table_file import TableFile
@@ -57,13 +49,13 @@ def fit(asked: Fit) -> None:
     if not asked.as_json:
         _describe(rows)
     model = estimator(rows, plan)
-    refuse_before_training(rows, plan)
+    refuse_untrainable(rows, plan)
     if asked.dry_run:
         if asked.as_json:
             say_json(rows.description())
         return
     one_after_another = partial(train, model, rows, plan)
-    streamed = None if stream is None else partial(train_streamed, model, rows, plan, stream, engine)
+    streamed = None if stream is None else partial(train_stream, model, rows, plan, stream, engine)
     trained = _written(asked, rows, streamed or one_after_another)
     if trained.remark and trained.comparison is None:
         note(trained.remark)

@@ -124,7 +124,7 @@ def estimator(rows: TrainingTable, plan: Plan) -> CIPEstimator:
     )
 
 
-def refuse_before_training(rows: TrainingTable, plan: Plan) -> None:
+def refuse_untrainable(rows: TrainingTable, plan: Plan) -> None:
     """Refuse what cannot be trained while no time is lost yet, and note what people should look at."""
     X, y = rows.training()
     chosen_device(plan.device)
@@ -357,7 +357,7 @@ def _categories(kinds: Mapping[str, ColumnSum], request: FitRequest) -> list[str
     return list(categories)
 
 
-def train_streamed(base: CIPEstimator, rows: TrainingTable, plan: Plan, source: TableFiles, engine: Engine) -> Trained:
+def train_stream(base: CIPEstimator, rows: TrainingTable, plan: Plan, source: TableFiles, engine: Engine) -> Trained:
     """Choose route and gamma on the rows that were drawn, then train on all rows but those kept for the audit."""
     torch.set_num_threads(1)
     give_back_what_is_free()
