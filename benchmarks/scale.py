@@ -31,7 +31,7 @@ import pyarrow.parquet
 import torch
 
 from ciplearn import CausalGraph, CIPRegressor, Gaussian, ResidualHSCIC
-from ciplearn._core.engine import OneProcess
+from ciplearn._core.workers import OneProcess
 from ciplearn.sources import Part, TableFiles
 
 NAMES = ("S1", "S2", "S3", "A", "L", "Y")

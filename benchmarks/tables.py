@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from ciplearn import CausalGraph, CIPClassifier, CIPRegressor, datasets, fit_scm, variance_of_counterfactuals
 from ciplearn._core.columns import holds_numbers, task_of
-from ciplearn.cli.plan import epochs_of
+from ciplearn.cli.commands import epochs_of
 from ciplearn.estimators.criteria import Judged, auc, loss, score
 from ciplearn.routes import compare_routes
 

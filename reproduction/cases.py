@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.encoding import TableEncoding
 from ciplearn.causal import Independence
 from ciplearn.datasets import MinMaxScaling
 from ciplearn.estimators import CIPRegressor

@@ -26,7 +26,7 @@ from ciplearn import (
     scm,
 )
 from ciplearn.cli.app import run
-from ciplearn.cli.plan import Plan
+from ciplearn.cli.commands import Plan
 from ciplearn.estimators.learner import Learner
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Linear

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from ciplearn._core.column_sums import TableSums
-from ciplearn._core.columns import column_of
+from ciplearn._core.columns import MISSING
+from ciplearn._core.encoding import column_of
 from ciplearn._core.errors import InputError
-from ciplearn._core.labels import MISSING
 
 
 def table(n=4000):

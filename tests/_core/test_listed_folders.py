@@ -3,10 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from ciplearn._core import listed_folders as files
+from ciplearn._core import files
 from ciplearn._core.errors import InputError
-from ciplearn._core.files import checksum, write_file
-from ciplearn._core.listed_folders import listed_files, listed_folder, read_listed
+from ciplearn._core.files import checksum, listed_files, listed_folder, read_listed, write_file
 from tests._core.test_files import TROUBLES, full_disk, killed
 
 

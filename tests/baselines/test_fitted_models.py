@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from ciplearn import CausalGraph, baselines, variance_of_counterfactuals
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError
 
 TREES = HistGradientBoostingRegressor(max_iter=10, random_state=0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ciplearn import HSIC, MMD, CausalGraph, Gaussian, baselines, variance_of_counterfactuals
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn.baselines.pscf import LatentNode, latent_penalty
 from tests.baselines.models import groups

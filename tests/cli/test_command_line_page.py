@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from ciplearn._core.files import read_mapping
+from ciplearn._core.plain_data import read_mapping
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import app, run
 from ciplearn.cli.commands import COMMANDS

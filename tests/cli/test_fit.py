@@ -5,12 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn._core.rows import held_out_rows
 from ciplearn.cli.app import run
-from ciplearn.cli.commands import Fit
+from ciplearn.cli.commands import Fit, Plan
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.output import progress
-from ciplearn.cli.plan import Plan
-from ciplearn.cli.trained_rows import held_out_rows
 from tests.cli.people import GRAPH, people
 
 TINY = ["--epochs=1", "--gamma=1", "--no-compare"]

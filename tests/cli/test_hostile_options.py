@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from ciplearn._core.errors import CiplearnError
+from ciplearn._core.rows import held_out_rows
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
-from ciplearn.cli.trained_rows import held_out_rows
 from ciplearn.scm.scm_file import read_scm
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"

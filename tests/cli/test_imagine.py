@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ciplearn.cli.app import run
-from ciplearn.cli.imagine import _codes
+from ciplearn.cli.audit import _codes
 from tests.cli.parquet_pages import refuse_changed_bytes
 
 EFFORT = ["--points=30", "--interventions=6", "--draws=3", "--scm-rows=300"]

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn._core.rows import held_out_rows
 from ciplearn.cli.app import run
-from ciplearn.cli.trained_rows import held_out_rows
 from ciplearn.cli.training_table import stray_text
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"

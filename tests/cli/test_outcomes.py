@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn._core.columns import as_target
 from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
-from ciplearn.cli.training_table import as_target
 from ciplearn.sources import TableFiles
 from ciplearn.sources.table_file import TableFile
 

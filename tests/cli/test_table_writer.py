@@ -5,7 +5,7 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.cli.app import run
-from ciplearn.cli.table_writer import check_ending, written_table
+from ciplearn.cli.predict import check_ending, written_table
 
 PIECES = [pd.DataFrame({"id": ["a, b"], "x": [None]}), pd.DataFrame({"id": ["c"], "x": [0.1]})]
 

@@ -140,7 +140,7 @@ def test_rows_of_a_stream_are_known_again_and_copies_of_held_out_rows_do_not_tra
 
 
 def test_copies_of_held_out_rows_do_not_train_where_few_rows_of_a_stream_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr("ciplearn.cli.streamed_fit._ROWS_TO_CHOOSE", 100)
+    monkeypatch.setattr("ciplearn.cli.training._ROWS_TO_CHOOSE", 100)
     (tmp_path / "rows").mkdir()
     for part in range(2):
         rows(200).to_csv(tmp_path / "rows" / f"{part}.csv", index=False)
@@ -151,7 +151,7 @@ def test_copies_of_held_out_rows_do_not_train_where_few_rows_of_a_stream_are_dra
 
 
 def test_of_many_rows_a_sample_is_kept_that_tells_some(tmp_path, monkeypatch, folder):
-    monkeypatch.setattr("ciplearn.cli.trained_rows._MOST", 100)
+    monkeypatch.setattr("ciplearn._core.rows._MOST", 100)
     rows(N).to_csv(tmp_path / "t.csv", index=False)
     assert run(fitted(tmp_path / "t.csv", tmp_path / "m")) == 0
     assert len((tmp_path / "m" / "trained_rows").read_bytes()) < 1000

@@ -9,8 +9,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from ciplearn import CausalGraph, sensitivity
-from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
+from ciplearn._core.workers import OneProcess
 from ciplearn.doubt.falsification import RankCorrelations, Refutation
 from ciplearn.doubt.graph_sensitivity import _GraphQuestion, single_changes, variants_of
 from tests.doubt.people import people, through

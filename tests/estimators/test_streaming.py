@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from ciplearn import CausalGraph, CIPClassifier, CIPRegressor
-from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
+from ciplearn._core.workers import OneProcess
 from ciplearn.estimators import streaming
 from ciplearn.estimators.streaming import prepare_stream
 from ciplearn.sources import TableFiles

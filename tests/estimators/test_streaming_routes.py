@@ -7,7 +7,7 @@ import torch
 from scipy import stats
 
 from ciplearn import CIPRegressor, variance_of_counterfactuals
-from ciplearn._core.engine import OneProcess
+from ciplearn._core.workers import OneProcess
 from ciplearn.estimators.networks import LineNetwork, Ramps
 from ciplearn.estimators.streaming import fit_stream, prepare_stream
 from ciplearn.learning.invariance import Worst

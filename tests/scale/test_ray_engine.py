@@ -14,8 +14,8 @@ import torch
 from sklearn.base import clone
 
 from ciplearn import CIPRegressor, Gaussian, ResidualHSCIC, frontier
-from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import InputError
+from ciplearn._core.workers import OneProcess
 from ciplearn.estimators.streaming import fit_stream
 from ciplearn.sources import TableFiles, open_source
 from tests.estimators.test_counterfactual_route import process, quick

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn._core.columns import column_of
+from ciplearn._core.columns import distinct_labels
+from ciplearn._core.encoding import column_of
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.labels import distinct_labels
 from ciplearn.sources import TableFiles, as_source, open_source
 from ciplearn.sources.table_file import TableFile
 

@@ -11,8 +11,8 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.sources import TableFiles
+from ciplearn.sources.formats import separator_of
 from ciplearn.sources.table_file import COPIED, TableFile
-from ciplearn.sources.text_layout import separator_of
 
 zstandard = pytest.importorskip("zstandard")
 

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from ciplearn.sources.text_layout import ZstandardStream
+from ciplearn.sources.formats import ZstandardStream
 
 zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
 

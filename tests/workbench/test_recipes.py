@@ -7,7 +7,7 @@ import pytest
 
 from ciplearn import CausalGraph
 from ciplearn._core.errors import InputError
-from ciplearn.cli.parsing import split_names
+from ciplearn.cli.options import split_names
 from ciplearn.learners import LEARNERS
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.protocol import RECIPE as SCHEMA

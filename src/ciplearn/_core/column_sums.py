@@ -1,6 +1,6 @@
 """What the columns of a table hold, from one pass over its blocks: kinds, ranges, levels, as sums that add up.
 
-The same rules as in `columns.py`, for a table that is never in memory as a whole. Text reads as numbers where every
+The same rules as in `encoding.py`, for a table that is never in memory as a whole. Text reads as numbers where every
 block of it does.
 """
 
@@ -13,26 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import (
-    CATEGORY,
-    MOST_LEVELS,
-    NUMBER,
-    Array,
-    CategoryColumn,
-    Column,
-    NumberColumn,
-    as_numbers,
-    holds_numbers,
-    read_numbers,
-)
+from ciplearn._core.columns import CATEGORY, NUMBER, Array, as_numbers, distinct_labels, holds_numbers, read_numbers
+from ciplearn._core.encoding import MOST_LEVELS, CategoryColumn, Column, NumberColumn
 from ciplearn._core.errors import InputError
-from ciplearn._core.labels import distinct_labels
 
 # Of a block, for its quantiles: the median of all rows is that of the blocks' distributions, mixed.
 _LEVELS = np.linspace(0, 1, 257)
 
-# Different numbers that are kept, to tell groups from amounts.
-_FEW = 11
+_FEW = 11  # different numbers that are kept, to tell groups from amounts
 
 
 class TableSums:
@@ -109,7 +97,8 @@ class ColumnSum:
             if text.any() and self.stray is None:
                 self.stray = str(present[text].iloc[0]), where
             self._add_numbers(numbers[~text].to_numpy(dtype=float))
-        self._add_labels(present)
+        labels, places = distinct_labels(present)
+        self._add_labels(zip(labels, np.bincount(places, minlength=len(labels)).tolist(), strict=True))
 
     def merge(self, other: ColumnSum) -> None:
         """Add what was found in other rows."""
@@ -117,9 +106,7 @@ class ColumnSum:
         self._add_moments(other.numbers, other.mean, other.scatter)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.values = _few(self.values | other.values)
-        for label, count in other.labels.items():
-            if label in self.labels or len(self.labels) <= MOST_LEVELS:
-                self.labels[label] = self.labels.get(label, 0) + count
+        self._add_labels(other.labels.items())
         self.stray = self.stray or other.stray
         self.quantiles += other.quantiles
 
@@ -177,14 +164,10 @@ class ColumnSum:
             self.mean += float(apart * n / total)
             self.numbers = total
 
-    def _add_labels(self, present: pd.Series) -> None:
-        if len(self.labels) > MOST_LEVELS:
-            return
-        labels, places = distinct_labels(present)
-        for label, count in zip(labels, np.bincount(places, minlength=len(labels)).tolist(), strict=True):
-            self.labels[label] = self.labels.get(label, 0) + count
-        if len(self.labels) > MOST_LEVELS:
-            self.labels = dict(list(self.labels.items())[: MOST_LEVELS + 1])
+    def _add_labels(self, counts: Iterable[tuple[str, int]]) -> None:
+        for label, count in counts:
+            if label in self.labels or len(self.labels) <= MOST_LEVELS:
+                self.labels[label] = self.labels.get(label, 0) + count
 
 
 def _few(values: set[float]) -> set[float]:

@@ -1,25 +1,33 @@
-"""What a column of a table holds, decided here and nowhere else: numbers, or labels of categories; and both encoded.
+"""What a column of a table holds, decided here and nowhere else: numbers, or labels of categories; tables as frames.
 
 The rule of kinds: a column holds numbers if its values are numbers, be it as objects; booleans, text and pandas
-categories are labels. A label that training never saw is looked up once more as a number, so that codes survive a
-program that writes ``1`` as ``1.0`` or ``01``.
+categories are labels. A label is its text without blanks around it; a whole number reads the same with and without a
+fraction of zero.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.errors import InputError
-from ciplearn._core.labels import LARGEST_WHOLE, MISSING, distinct_labels, label_of, written_number
+from ciplearn._core.errors import InputError, InputTypeError
+
+Array = np.ndarray[Any, Any]
+
+LARGEST_WHOLE = 2**53  # beyond, a double does not tell one whole number from the next
+_WRITTEN_OUT = 10**21  # whole numbers below are written without an exponent
+MISSING = "\0missing"  # a name that no level can have
+
+# Of these, two values in an object column that are equal have the same label.
+_EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
+
+_SMALLEST = 1e-12  # a label that was held impossible costs this much: −log of it is 27.6
+
+_WRITTEN_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 NUMBER, CATEGORY = "number", "category"
 
@@ -29,27 +37,56 @@ REGRESSION, CLASSIFICATION = "regression", "classification"
 _NUMBERS_AS_OBJECTS = ("floating", "integer", "mixed-integer-float", "decimal")
 _TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
 
-# A column with more levels is no category that a model could learn from.
-MOST_LEVELS = 1000
-
-# Numbers of more values have distances that matter; whole numbers of so few may be codes.
-_FEW_VALUES = 10
-
-# With more groups than this, groups are too small to compare their laws.
-_MOST_GROUPS = 50
-
-# In ranges of the training rows: a number is that far outside where its unit is another, and hardly otherwise.
-_FAR = 100
-
-# Networks compute in single precision.
-_LARGEST = float(np.finfo(np.float32).max)
-
-# What is no single value.
-_SEVERAL_VALUES = (list, set, dict, np.ndarray)
+_FEW_VALUES = 10  # numbers of more values have distances that matter; whole numbers of so few may be codes
+_MOST_GROUPS = 50  # with more groups than this, groups are too small to compare their laws
+_SEVERAL_VALUES = (list, set, dict, np.ndarray)  # what is no single value
 
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 
-Array = np.ndarray[Any, Any]
+
+def distinct_labels(column: pd.Series) -> tuple[list[str], Array]:  # (n,)
+    """Labels that occur, perhaps twice, and for each row the place of its label among them."""
+    # One number per row, the same only where labels are the same; none where equal values may have two labels.
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        values = column.cat.codes.to_numpy().astype(np.int64) + 1
+    else:
+        # True == 1 == Decimal(1), an Enum may equal its text, and some kinds of float read 0.0 and -0.0 as two.
+        if pd.api.types.is_object_dtype(kind):
+            reads_equal = set(map(type, column.to_numpy())) <= _EQUAL_READS_EQUAL
+        else:
+            whole = pd.api.types.is_integer_dtype(kind) or pd.api.types.is_bool_dtype(kind)
+            reads_equal = whole or kind == np.float64 or isinstance(kind, pd.StringDtype)
+        if not reads_equal:
+            return _labels(column), np.arange(len(column))
+        values = pd.factorize(column)[0] + 1
+    # A row that has the value; a category that no row has takes the first row's label, which occurs.
+    rows = np.zeros(values.max(initial=-1) + 1, dtype=np.int64)
+    rows[values] = np.arange(len(column))
+    return _labels(column.iloc[rows]), values
+
+
+def _labels(column: pd.Series) -> list[str]:
+    return [MISSING if missing else label_of(value) for value, missing in zip(column, column.isna(), strict=True)]
+
+
+def label_of(value: Any) -> str:
+    """Return the label that a value has."""
+    # Text is what survives a round trip through a file. A whole number reads the same where a gap in the column made
+    # it a float; a far larger one would have digits that nobody wrote.
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < _WRITTEN_OUT
+    return str(int(value)) if whole else str(value).strip()
+
+
+def written_number(label: str) -> bool:
+    """Whether a label is a number as people write it."""
+    return _WRITTEN_NUMBER.fullmatch(label) is not None
+
+
+def log_losses(probabilities: np.ndarray, places: np.ndarray) -> np.ndarray:  # (n, classes), (n,) -> (n,)
+    """−log of the right class's probability; a place of −1 is a class that training has not seen."""
+    right = np.where(places >= 0, probabilities[np.arange(len(places)), places], 0.0)
+    return -np.log(np.maximum(right, _SMALLEST))
 
 
 def holds_numbers(column: pd.Series) -> bool:
@@ -107,6 +144,19 @@ def number_classes(numbers: Array) -> Array:
     return np.array([label_of(number) for number in numbers.tolist()])
 
 
+def as_target(column: pd.Series, task: str, classes: Array | None = None) -> pd.Series:
+    """Return labels as whole numbers where they are, as text where not; numbers for regression.
+
+    Where the classes of a model are passed, a number is the class that has it, and one that none has stands for itself.
+    """
+    if task == REGRESSION or not holds_numbers(column):
+        return column
+    learnt = number_classes(column.unique().astype(float)) if classes is None else classes
+    labels = dict(zip(learnt.astype(float).tolist(), learnt.tolist(), strict=True))
+    alone = float if learnt.dtype.kind == "i" else str
+    return column.map(lambda number: labels.get(number, alone(number)))
+
+
 def looks_like_codes(column: pd.Series) -> bool:
     """Whether a column holds whole numbers 0, 1, 2, ... or 1, 2, 3, ... without a gap, and few of them."""
     values = sorted(column.dropna().unique())
@@ -143,248 +193,76 @@ def read_numbers(column: pd.Series) -> pd.Series:
     return numbers.mask(_blurred(column, numbers))
 
 
+def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_row: int = 1) -> pd.DataFrame:
+    """Return columns as training knew them; what does not read as a number where one is due is named with its row."""
+    columns = {}
+    for name, kind in kinds.items():
+        column = table[name]
+        numbers = None if kind == CATEGORY else text_as_numbers(column)
+        if kind != CATEGORY and numbers is None:
+            row = int((read_numbers(column).isna() & column.notna()).to_numpy().argmax())
+            raise InputError(
+                f"Column {name!r} of {where} held numbers in training, got {column.iloc[row]!r} in row "
+                f"{first_row + row}; correct it, or leave the cell empty."
+            )
+        columns[name] = column if numbers is None else numbers
+    return pd.DataFrame(columns, index=table.index)
+
+
 def _blurred(column: pd.Series, numbers: pd.Series) -> Array:  # (n,)
     """Which cells are whole numbers that no float is equal to."""
     blurred = np.zeros(len(column), dtype=bool)
     if column.dtype.kind == "f":
         return blurred
     large = np.flatnonzero((numbers.abs() >= LARGEST_WHOLE) & np.isfinite(numbers))
-    for place, cell, number in zip(large, column.iloc[large], numbers.iloc[large], strict=True):
+    for row, cell, number in zip(large, column.iloc[large], numbers.iloc[large], strict=True):
         whole = _WHOLE_NUMBER.fullmatch(str(cell).strip())
-        blurred[place] = whole is not None and int(whole[1]) != int(number)
+        blurred[row] = whole is not None and int(whole[1]) != int(number)
     return blurred
 
 
-@dataclass(frozen=True)
-class NumberColumn:
-    """A column of numbers, encoded so that the training rows span [0, 1]; missing values become the median."""
-
-    kind: ClassVar[str] = NUMBER
-    width: ClassVar[int] = 1  # how many network inputs the column becomes
-
-    name: str
-    low: float
-    high: float
-    median: float
-
-    @classmethod
-    def of(cls, column: pd.Series) -> Self:
-        """Read range and median off training rows."""
-        values = as_numbers(column).to_numpy()
-        values = values[~np.isnan(values)]
-        if not len(values):
-            raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
-        return cls.spanning(str(column.name), float(values.min()), float(values.max()), float(np.median(values)))
-
-    @classmethod
-    def spanning(cls, name: str, low: float, high: float, median: float) -> Self:
-        """Take range and median as they were found, or refuse them."""
-        if math.isinf(low) or math.isinf(high):
-            raise InputError(f"Column {name!r} holds infinity; replace or drop those rows.")
-        if math.isinf(high - low):
-            raise InputError(f"Column {name!r} spans {low:g} to {high:g}, too far to be scaled; rescale it.")
-        return cls(name, low, high, median)
-
-    def encode(self, column: pd.Series) -> Array:  # (n,)
-        """Return the scaled values."""
-        if not column.isna().all() and not holds_numbers(column):
-            raise InputError(
-                f"Column {self.name!r} held numbers in training, got {column.dtype} with values like "
-                f"{column.dropna().iloc[0]!r}; convert it to numbers."
-            )
-        values = as_numbers(column).to_numpy()
-        if np.isinf(values).any():
-            raise InputError(f"Column {self.name!r} holds infinity; replace or drop those rows.")
-        values = np.where(np.isnan(values), self.median, values)
-        with np.errstate(over="ignore"):
-            scaled = (values - self.low) / (self.high - self.low or 1.0)
-        beyond = np.abs(scaled) > _LARGEST
-        if beyond.any():
-            raise InputError(
-                f"Column {self.name!r} holds {values[beyond][0]:g}, too far from the training rows' {self.low:g} to "
-                f"{self.high:g} for single precision; check its units."
-            )
-        return scaled
-
-    def far(self, column: pd.Series) -> tuple[int, float] | None:
-        """Count the rows so far outside the training rows that their unit may be another; with one of their values."""
-        if column.isna().all() or not holds_numbers(column):
-            return None
-        values, span = as_numbers(column), self.high - self.low or max(1.0, abs(self.low))
-        outside = values[(values < self.low - _FAR * span) | (values > self.high + _FAR * span)]
-        return (len(outside), float(outside.iloc[0])) if len(outside) else None
-
-    def decode(self, scaled: Array) -> Array:  # (n,)
-        """Return the values behind scaled ones."""
-        return self.low + scaled * (self.high - self.low or 1.0)
-
-    def write_features(self, column: pd.Series, inputs: Array) -> None:  # (n, 1)
-        """Put the scaled values, for a network, where there are zeros."""
-        inputs[:, 0] = self.encode(column)
-
-    def may_be_odd(self, inputs: Array) -> bool:  # (n, 1)
-        """Whether a row that was written may be far outside the training rows."""
-        return bool((np.abs(inputs) > _FAR / 2).any())
+def as_frame(X: Any) -> pd.DataFrame | None:
+    """Return a pandas frame with text labels for a pandas or polars frame, None for anything else."""
+    refuse_lazy(X)
+    if isinstance(X, pd.DataFrame):
+        frame = X.set_axis([str(label) for label in X.columns], axis=1)
+    elif hasattr(X, "get_column") and hasattr(X, "columns"):  # polars, without importing it
+        frame = pd.DataFrame({str(name): X.get_column(name).to_list() for name in X.columns})
+    else:
+        return None
+    repeated = frame.columns[frame.columns.duplicated()].tolist()
+    if repeated:
+        raise InputError(f"X has several columns of the same name, got {repeated} more than once; rename them.")
+    return frame.assign(**{name: _plain(column) for name, column in frame.items() if column.dtype == object})
 
 
-@dataclass(frozen=True)
-class CategoryColumn:
-    """A column of labels, encoded as codes; a label not seen in training has a code of its own, and no input."""
-
-    kind: ClassVar[str] = CATEGORY
-
-    name: str
-    levels: tuple[str, ...]
-
-    @classmethod
-    def of(cls, column: pd.Series) -> Self:
-        """Read the levels off training rows; missing is a level where it occurs."""
-        if column.isna().all():
-            raise InputError(f"Column {column.name!r} has no values at all; drop it from the roles.")
-        return cls.with_levels(str(column.name), distinct_labels(column)[0])
-
-    @classmethod
-    def with_levels(cls, name: str, labels: Iterable[str], *, missing: bool = False) -> Self:
-        """Take the labels that occur, or refuse them where they are too many."""
-        levels = tuple(sorted({*labels, *([MISSING] if missing else [])}))
-        if len(levels) > MOST_LEVELS:
-            raise InputError(
-                f"Column {name!r} has at least {len(levels)} different values, more than {MOST_LEVELS}: it "
-                f"looks like free text or an identifier; leave it out, or group its values."
-            )
-        return cls(name, levels)
-
-    @property
-    def width(self) -> int:
-        """How many network inputs the column becomes."""
-        return len(self.levels)
-
-    def encode(self, column: pd.Series) -> Array:  # (n,)
-        """Return the codes of the levels; ``len(levels)`` for a label that is none of them."""
-        if not column.isna().all() and holds_numbers(column) and not any(map(written_number, self.levels)):
-            raise InputError(
-                f"Column {self.name!r} held categories such as {self.levels[0]!r} in training, got {column.dtype}; "
-                f"convert it to these categories."
-            )
-        labels, places = distinct_labels(column)
-        return np.array(self._codes(labels), dtype=np.int64)[places]
-
-    def decode(self, codes: Array) -> Array:  # (n,)
-        """Return the labels behind codes, None for missing and for a label that training never saw."""
-        labels = np.array([*(None if level == MISSING else level for level in self.levels), None], dtype=object)
-        return labels[np.asarray(codes, dtype=np.int64)]
-
-    def unseen(self, column: pd.Series) -> dict[str, int]:
-        """Count the rows of each label that training never saw."""
-        labels, places = distinct_labels(column)
-        rows = Counter[str]()
-        for label, code, count in zip(
-            labels, self._codes(labels), np.bincount(places, minlength=len(labels)), strict=True
-        ):
-            if code == len(self.levels) and count:
-                rows["missing" if label == MISSING else label] += int(count)
-        return dict(rows)
-
-    def write_features(self, column: pd.Series, inputs: Array) -> None:  # (n, levels)
-        """Put a one at each row's level where there are zeros."""
-        codes = self.encode(column)
-        rows = np.flatnonzero(codes < len(self.levels))
-        inputs[rows, codes[rows]] = 1
-
-    def may_be_odd(self, inputs: Array) -> bool:  # (n, levels)
-        """Whether a row that was written has no level."""
-        return not inputs.any(axis=1).all()
-
-    def _codes(self, labels: Iterable[str]) -> list[int]:
-        exact = {level: code for code, level in enumerate(self.levels)}
-        numbers: dict[float, list[int]] = {}
-        for level, code in exact.items():
-            if written_number(level):
-                numbers.setdefault(float(level), []).append(code)
-
-        def code_of(label: str) -> int:
-            if label in exact:
-                return exact[label]
-            alike = numbers.get(float(label), []) if written_number(label) else []
-            return alike[0] if len(alike) == 1 else len(self.levels)
-
-        return [code_of(label) for label in labels]
+def refuse_lazy(X: Any) -> None:
+    """Refuse a table whose rows are yet to be computed: every look at it would compute them anew."""
+    if _is_lazy(X):
+        raise InputTypeError(f"A {type(X).__name__} has no rows yet; pass what its collect() returns.")
 
 
-Column = NumberColumn | CategoryColumn
+def _is_lazy(X: Any) -> bool:
+    return hasattr(X, "collect") and hasattr(X, "collect_schema") and not hasattr(X, "get_column")
 
 
-def column_of(column: pd.Series) -> Column:
-    """Learn what a column holds and how to encode it from training rows."""
-    return NumberColumn.of(column) if holds_numbers(column) else CategoryColumn.of(column)
+def checked_table(table: Any, name: str) -> pd.DataFrame:
+    """Return ``table`` if it is a pandas frame whose columns have names of their own."""
+    if not isinstance(table, pd.DataFrame):
+        kind, advice = f"{type(table).__module__}.{type(table).__name__}".removeprefix("builtins."), "the table"
+        if _is_lazy(table) or hasattr(table, "to_pandas"):
+            advice = f"what its {'collect().' if _is_lazy(table) else ''}to_pandas() returns"
+        raise InputTypeError(f"{name} must be a pandas DataFrame, got {kind}; pass {advice}.")
+    repeated = table.columns[table.columns.duplicated()]
+    if len(repeated):
+        raise InputError(f"{name} has several columns named {repeated[0]!r}; rename all but one of them.")
+    return table
 
 
-@dataclass(frozen=True)
-class TableEncoding:
-    """How some columns of a table become numbers, as learnt on training rows."""
-
-    columns: tuple[Column, ...]
-
-    @classmethod
-    def of(cls, table: pd.DataFrame, names: Iterable[str]) -> Self:
-        """Learn the encoding of the named columns."""
-        return cls(tuple(column_of(table[name]) for name in dict.fromkeys(names)))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def width(self) -> int:
-        """How many network inputs the columns become."""
-        return sum(column.width for column in self.columns)
-
-    @property
-    def categories(self) -> tuple[bool, ...]:
-        """Whether each column holds categories."""
-        return tuple(column.kind == CATEGORY for column in self.columns)
-
-    def features(self, table: pd.DataFrame) -> Array:  # (n, width), single precision
-        """Encode rows for a network: a number in [0, 1], or one indicator per level."""
-        # Few of many inputs differ from zero: they are written in place, in the networks' precision.
-        inputs = np.zeros((len(table), self.width), dtype=np.float32)
-        for column, place in zip(self.columns, self.slices, strict=True):
-            column.write_features(table[column.name], inputs[:, place])
-        return inputs
-
-    def numbers(self, table: pd.DataFrame) -> Array:  # (n, columns), single precision
-        """Encode rows for kernels, one number per column: scaled values, or codes of categories."""
-        parts = [column.encode(table[column.name]) for column in self.columns]
-        return np.stack(parts, axis=1).astype(np.float32)
-
-    def places(self, names: Sequence[str]) -> list[int]:
-        """Return where the named columns stand among the network inputs."""
-        where = dict(zip(self.names, self.slices, strict=True))
-        return [place for name in names for place in range(where[name].start, where[name].stop)]
-
-    def unseen(self, table: pd.DataFrame) -> dict[str, dict[str, int]]:
-        """Count, per column, the rows of each label that training never saw."""
-        categories = (column for column in self.columns if isinstance(column, CategoryColumn))
-        return {column.name: counts for column in categories if (counts := column.unseen(table[column.name]))}
-
-    def far(self, table: pd.DataFrame) -> dict[str, tuple[int, float]]:
-        """Count, per column, the rows far outside the training rows, with one of their values."""
-        numbers = (column for column in self.columns if isinstance(column, NumberColumn))
-        return {column.name: rows for column in numbers if (rows := column.far(table[column.name])) is not None}
-
-    def odd(self, features: Array) -> Self:  # (n, width)
-        """Return the encoding of the columns in which something may be unseen or far: most rows need no closer look."""
-        parts = zip(self.columns, self.slices, strict=True)
-        return type(self)(tuple(column for column, place in parts if column.may_be_odd(features[:, place])))
-
-    def only(self, names: Sequence[str]) -> Self:
-        """Return the encoding of some of the columns, in the order of the names."""
-        named = {column.name: column for column in self.columns}
-        return type(self)(tuple(named[name] for name in names))
-
-    @property
-    def slices(self) -> list[slice]:
-        """Where each column stands among the network inputs."""
-        ends = accumulate(column.width for column in self.columns)
-        return [slice(end - column.width, end) for column, end in zip(self.columns, ends, strict=True)]
+def _plain(column: pd.Series) -> pd.Series:
+    """Return numbers that came as objects, as from a database or an array of objects, in a type of their own."""
+    try:
+        return as_numbers(column) if holds_numbers(column) else column
+    except InputError:
+        # Refused where the column is used; it may well not be.
+        return column

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 
@@ -110,6 +111,14 @@ def in_one_sentence(what: str, advice: str) -> Iterator[None]:
         # Some quote the array in lines of their own.
         lines = (line for line in str(error).splitlines() if not line.startswith(("array=", "[", " ")))
         raise kind(f"{what}: {' '.join(lines).strip().rstrip('.')}; {advice}.") from error
+
+
+def optional_module(name: str, needed_by: str, advice: str) -> Any:
+    """Import a module that may not be installed, or say that something needs it and what to do."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingDependencyError(f"{needed_by}, which is not installed; {advice}.") from error
 
 
 class CiplearnWarning(UserWarning):

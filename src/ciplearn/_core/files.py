@@ -1,42 +1,39 @@
-"""Files that appear whole or not at all, also after a kill; locks; reading within bounds; answers line by line.
+"""Files, and folders with a list of their checksums, that appear whole or not at all, also after a kill; locks.
 
 Whatever is unfinished lies beside its target under a hidden name, `.ciplearn-….part`, and is locked by the run that
-writes it. A name without a lock was left by a run that was killed; the next run that writes there removes it.
+writes it. A name without a lock was left by a run that was killed; the next run that writes there removes it. New files
+of a folder that exists wait in it, and take their places when all are there. Reading never writes: it says that a
+folder is unfinished, and leaves the end of the work to the next run that writes there.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import InputError
 
 try:
     import fcntl
 except ImportError:  # Windows has no such locks, and does not remove a file that is open.
     fcntl = None  # type: ignore[assignment]
 
-# How names begin of what is unfinished.
-HIDDEN = ".ciplearn-"
+HIDDEN = ".ciplearn-"  # how names begin of what is unfinished
 
 _BLOCK = 1 << 20
 _MEBIBYTE = 1 << 20
 
-# Of a file that maps names to values: it has a few lines, and hardly anything within anything.
-_LARGEST_MIB, _DEEPEST = 1, 20
-_LONG_NUMBER = re.compile(r"(?<![\w.])\d[\w.:]{300}")
-_KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_DEEP_KEY = re.compile(rf"(?<![\w-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{100}}")
+CHECKSUMS = "SHA256SUMS"  # the list of what was written into a folder, as `sha256sum --check` reads it
+_ARRIVING = f"{HIDDEN}arriving"  # files of a folder that wait in it to take their places
 
 
 @contextmanager
@@ -47,18 +44,18 @@ def whole_file(target: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
     ``mode``: who may read and write a new file, less what the user's mask takes away.
     """
-    with written_to(target) as place:
-        if place.exists() and not place.is_file():
-            if place.is_dir():
+    with written_to(target) as real:
+        if real.exists() and not real.is_file():
+            if real.is_dir():
                 raise InputError(f"{target} is a folder; pass the name of a file.")
-            with place.open("wb", buffering=0) as stream:
+            with real.open("wb", buffering=0) as stream:
                 yield stream
             return
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished(place.parent, lambda part: part.touch(mode, exist_ok=False)) as part:
+        real.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished(real.parent, lambda part: part.touch(mode, exist_ok=False)) as part:
             with part.open("wb") as stream:
                 yield stream
-            part.replace(place)
+            part.replace(real)
 
 
 def write_file(target: Path, content: str | bytes, mode: int = 0o666) -> None:
@@ -104,16 +101,16 @@ def checksum(content: bytes | Path | IO[bytes]) -> str:
 @contextmanager
 def held_alone(file: Path) -> Iterator[None]:
     """Keep other runs from adding to a file meanwhile; refuse it where another run holds it."""
-    place = Path(os.path.realpath(file))
-    place.touch()
-    with locked(place) as held:
+    real = Path(os.path.realpath(file))
+    real.touch()
+    with locked(real) as held:
         if held is False:
             raise InputError(f"{file} is written by another run at the moment; wait for its end, or name another file.")
         try:
             yield
         finally:
-            if not place.stat().st_size:
-                place.unlink()
+            if not real.stat().st_size:
+                real.unlink()
 
 
 @contextmanager
@@ -203,15 +200,15 @@ def _remove(path: Path) -> None:
 @contextmanager
 def written_to(target: Path) -> Iterator[Path]:
     """Yield the place behind a name, and say in one sentence why it cannot be written to."""
-    place = Path(os.path.realpath(target))
+    real = Path(os.path.realpath(target))
     try:
-        yield place
+        yield real
     except OSError as error:
-        if _is_hidden(place):
+        if _is_hidden(real):
             # A part of something larger, whose writer says under which name people know it.
-            error.filename = error.filename or str(place)
+            error.filename = error.filename or str(real)
             raise
-        if not _is_about(error, place):
+        if not _is_about(error, real):
             raise
         raise _cannot_be_written(target, error) from error
 
@@ -224,108 +221,164 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(HIDDEN) for part in path.parts)
 
 
-def _is_about(error: OSError, place: Path) -> bool:
+def _is_about(error: OSError, real: Path) -> bool:
     """Whether an error may be one of writing to a place; that of a file which was read is told as it is."""
     if not isinstance(error.filename, str):
         return True
     path = Path(os.path.realpath(error.filename))
-    return _is_hidden(path) or path == place or path in place.parents or place in path.parents
+    return _is_hidden(path) or path == real or path in real.parents or real in path.parents
 
 
-class KeptAnswers:
-    """Answers to one question, a line each, written down as they come: a job that was stopped goes on where it was.
+@contextmanager
+def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield an empty folder whose files become the target's at the end, with a list of them and their checksums.
 
-    ``path``: the file, which may not be there yet; None keeps nothing. ``digest``: what tells the question apart: a
-    file with answers to another one is refused. ``known``: answers that the file holds, by key.
+    Of a target that exists, only files are replaced that its own list names and that are still what was written; all
+    others stay. Whatever stands in the way is found out before any work is done.
+
+    ``target``: A link is followed. ``overwrite``: whether files of an earlier call may be replaced.
     """
+    with written_to(target) as real:
+        _finish(real)
+        check_folder(target, overwrite=overwrite)
+        real.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(real.parent)
+        # Inside a folder that exists: its parent may be another disk, or not ours to write to.
+        with unfinished(real if real.exists() else real.parent, Path.mkdir) as part:
+            fresh = part / "fresh"
+            fresh.mkdir()
+            yield fresh
+            _write_checksums(fresh)
+            check_folder(target, overwrite=overwrite, new=tuple(listed_files(fresh)))
+            if real.exists():
+                # From here on the new files are complete; a run that is killed below is finished by the next.
+                fresh.rename(real / _ARRIVING)
+                _finish(real)
+            else:
+                fresh.rename(real)
 
-    def __init__(self, path: str | os.PathLike[str] | None, digest: str) -> None:
-        self.path, self.digest = None if path is None else Path(path), digest
-        self.known: dict[str, dict[str, Any]] = {}
-        if self.path is None or not self.path.exists():
+
+def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) -> None:
+    """Refuse a target that is a file, holds work of others only, or work of ours that must not be replaced."""
+    real = Path(os.path.realpath(target))
+    if not real.exists():
+        return
+    if not real.is_dir():
+        raise InputError(f"{target} is a file, not a folder; pass the name of a folder.")
+    if all(path.name.startswith(HIDDEN) for path in real.iterdir()):
+        return
+    listed = listed_files(real)
+    if not listed:
+        raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
+    if not overwrite:
+        raise InputError(
+            f"{target} holds files of an earlier run already; pass another folder, or --overwrite (overwrite=True)."
+        )
+    _refuse_foreign(real, listed, {**dict.fromkeys(new, ""), **_waiting(real)})
+
+
+def _refuse_foreign(folder: Path, listed: dict[str, str], new: dict[str, str]) -> None:
+    """Refuse to replace a file that is neither what the folder's list says nor what is to take its place."""
+    for name in {**listed, **new}:
+        path = folder / name
+        foreign = path.exists() and (not path.is_file() or checksum(path) not in (listed.get(name), new.get(name)))
+        if foreign:
+            raise InputError(f"{path} is not what ciplearn has written there; move it away, or pass another folder.")
+
+
+def check_finished(folder: Path) -> None:
+    """Refuse to read a folder in which files wait to take their places; only a run that writes there moves them."""
+    # Unlike that of a Path, this one takes every name, also one that no folder can have.
+    if os.path.lexists(folder / _ARRIVING):
+        raise InputError(
+            f"{folder} is unfinished, a run that wrote it was stopped or is at work; write it again, with --overwrite "
+            "(overwrite=True)."
+        )
+
+
+def _waiting(folder: Path) -> dict[str, str]:
+    """Return the files that wait in a folder to take their places, with their checksums."""
+    _refuse_links(folder, [_ARRIVING])
+    new = listed_files(folder / _ARRIVING)
+    _refuse_links(folder, new)
+    return new
+
+
+def _finish(folder: Path) -> None:
+    """Put files in place that a killed run has left waiting."""
+    arriving = folder / _ARRIVING
+    if not os.path.lexists(arriving):
+        return
+    with locked(folder, wait=True):
+        listed, new = listed_files(folder), _waiting(folder)
+        if not new:
+            shutil.rmtree(arriving, ignore_errors=True)
             return
-        content = self.path.read_bytes()
-        # A line that a kill has cut short is forgotten, and written anew.
-        whole = content[: content.rfind(b"\n") + 1]
-        for line in whole.splitlines():
-            try:
-                entry = json.loads(line)
-                key, answer, other = entry["key"], entry["answer"], entry["digest"]
-            except (ValueError, KeyError, TypeError) as error:
-                raise InputError(f"{path} holds no answers of this kind; name another file, or delete it.") from error
-            if other != digest:
-                raise InputError(f"{path} holds answers to another question; name another file, or delete this one.")
-            self.known[key] = answer
-        if len(whole) < len(content):
-            os.truncate(self.path, len(whole))
-
-    def add(self, key: str, answer: dict[str, Any]) -> None:
-        """Write an answer down."""
-        self.known[key] = answer
-        if self.path is None:
-            return
-        line = json.dumps({"key": key, "digest": self.digest, "answer": answer}) + "\n"
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(line)
-            stream.flush()
-            os.fsync(stream.fileno())
+        _refuse_foreign(folder, listed, new)
+        for name in listed:
+            if name not in new:
+                (folder / name).unlink(missing_ok=True)
+                for above in (folder / name).parents[: name.count("/")]:
+                    # One that still holds a file stays.
+                    with suppress(OSError):
+                        above.rmdir()
+        for name in new:
+            if (arriving / name).exists():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (arriving / name).replace(folder / name)
+        # The list last: as long as it waits, so does the rest of the work.
+        (arriving / CHECKSUMS).replace(folder / CHECKSUMS)
+        shutil.rmtree(arriving, ignore_errors=True)
 
 
-def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML, TOML or JSON file that maps names to values, of bounded size and depth."""
-    try:
-        text = read_bounded(path, _LARGEST_MIB).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} cannot be read: it is not UTF-8 text; pass a YAML, TOML or JSON file.") from error
-    content = _parsed(path, text)
-    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise InputError(f"{path} must map names to values, got {type(content).__name__}; write lines such as 'a: 1'.")
+def read_listed(folder: Path, name: str, largest: int = 256) -> bytes:
+    """Read a file of a folder, and refuse one that is no longer what its list says; without a list, take it as it is.
+
+    ``largest``: MiB that are read at most.
+    """
+    check_finished(folder)
+    _refuse_links(folder, [name])
+    content = read_bounded(folder / name, largest)
+    listed = listed_files(folder).get(name)
+    if listed is not None and checksum(content) != listed:
+        raise InputError(f"{folder / name} is truncated or was changed since it was saved; write the folder anew.")
     return content
 
 
-def _parsed(path: Path, text: str) -> Any:
-    kind = path.suffix.lower()
-    if _LONG_NUMBER.search(text):
-        raise InputError(f"{path} holds a number of more than 300 digits; write it with fewer.")
+def listed_files(folder: Path) -> dict[str, str]:
+    """Return the files that a folder's list names, with their checksums; none without a list."""
+    path = folder / CHECKSUMS
+    _refuse_links(folder, [CHECKSUMS])
+    if not path.is_file():
+        return {}
     try:
-        if kind == ".json":
-            return json.loads(text)
-        if kind == ".toml":
-            import tomllib
-
-            # Its time grows with the square of a key's depth.
-            if _DEEP_KEY.search(text):
-                raise RecursionError
-            return tomllib.loads(text)
-        if kind in (".yaml", ".yml"):
-            return _yaml(text)
-    except RecursionError:
-        raise InputError(
-            f"{path} has lists or mappings within each other, too deep to be read; write it flat."
-        ) from None
-    except ValueError as error:
-        raise InputError(f"{path} is not valid {kind[1:].upper()}: {error}; correct that place.") from error
-    raise InputError(
-        f"{path} ends in {kind or 'nothing'!r}; name it .yaml, .toml or .json, so that its notation is known."
-    )
+        lines = read_bounded(path, largest=1).decode().splitlines()
+    except UnicodeDecodeError:
+        lines = [""]
+    matches = [re.fullmatch(r"([0-9a-f]{64})  (.+)", line) for line in lines]
+    names = {match[2]: match[1] for match in matches if match is not None}
+    if None in matches or not all(map(_is_plain, names)):
+        raise InputError(f"{path} was changed and is no list of checksums; write the folder anew.")
+    _refuse_links(folder, names)
+    return names
 
 
-def _yaml(text: str) -> Any:
-    try:
-        import yaml
-    except ImportError as error:
-        raise MissingDependencyError(
-            "YAML files need pyyaml, which is not installed; pip install 'ciplearn[yaml]', or write TOML or JSON."
-        ) from error
-    try:
-        depth = 0
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                # A few lines of aliases can stand for more values than any memory holds.
-                raise ValueError(f"the alias *{event.anchor} stands for other lines; write them out")
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                raise RecursionError
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+def _is_plain(name: str) -> bool:
+    """Whether a name stays below its folder on every system, and is none that the folder itself needs."""
+    parts = name.split("/")
+    hidden = any(part in ("", ".", "..") or part.startswith(HIDDEN) for part in parts)
+    return not hidden and name != CHECKSUMS and name.isprintable() and not set(name) & set("\\:")
+
+
+def _refuse_links(folder: Path, names: Iterable[str]) -> None:
+    """Refuse names that lead elsewhere by way of a link below the folder."""
+    below = (folder / part for name in names for part in (Path(name), *Path(name).parents[:-1]))
+    for path in dict.fromkeys(below):
+        if path.is_symlink():
+            raise InputError(f"{path} is a link, and a folder of ciplearn holds none; put the file itself there.")
+
+
+def _write_checksums(folder: Path) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / CHECKSUMS)
+    lines = [f"{checksum(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rows in blocks that stay in cache; rows drawn at random, the same however a table is cut; and which rows are copies.
+"""Rows in blocks, rows drawn at random, which rows are copies, and which have trained; random states at the doorway.
 
 A row's digest is the same for the same values, however a file writes them. Rows of a few categories agree by chance,
 and are no copies. How often chance repeats a row is told by the rows that agree with it in all columns but one: as
@@ -8,30 +8,34 @@ often as these, times the frequency of its value in that column.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import as_numbers, holds_numbers
-from ciplearn._core.errors import InputError
-from ciplearn._core.labels import distinct_labels, written_number
+from ciplearn._core.columns import as_numbers, distinct_labels, holds_numbers, in_kinds, written_number
+from ciplearn._core.errors import InputError, InputTypeError
 
-# What a small network's layers return for so many rows stays in cache.
-ROWS_IN_CACHE = 4096
+ROWS_IN_CACHE = 4096  # what a small network's layers return for so many rows stays in cache
+_BLOCK = 1 << 18  # numbers whose keys are looked at together
+_LEAST_DIFFERENT = 20  # of fewer different rows all may agree by chance
+RARE = 0.3  # rows that chance repeats less often are told by their values
 
-# Numbers whose keys are looked at together.
-_BLOCK = 1 << 18
+# Rows that trained are known by the smallest digests of all, at most so many of 8 bytes: a sample that does not depend
+# on the file, by which of a billion rows one in a thousand can be told.
+_MOST = 1 << 20
 
-# Of fewer different rows all may agree by chance.
-_LEAST_DIFFERENT = 20
+_LAST = np.uint64(2**64 - 1)
 
-# Rows that chance repeats less often are told by their values.
-RARE = 0.3
+_MOST_SEEDS = 2**31 - 1
 
 Array = np.ndarray[Any, Any]
+RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def row_blocks(n: int, size: int = ROWS_IN_CACHE) -> list[slice]:
@@ -40,7 +44,7 @@ def row_blocks(n: int, size: int = ROWS_IN_CACHE) -> list[slice]:
     Matrix products round by a row's place in its block, and in another way where rows are few. Blocks of a power of two
     of rows, and none that is small, answer as all rows at once do.
     """
-    starts = [size * place for place in range(max(1, round(n / size)))]
+    starts = [size * number for number in range(max(1, round(n / size)))]
     return [slice(start, end) for start, end in zip(starts, [*starts[1:], n], strict=True)]
 
 
@@ -111,7 +115,7 @@ class RowsDrawn:
 
 def column_digests(table: pd.DataFrame, names: Sequence[str]) -> Array:  # (n, columns)
     """Return a number per cell, the same for the same value of a column; rows are told by their sum."""
-    columns = [keys(_cells(table[name]), place + 1) for place, name in enumerate(names)]
+    columns = [keys(_cells(table[name]), number + 1) for number, name in enumerate(names)]
     return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.uint64)
 
 
@@ -183,3 +187,146 @@ def _plain(label: str) -> str:
     whole, _, fraction = label.lstrip("+-").partition(".")
     bare = ".".join(part for part in (whole.lstrip("0") or "0", fraction.rstrip("0")) if part)
     return f"-{bare}" if label.startswith("-") and bare != "0" else bare
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedRows:
+    """Digests of the rows that trained."""
+
+    columns: tuple[str, ...]  # that the digests are of
+    told: Array  # sorted digests of rows that chance hardly repeats
+    common: Array  # sorted digests of others
+    chance: float  # the share of fresh rows that agree with one of the former by chance
+    limit: np.uint64 = _LAST  # rows with larger digests were not kept
+
+    @classmethod
+    def of(cls, columns: tuple[str, ...], digests: Array, repeats: Array) -> TrainedRows:
+        """Keep the digests of rows, all or a sample, that chance repeats so often."""
+        rare, (_, first) = repeats < RARE, np.unique(digests, return_index=True)
+        chance = float(np.where(rare, repeats, 0)[first].mean()) if len(first) else 0.0
+        limit = _LAST if len(digests) <= _MOST else np.partition(digests, _MOST)[_MOST]
+        kept = digests <= limit
+        return cls(columns, np.sort(digests[kept & rare]), np.sort(digests[kept & ~rare]), chance, limit)
+
+    def among(self, digests: Array) -> tuple[Array, Array]:
+        """Return which rows of a table trained, and of which it can be told.
+
+        A row that chance hardly repeats trained if one like it did, unless chance explains how many there are. Of other
+        rows as many trained as did, if the table holds all that trained; half of them if it holds half of the former.
+        """
+        trained, told = np.isin(digests, self.told), digests <= self.limit
+        if not beyond_chance(trained.sum(), self.chance * told.sum()):
+            return np.zeros(len(digests), dtype=bool), told
+        share = np.isin(self.told, digests).mean()
+        order = np.argsort(digests, kind="stable")
+        ranked = digests[order]
+        place = np.arange(len(digests)) - np.searchsorted(ranked, ranked)
+        like = np.searchsorted(self.common, ranked, "right") - np.searchsorted(self.common, ranked)
+        trained[order] |= place < np.round(share * like)
+        return trained, told
+
+    def as_bytes(self) -> bytes:
+        """Return a line of JSON, and the digests."""
+        head = {"columns": self.columns, "told": len(self.told), "chance": self.chance, "limit": int(self.limit)}
+        both = np.concatenate([self.told, self.common]).astype("<u8")
+        return json.dumps(head).encode() + b"\n" + both.tobytes()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> TrainedRows:
+        """Read them back; a ValueError, KeyError or TypeError where they are damaged."""
+        line, _, rest = content.partition(b"\n")
+        head, both = json.loads(line), np.frombuffer(rest, dtype="<u8").astype(np.uint64)
+        if not all(isinstance(name, str) for name in head["columns"]):
+            raise ValueError(head["columns"])
+        told, common = np.split(both, [head["told"]])
+        return cls(tuple(head["columns"]), told, common, float(head["chance"]), np.uint64(head["limit"]))
+
+
+def held_out_rows(n_rows: int, share: float, seed: int, copies: Array | None = None) -> Array:
+    """Places in the file that are kept from training: always the same for the same file, share and seed.
+
+    Copies of a row, which have the same number, stay together.
+    """
+    order, count = np.random.default_rng(seed).permutation(n_rows), round(share * n_rows)
+    if copies is None or not n_rows:
+        return np.sort(order[:count])
+    _, first, group = np.unique(copies[order], return_index=True, return_inverse=True)
+    together = np.argsort(first[group], kind="stable")
+    ends = np.flatnonzero(np.diff(first[group][together], prepend=-1, append=-1))
+    return np.sort(order[together[: ends[np.abs(ends - count).argmin()]]])
+
+
+def digested(table: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Array, Array]:
+    """Return the digest of each row over some columns, and how often chance would bring it again."""
+    cells = column_digests(in_kinds(table, kinds, "the table"), list(kinds))
+    return cells.sum(axis=1), chance_repeats(cells)
+
+
+def smallest(digests: Array) -> Array:
+    """Return different digests, of many those that `TrainedRows` keeps."""
+    return np.unique(digests)[: _MOST + 1]
+
+
+class RowsSought:
+    """The rows of a table, as it goes by, sought among those that trained; `n_trained` is known when all went by."""
+
+    def __init__(self, known: TrainedRows | None) -> None:
+        self.known, self.n_trained = known, 0
+        self._places = [np.empty(0, dtype=np.int64)]
+        self._digests = [np.empty(0, dtype=np.uint64)]
+
+    def update(self, rows: pd.DataFrame) -> None:
+        """Look at rows, indexed by their places."""
+        self._places.append(rows.index.to_numpy())
+        if self.known is not None:
+            self._digests.append(row_digests(rows, self.known.columns))
+
+    def fresh(self) -> tuple[Array, str]:
+        """Return the places of the rows that may judge, and what is known of them, in words."""
+        places = np.concatenate(self._places)
+        if self.known is None:
+            return places, ", which is not the training table"
+        trained, told = self.known.among(np.concatenate(self._digests))
+        self.n_trained = int((trained & told).sum())
+        if not self.n_trained:
+            return places, ", none of which trained"
+        if told.all():
+            return places[~trained], f": {self.n_trained} trained, and are left out"
+        # Which of the others trained is not known, and some will have.
+        return places[told & ~trained], f": of {told.sum()} that can be told {self.n_trained} trained, the others judge"
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a Generator as it is, or a new one seeded by a whole number, a draw from a RandomState, or fresh entropy.
+
+    Numpy's global state is neither read nor changed.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    return np.random.default_rng(_seed_or_none(random_state))
+
+
+def as_seed(random_state: Any) -> int:
+    """Return a whole number below 2**31, for generators that numpy does not make: drawn as `as_generator` has it."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(_MOST_SEEDS))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(_MOST_SEEDS))
+    seed = _seed_or_none(random_state)
+    if seed is None or seed >= 2**32:
+        return int(np.random.default_rng(seed).integers(_MOST_SEEDS))
+    # What scikit-learn's check_random_state would have drawn.
+    return int(np.random.RandomState(seed).randint(_MOST_SEEDS))
+
+
+def _seed_or_none(random_state: Any) -> int | None:
+    if random_state is None:
+        return None
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or random_state < 0:
+        raise InputTypeError(
+            f"random_state must be None, a whole number of at least zero, a numpy Generator or a RandomState, "
+            f"got {random_state!r}; pass for example random_state=0."
+        )
+    return int(random_state)

@@ -1,18 +1,30 @@
-"""Checks of tensors at the doorway: shape, kind, finiteness, device.
+"""Torch at the doorway: checks of tensors, torch's own generator, and Adam without torch's compiler.
 
-Everything behind the doorway may assume a finite two-dimensional tensor, rows by columns.
+Behind the doorway everything may assume a finite two-dimensional tensor, rows by columns. The library draws from
+generators of its own; layers that draw numbers while they run, dropout for example, and layers that are made without a
+generator know only torch's, which all threads of a process share.
 """
 
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError, InputTypeError
+
+# Families of torch's layers that draw nothing while they run, by the module that holds them.
+_QUIET = {"activation", "batchnorm", "container", "conv", "flatten", "instancenorm", "linear", "normalization"}
+_QUIET |= {"padding", "pooling", "sparse", "upsampling"}
+_LOUD = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
+
+_one_at_a_time = threading.RLock()
 
 
 def as_rows(value: Any, name: str, *, integers: bool = False, finite: bool = True) -> Tensor:
@@ -99,3 +111,59 @@ def _as_tensor(value: Any, name: str) -> Tensor:
             f"{name} must be a tensor or an array of numbers, got {type(value).__name__}; "
             f"encode text columns as category codes first."
         ) from error
+
+
+@contextmanager
+def torch_seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Seed torch's own generator, and that of a CUDA device, and put them back afterwards.
+
+    One thread at a time: two that seed it in turns would draw each other's numbers. Code of other people that draws
+    from it at the same time in another thread is still disturbed, and disturbs.
+    """
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with _one_at_a_time, torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def may_draw(module: nn.Module) -> bool:
+    """Whether a network may draw from torch's own generator while it runs: not, if all its parts are known not to.
+
+    A class of one's own says so by ``draws_from_torch = False``; its parts are asked as well.
+    """
+    return not all(_is_quiet(part) for part in module.modules())
+
+
+def _is_quiet(part: nn.Module) -> bool:
+    kind = type(part)
+    if hasattr(kind, "draws_from_torch"):
+        return not kind.draws_from_torch
+    package, _, family = kind.__module__.rpartition(".")
+    quiet = package == "torch.nn.modules" and family in _QUIET and not isinstance(part, _LOUD)
+    return quiet and not getattr(part, "dropout", 0.0)  # attention has a share of its own
+
+
+def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that torch has wrapped, for its compiler's sake."""
+    return getattr(method, "__wrapped__", method)
+
+
+class Adam(torch.optim.Adam):
+    """Adam, step by step the numbers of ``torch.optim.Adam``.
+
+    An optimiser of torch's loads torch's compiler to tell it to look away: 70 MB and two seconds, for nothing.
+    """
+
+    add_param_group = _plain(torch.optim.Adam.add_param_group)
+    zero_grad = _plain(torch.optim.Adam.zero_grad)
+    state_dict = _plain(torch.optim.Adam.state_dict)
+    load_state_dict = _plain(torch.optim.Adam.load_state_dict)
+
+    def step(self, closure: Any = None) -> Any:
+        """Take a step along the gradients."""
+        with torch.no_grad():
+            return _STEP(self, closure)
+
+
+# Looked up before torch wraps the class's own once more, for its profiler.
+_STEP = _plain(torch.optim.Adam.step)

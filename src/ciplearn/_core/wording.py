@@ -7,8 +7,7 @@ import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-# From here on a number is no longer written out.
-_LONG = 1e15
+_LONG = 1e15  # from here on a number is no longer written out
 
 
 def as_set(names: Iterable[str]) -> str:
@@ -42,3 +41,8 @@ def told_apart(values: Sequence[Any], write: Callable[[Any, int], str] = written
         if len(set(words)) == len(words):
             break
     return words
+
+
+def shortened(names: Sequence[Any]) -> str:
+    """Write the first dozen of some names."""
+    return ", ".join(map(str, names[:12])) + (", ..." if len(names) > 12 else "")

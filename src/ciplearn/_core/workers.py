@@ -1,20 +1,34 @@
-"""Processes that train one network together, each on its own rows of every batch.
+"""Where work is done: in this process, by workers elsewhere that may be lost, or by processes that train together.
 
-The objective is that of the union of their rows, and every worker knows its value. A worker differentiates it in its
-own rows only: in a total, its own part counts one to one. Gradients of the weights are then added over the workers,
-which gives the gradient that one process would have found on all rows.
+The objective of processes that train one network together, each on its own rows of every batch, is that of the union of
+their rows, and every worker knows its value. A worker differentiates it in its own rows only: in a total, its own part
+counts one to one. Gradients of the weights are then added over the workers, which gives the gradient that one process
+would have found on all rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import ctypes
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as distributed
 from torch import Tensor, nn
 
 from ciplearn._core.errors import InputError
+from ciplearn._core.files import scratch_folder
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
+_LARGE = 1 << 20  # smaller pieces are used again at once: a batch is one
 
 
 class Workers:
@@ -133,3 +147,71 @@ class _Total(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Tensor:
         return upstream
+
+
+class Engine(ABC):
+    """Does independent pieces of work, and trainings on several workers.
+
+    ``workers``: how many pieces are worked on at a time. ``scratch``: A folder that all workers see, for what is kept
+    while a job runs; None takes the system's.
+    """
+
+    workers: int
+    scratch: str | None = None
+
+    @abstractmethod
+    def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Return the result of each item, in the order of the items; what a lost worker had is done again."""
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Yield an empty folder that all workers see, and that is gone at the end."""
+        with scratch_folder(Path(self.scratch or tempfile.gettempdir())) as place:
+            yield place
+
+    @abstractmethod
+    def train(self, task: Callable[..., Result]) -> Result:
+        """Run ``task(workers=...)`` on every worker at once and return what the first one returns.
+
+        A task that is started again after a loss finds its own checkpoint.
+        """
+
+
+class OneProcess(Engine):
+    """Everything here, one after the other."""
+
+    workers = 1
+
+    def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Go through the items."""
+        return map(work, items)
+
+    def train(self, task: Callable[..., Result]) -> Result:
+        """Run it alone."""
+        return task(workers=ALONE)
+
+
+def give_back_what_is_freed() -> None:
+    """Have large pieces of memory go back to the system as soon as they are freed.
+
+    C's allocator keeps them for later, and so does Arrow's: a process that reads a table piece by piece would hold a
+    quarter more than it uses. Only for a process of one's own, such as a command; without glibc only Arrow's changes.
+    """
+    if "pyarrow" in sys.modules:
+        import pyarrow
+
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(_MMAP_THRESHOLD, _LARGE)
+    mallopt(_TRIM_THRESHOLD, _LARGE)
+
+
+def give_back_what_is_free() -> None:
+    """Have free memory between pieces that are in use go back to the system too: small pieces leave such gaps."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError):
+        return

@@ -15,10 +15,9 @@ from sklearn.utils import _safe_indexing as take
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from ciplearn._core.choices import flag
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.arguments import flag, whole
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import whole
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns, outcome_columns

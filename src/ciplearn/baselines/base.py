@@ -17,10 +17,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from ciplearn._core.choices import check_flags, one_of
-from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, check_cells, task_of
+from ciplearn._core.arguments import check_flags, one_of
+from ciplearn._core.columns import CLASSIFICATION, REGRESSION, check_cells, task_of
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
-from ciplearn._core.random import as_seed
+from ciplearn._core.rows import as_seed
 from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.fitted_models import NetworkRegression, TableEstimator, task_of_estimator
 from ciplearn.estimators import CIPClassifier, CIPRegressor

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import torch
 
-from ciplearn._core.choices import one_of
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.arguments import one_of
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline

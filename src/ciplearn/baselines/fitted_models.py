@@ -17,7 +17,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor, nn
 
-from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding
+from ciplearn._core.columns import CLASSIFICATION, REGRESSION
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import held_out

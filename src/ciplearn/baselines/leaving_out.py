@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import positive
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import positive
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns

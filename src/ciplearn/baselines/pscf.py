@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, one_hot
 
-from ciplearn._core.choices import several
-from ciplearn._core.columns import TableEncoding, form_groups, takes_few_values
+from ciplearn._core.arguments import non_negative, several, whole
+from ciplearn._core.columns import form_groups, takes_few_values
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative, whole
 from ciplearn._core.rows import row_blocks
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns

@@ -12,9 +12,9 @@ import pandas as pd
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from ciplearn._core.arguments import share as checked_share
 from ciplearn._core.columns import CLASSIFICATION
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import share as checked_share
 from ciplearn.baselines.base import Baseline, asked_once
 from ciplearn.baselines.columns import NodeColumns
 

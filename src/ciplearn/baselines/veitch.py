@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.arguments import non_negative, one_of
 from ciplearn._core.columns import CLASSIFICATION, form_groups
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline
 from ciplearn.baselines.columns import NodeColumns, outcome_columns

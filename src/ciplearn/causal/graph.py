@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from ciplearn._core.arguments import first
 from ciplearn._core.errors import GraphError
-from ciplearn._core.numbers import first
 from ciplearn._core.wording import as_set
 from ciplearn.causal.conditions import read_question
 from ciplearn.causal.criterion import judge
@@ -24,7 +24,7 @@ from ciplearn.causal.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ciplearn._core.random import RandomState
+    from ciplearn._core.rows import RandomState
     from ciplearn.doubt import Falsification
 
 

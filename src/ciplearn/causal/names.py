@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from ciplearn._core.choices import entries
+from ciplearn._core.arguments import entries
 from ciplearn._core.errors import GraphError, InputError
 
 Names = str | Iterable[str]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from ciplearn._core.arguments import first
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import first
 from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal.dag import separated, smallest_separator
 from ciplearn.causal.names import Names, as_names, in_order

@@ -14,9 +14,10 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import MISSING, fields
 from importlib import import_module
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -24,13 +25,16 @@ from typer.core import TyperCommand, TyperGroup
 from ciplearn._core.errors import CiplearnError
 from ciplearn.cli.commands import COMMANDS
 from ciplearn.cli.output import NOTED, complain, note, prepare_streams, say
-from ciplearn.cli.parsing import command_of
 
 # Small matrices on several threads of a busy machine are many times slower than on one. Set these to overrule.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 _MISTAKE = 2
 _INTERRUPTED = 130
+
+# typer brings its own click in some versions and imports it in others; either way BadParameter is a UsageError is a
+# ClickException, the base of every mistake in a call.
+_ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 class _PlainFlags:
@@ -59,15 +63,40 @@ app = typer.Typer(
 )
 
 
-def _work(name: str, module: str) -> Callable[[Any], int | None]:
-    """Return what does the work of a command, imported when it is called; its exit code, or None for 0."""
-    return lambda asked: getattr(import_module(f"ciplearn.cli.{module}"), name)(asked)
+def command_of(options: type, name: str, module: str) -> Callable[..., int | None]:
+    """Return a command that takes the fields of a class of options, and hands one of that class to what does the work.
+
+    That is a function of a module, imported when it is called; it returns the exit code, or None for 0.
+    """
+
+    def command(**values: Any) -> int | None:
+        code: int | None = getattr(import_module(f"ciplearn.cli.{module}"), name)(options(**values))
+        return code
+
+    def late(each: Any) -> tuple[bool, bool, bool]:
+        # In the help, what is needed comes first, and how to run it last.
+        needed = each.default is MISSING
+        return not needed, not needed and each.metadata["typer"].rich_help_panel == "Run", each.name == "help_all"
+
+    hints = get_type_hints(options)
+    parameters = [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+            annotation=Annotated[hints[each.name], each.metadata["typer"]],
+        )
+        for each in sorted(fields(options), key=late)
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
 
 
 for _name, (_options, _module) in COMMANDS.items():
     # Lines of a paragraph are one, to be broken where the terminal ends; indented ones stay.
     _text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(_options) or "")
-    app.command(_name, cls=_Command, help=_text)(command_of(_options, _work(_name, _module)))
+    app.command(_name, cls=_Command, help=_text)(command_of(_options, _name, _module))
 
 
 @app.callback(invoke_without_command=True)
@@ -82,11 +111,6 @@ def overview(
         raise typer.Exit
     if context.invoked_subcommand is None:
         say(context.get_help())
-
-
-# typer brings its own click in some versions and imports it in others; either way BadParameter is a UsageError is a
-# ClickException, the base of every mistake in a call.
-_ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 class _Ending:

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ciplearn._core.columns import CLASSIFICATION
+import numpy as np
+import pandas as pd
+
+from ciplearn._core.arguments import one_of
+from ciplearn._core.columns import CLASSIFICATION, holds_numbers, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import whole_file
-from ciplearn._core.memory import give_back_what_is_freed
+from ciplearn._core.workers import give_back_what_is_freed
 from ciplearn.causal import CausalGraph
 from ciplearn.cli import options
 from ciplearn.cli.audited import Audited, Effort
 from ciplearn.cli.commands import Audit, Imagine, Subject
-from ciplearn.cli.imagine import ID, RowsNoted, from_predictions
 from ciplearn.cli.model_folder import GRAPH, OPTIONS, AnyTable, ModelFolder, lacks_its_model
-from ciplearn.cli.output import printable, say, say_command, say_json
-from ciplearn.cli.parsing import choice, join_names, split_names
-from ciplearn.cli.table_writer import written_table
+from ciplearn.cli.options import join_names, split_names
+from ciplearn.cli.output import keep_inputs, printable, say, say_command, say_json
+from ciplearn.cli.predict import ANSWER, PROBABILITY, written_table
 from ciplearn.evaluation.any_model import Foreign
 from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits
 from ciplearn.repairing import Repaired
 from ciplearn.report import Report
 from ciplearn.report.content import PROFILES
 from ciplearn.report.groups import BiasAudit
+from ciplearn.sources.table_file import TableFile
 
 # Options that say where to read, where to write and what to show.
 _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "preset")
@@ -35,8 +39,10 @@ _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "pres
 # Options that a folder answers.
 _ROLES = ("outcome", "protected", "context", "inputs", "adjustment", "categories", "task")
 
-# Rows that are shown where nobody has named some, and predictions cannot tell which are affected most.
-_SHOWN = 6
+_SHOWN = 6  # rows that are shown where nobody has named some, and predictions cannot tell which are affected most
+ID = "id"  # the column by which a row is known again when predictions come back
+_MOST_ROWS = 5_000_000  # more rows than people want in a file
+_DIGITS = 9  # digits by which a row is known again, on this machine or another
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,10 +156,10 @@ class AuditCall:
 
 def audit(asked: Audit) -> int:
     """Measure a model, write the page, and say what was found; 1 where the model does not pass."""
-    choice("--profile", asked.profile, PROFILES)
+    one_of(asked.profile, "--profile", PROFILES)
     call = AuditCall.of(asked)
     individuals = call.individuals
-    options.keep_inputs(asked.out, *call.files, asked.onnx, asked.predictions)
+    keep_inputs(asked.out, *call.files, asked.onnx, asked.predictions)
     with (
         call.opened() as source,
         # Opened first: a place that cannot be written to is found out before the work is done.
@@ -165,11 +171,11 @@ def audit(asked: Audit) -> int:
             raise InputError(
                 f"--max-effect is of a probability here, which cannot move by {most:g}; pass 0.05 for 5 points."
             )
-        found = call.report(subject, groups=split_names(asked.groups), limits=Limits(most, asked.max_vcf))
+        draft = call.report(subject, groups=split_names(asked.groups), limits=Limits(most, asked.max_vcf))
         steps = _next_steps(subject, call)
-        remedy, steps = _remedy(subject, call, found, steps) if call.effort.doubt else ("", steps)
+        remedy, steps = _remedy(subject, call, draft, steps) if call.effort.doubt else ("", steps)
         report = replace(
-            found,
+            draft,
             # The rows that are affected most are known only when all were asked about.
             individuals=call.fixed_individuals(subject) if told else individuals,
             settings=_settings(call, asked.out),
@@ -193,13 +199,13 @@ def imagine(asked: Imagine) -> None:
     """Write the rows that an audit would ask a model about."""
     call = AuditCall.of(asked)
     individuals = call.individuals
-    options.keep_inputs(asked.out, *call.files)
+    keep_inputs(asked.out, *call.files)
     noted = RowsNoted()
     with call.opened() as source, written_table(asked.out) as written:
         subject = call.subject(source, Foreign("The model", noted, inputs=call.inputs))
-        found = call.report(subject, compare=False)
+        draft = call.report(subject, compare=False)
         # Whatever the report asks about, so that nothing is missing when it is written.
-        replace(found, individuals=individuals or call.fixed_individuals(subject)).to_dict()
+        replace(draft, individuals=individuals or call.fixed_individuals(subject)).to_dict()
         rows = noted.rows()
         written.write(rows)
     if asked.as_json:
@@ -230,28 +236,29 @@ def _made_by(folder: ModelFolder) -> str:
     return "repair" if {"predictor", "onnx"} & set(folder.training["settings"]) else "fit"
 
 
+def _roles_named(subject: Audited) -> str:
+    outcome, protected = subject.verdict.outcome, join_names(subject.verdict.protected)
+    return f"--outcome {shlex.quote(outcome)} --protected {shlex.quote(protected)}"
+
+
 def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
     """What to type next, by the conclusion."""
     table, folder = shlex.quote(printable(Path(asked.table.name))), asked.folder
-    roles = subject.verdict
     if folder is None or not subject.is_ours:
         graph = shlex.quote(asked.asked.graph or ("GRAPH" if folder is None else f"{folder.path.name}/{GRAPH}"))
-        named = f"--outcome {shlex.quote(roles.outcome)} --protected {shlex.quote(join_names(roles.protected))}"
-        fit = f"ciplearn fit {table} --graph {graph} {named} --out model"
+        fit = f"ciplearn fit {table} --graph {graph} {_roles_named(subject)} --out model"
         return {"passes": f"ciplearn check {graph} --data {table}", "fails": fit, "useless": fit}
     name, training = printable(Path(folder.path.name)), folder.training
     again = f"ciplearn {_made_by(folder)} {table} --config {shlex.quote(f'{name}/{OPTIONS}')}"
     tolerance, gamma = training["tolerance"], training["gamma"]
-    stricter = "--strict"
+    stricter = "--strict" if gamma is None else f"--gamma {10 * gamma or 1:g}"
     if tolerance is not None:
         stricter = f"--tolerance {2 * tolerance or 0.1:g}"
-    elif gamma is not None:
-        stricter = f"--gamma {10 * gamma or 1:g}"
     return {
         "cannot be told": f"ciplearn audit {name} MORE_ROWS.csv",
         "passes": f"ciplearn check {shlex.quote(f'{name}/{GRAPH}')} --data {table}",
         "fails": f"{again} {stricter} --out stricter",
-        "useless": f"{again} --context {shlex.quote(join_names(roles.protected))} --out smaller-context",
+        "useless": f"{again} --context {shlex.quote(join_names(subject.verdict.protected))} --out smaller-context",
     }
 
 
@@ -267,9 +274,92 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
         advice = "Ask for a larger limit, let it read other columns, or collect more rows."
         return f"Nothing useful passes: repaired in full, this model {how}. {advice}", steps
     name, table = printable(Path(asked.folder.path.name)), shlex.quote(printable(Path(asked.table.name)))
-    steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
-    if not isinstance(asked.folder.model, Repaired):
-        roles = subject.verdict
-        named = f"--outcome {shlex.quote(roles.outcome)} --protected {shlex.quote(join_names(roles.protected))}"
-        steps[FAILS] = f"ciplearn fit {table} --graph {shlex.quote(f'{name}/{GRAPH}')} {named} --strict --out stricter"
+    graph, roles = shlex.quote(f"{name}/{GRAPH}"), _roles_named(subject)
+    steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
+    if isinstance(asked.folder.model, Repaired):
+        steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
     return "Repaired in full, this model passes on the same rows:", steps
+
+
+class RowsNoted:
+    """Stands in for a model: notes which rows it is asked about, and answers with numbers that mean nothing."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._tables: list[pd.DataFrame] = []
+
+    def __call__(self, frame: pd.DataFrame) -> np.ndarray[Any, Any]:
+        """Answer by what a row is, so that different rows have different answers."""
+        if ID in frame.columns:
+            raise InputError(f"A column is named {ID!r}, as the file names its rows; rename it in table and graph.")
+        codes = _codes(frame)
+        fresh = frame.assign(**{ID: [f"{code:016x}" for code in codes]}).drop_duplicates(ID)
+        fresh = fresh[~fresh[ID].isin(self._known)]
+        self._known.update(fresh[ID])
+        if len(self._known) > _MOST_ROWS:
+            raise InputError(
+                f"The audit asks about more than {_MOST_ROWS} rows; pass fewer --points or --interventions."
+            )
+        self._tables.append(fresh[[ID, *frame.columns]])
+        return 0.05 + 0.9 * codes / 2.0**64
+
+    def rows(self) -> pd.DataFrame:
+        """Return them, each once."""
+        return pd.concat(self._tables, ignore_index=True)
+
+
+def from_predictions(path: Path, inputs: Sequence[str] | None) -> Foreign:
+    """Read what a model has said about rows, to be looked up by what is in a row."""
+    with TableFile(path).opened(labels=[ID]) as opened:
+        probabilities = [name for name in opened.names if name.startswith(PROBABILITY) and name.endswith("]")]
+        wanted = probabilities or [ANSWER]
+        absent = [name for name in (ID, *wanted) if name not in opened.names]
+        if absent:
+            raise InputError(
+                f"{path} lacks the column {absent[0]!r}; it needs {ID} as ciplearn imagine has written it, and "
+                f"{ANSWER} or {PROBABILITY}LABEL]."
+            )
+        table = opened.read([ID, *wanted])
+    columns = {}
+    for name in wanted:
+        column = text_as_numbers(table[name])
+        if column is None or column.isna().any():
+            words = [repr(cell) for cell in table[name] if text_as_numbers(pd.Series([cell])) is None]
+            raise InputError(
+                f"Column {name!r} of {path} holds {(words or ['an empty cell'])[0]}; every row needs a number."
+            )
+        columns[name] = column.to_numpy()
+    answers = pd.DataFrame(columns, index=table[ID].astype(str))
+    answers = answers[~answers.reset_index().duplicated().to_numpy()]
+    if answers.index.has_duplicates:
+        twice = answers.index[answers.index.duplicated()][0]
+        raise InputError(f"{path} has several predictions for the row {twice}; keep one.")
+    classes = [name[len(PROBABILITY) : -1] for name in probabilities] or None
+
+    def ask(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
+        rows = answers.reindex([f"{code:016x}" for code in _codes(frame)])
+        missing = int(rows.isna().any(axis=1).sum())
+        if missing:
+            raise InputError(
+                f"{path} lacks {missing} of {len(frame)} rows that are asked about; pass the options that ciplearn "
+                "imagine was called with, or imagine the rows anew."
+            )
+        return rows.to_numpy()
+
+    return Foreign(str(path), ask, classes, None if inputs is None else tuple(inputs))
+
+
+def _codes(frame: pd.DataFrame) -> np.ndarray[Any, Any]:  # (n,)
+    """A number per row by which it is known: the hash of its cells in the order of their names."""
+    cells = {}
+    for name in sorted(frame.columns):
+        column = frame[name]
+        if holds_numbers(column):
+            values = column.to_numpy(dtype=np.float64)
+            size = np.where(values == 0, 1.0, np.abs(values))
+            scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(size)))
+            # Adding zero makes one of the two zeros.
+            cells[name] = pd.Series(np.round(values * scale) / scale + 0.0)
+        else:
+            cells[name] = pd.Series(column.astype(str).to_numpy(dtype=object))
+    return pd.util.hash_pandas_object(pd.DataFrame(cells), index=False).to_numpy()

@@ -11,15 +11,15 @@ from typing import Any
 import pandas as pd
 import torch
 
+from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import CLASSIFICATION
-from ciplearn._core.engine import OneProcess
 from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn._core.random import as_generator
+from ciplearn._core.rows import as_generator
+from ciplearn._core.workers import OneProcess
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, columns_of
+from ciplearn.cli.model_folder import AnyTable, ModelFolder, columns_of, gaps_of, require_rows
 from ciplearn.cli.output import note, progress
-from ciplearn.cli.parsing import choice
-from ciplearn.cli.streamed_fit import sampled_table
+from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
 from ciplearn.evaluation import Audit, Limits, audit
@@ -35,8 +35,7 @@ from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
 
-# Rows that a model is repaired from, to see whether that passes.
-_REPAIRED_ROWS = 2000
+_REPAIRED_ROWS = 2000  # rows that a model is repaired from, to see whether that passes
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Effort:
     @classmethod
     def of(cls, preset: str, **asked: Any) -> Effort:
         """Take a preset, and what was asked for beside it."""
-        choice("--preset", preset, _PRESETS)
+        one_of(preset, "--preset", _PRESETS)
         return replace(_PRESETS[preset], **{name: value for name, value in asked.items() if value is not None})
 
 
@@ -97,8 +96,8 @@ class Audited:
         rows, every, about, unknown = folder.rows(source, more)
         task = folder.training["task"]
         rows, every = (_labelled(table, verdict, task) for table in (rows, every))
-        found = cls(None, folder, verdict, task, rows, every, about, unknown, positive)
-        return replace(found, model=found.reordered(folder.model) if foreign is None else found.asked(foreign))
+        subject = cls(None, folder, verdict, task, rows, every, about, unknown, positive)
+        return replace(subject, model=subject.reordered(folder.model) if foreign is None else subject.asked(foreign))
 
     @classmethod
     def of_table(cls, source: AnyTable, request: FitRequest, foreign: Foreign, positive: str | None) -> Audited:
@@ -112,17 +111,12 @@ class Audited:
             understood = TrainingTable.read(source, wanted)
         table, verdict, task = understood.table, understood.verdict, understood.task
         every = _labelled(table.dropna(), verdict, task)
-        if len(every) < LEAST_ROWS:
-            raise InputError(
-                f"{source.path} has {len(every)} rows without a missing value, and an audit needs {LEAST_ROWS}; pass "
-                "more rows."
-            )
+        require_rows(len(every), source)
         some = understood.n_rows > len(table)
         drawn = f"{len(every)} of {understood.n_rows}, drawn at random," if some else f"All {len(every)}"
         about = f"{drawn} complete rows of {source.path.name}; only you know if the model was trained on some."
-        unknown = {str(name): int(count) for name, count in table.isna().sum().items() if count}
-        found = cls(None, None, verdict, task, every, every, about, unknown, positive)
-        return replace(found, model=found.asked(foreign))
+        subject = cls(None, None, verdict, task, every, every, about, gaps_of(table), positive)
+        return replace(subject, model=subject.asked(foreign))
 
     @property
     def is_ours(self) -> bool:
@@ -176,41 +170,44 @@ class Audited:
                 scm = read_scm(scm_file, self.verdict.graph, run_code=run_code)
             bar.update()
             bar.set_description_str("counterfactuals")
-            found = audit(
-                self.model,
-                scm,
-                self.rows,
-                # On the graph as it was drawn: an estimated model has its own version of latent nodes.
-                verdict=self.verdict,
-                n_points=effort.n_points,
-                n_interventions=effort.n_interventions,
-                n_draws=effort.n_draws,
-                random_state=seed,
-                inputs=self.inputs,
-                beside=beside,
-                # Where nobody has named an effect, the limit that the fit has kept to.
-                limits=replace(limits or Limits(), of_fit=None if comparison is None else comparison.limit),
-                # How far causal models of such rows disagree, as the fit has found; unknown of a model from elsewhere.
-                floor=None if comparison is None else comparison.floor,
-            )
+            # Where nobody has named an effect, the limit that the fit has kept to; how far causal models of such rows
+            # disagree, as the fit has found: unknown of a model from elsewhere.
+            of_fit, floor = (None, None) if comparison is None else (comparison.limit, comparison.floor)
+            limits = replace(limits or Limits(), of_fit=of_fit)
+            audited = self._audited(self.model, scm, effort, seed, beside=beside, limits=limits, floor=floor)
             bar.update()
             bar.set_description_str("how wrong it may be")
-            doubts = self._doubts(found, effort, seed) if compare and effort.doubt else {}
+            doubts = self._doubts(audited, effort, seed) if compare and effort.doubt else {}
             bar.update()
-        for finding in found.vcf.doubts:
+        for finding in audited.vcf.doubts:
             note(finding.sentence)
         about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
         return Report.of(
-            found,
+            audited,
             doubts=doubts,
             groups=groups,
             unknown=self.unknown,
             about_rows=f"Audited on: {about}",
             **how,
-            **self._frontier(found),
+            **self._frontier(audited),
         )
 
-    def strict_end(self, found: Audit, seed: int) -> Audit | None:
+    def _audited(self, model: Any, scm: StructuralCausalModel, size: Any, seed: int, **more: Any) -> Audit:
+        return audit(
+            model,
+            scm,
+            self.rows,
+            # On the graph as it was drawn: an estimated model has its own version of latent nodes.
+            verdict=self.verdict,
+            n_points=size.n_points,
+            n_interventions=size.n_interventions,
+            n_draws=size.n_draws,
+            random_state=seed,
+            inputs=self.inputs,
+            **more,
+        )
+
+    def strict_end(self, audited: Audit, seed: int) -> Audit | None:
         """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
         if self.folder is None or not self.is_ours:
             return None
@@ -225,33 +222,22 @@ class Audited:
                 named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
                 named |= {"inputs": self.folder.shown, "random_state": seed}
                 strict = repair(model, seen, graph=roles.graph, **named)
-            return audit(
-                self.reordered(strict),
-                found.scm,
-                self.rows,
-                verdict=found.verdict,
-                n_points=found.vcf.n_points,
-                n_interventions=found.vcf.n_interventions,
-                n_draws=found.vcf.n_draws,
-                random_state=seed,
-                inputs=found.inputs,
-                limits=found.limits,
-                floor=found.floor,
-            )
+            limits, floor = audited.limits, audited.floor
+            return self._audited(self.reordered(strict), audited.scm, audited.vcf, seed, limits=limits, floor=floor)
         except CiplearnError:
             return None
 
-    def _doubts(self, found: Audit, effort: Effort, seed: int) -> dict[str, Any]:
+    def _doubts(self, audited: Audit, effort: Effort, seed: int) -> dict[str, Any]:
         """Ask how wrong graph and causal model may be, on all rows: a graph has no training rows."""
         return how_wrong(
             self.model,
-            found.verdict,
+            audited.verdict,
             sample_with_every_label(self.every, effort.scm_rows, as_generator(seed)),
-            found.scm,
-            vcf=found.vcf.value,
-            context=found.vcf.context,
-            inputs=found.inputs,
-            method=None if found.method == "call" else found.method,
+            audited.scm,
+            vcf=audited.vcf.value,
+            context=audited.vcf.context,
+            inputs=audited.inputs,
+            method=None if audited.method == "call" else audited.method,
             limit=effort.doubt,
             # Ratios are read off, on the same rows for every graph.
             n_points=min(effort.n_points, 120),
@@ -285,19 +271,19 @@ class Audited:
             "penalty": _penalty_name(folder.model),
         }
 
-    def _frontier(self, found: Audit) -> dict[str, Any]:
+    def _frontier(self, audited: Audit) -> dict[str, Any]:
         """Every model that was measured, as the audit's own was: with the gammas tried, or as baselines."""
-        measured = {name: _measures(one.vcf.value, one.scores) for name, one in found.beside.items()}
+        measured = {name: _measures(one.vcf.value, one.scores) for name, one in audited.beside.items()}
         if self.folder is None or self.folder.comparison is not None:
             return {}
-        own = _measures(found.vcf.value, found.scores)
+        ours = _measures(audited.vcf.value, audited.scores)
         if not self.is_ours:
-            return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: own, **measured}.items()}}
+            return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: ours, **measured}.items()}}
         training, points = self.folder.training, []
         for trial in training["trials"]:
             gamma = trial["gamma"]
             name = FREE if gamma == 0 and FREE in measured else _at(gamma)
-            figures = own if gamma == training["gamma"] else measured[name]
+            figures = ours if gamma == training["gamma"] else measured[name]
             # The penalty is that of the rows that judged in training.
             kept = {key: value for key, value in trial["measures"].items() if key == "penalty"}
             points.append(Point(gamma, 0, figures | kept))

@@ -10,7 +10,7 @@ from ciplearn._core.files import write_file
 from ciplearn.causal import CausalGraph
 from ciplearn.cli import options
 from ciplearn.cli.commands import Check
-from ciplearn.cli.output import is_terminal, say, say_headed, say_json
+from ciplearn.cli.output import is_terminal, keep_inputs, say, say_headed, say_json
 
 if TYPE_CHECKING:
     from ciplearn.doubt import Falsification
@@ -22,22 +22,22 @@ def check(asked: Check) -> int:
     with_roles = (asked.outcome or drawn.outcomes) and (asked.protected or drawn.exposures)
     verdict = drawn.criterion(**asked.roles(drawn)) if with_roles or asked.data is None else None
     if asked.svg is not None:
-        options.keep_inputs(asked.svg, options.graph_file(asked.graph), asked.data)
-    found = None if asked.data is None else _tested(drawn, asked.data, asked)
+        keep_inputs(asked.svg, options.graph_file(asked.graph), asked.data)
+    falsification = None if asked.data is None else _tested(drawn, asked.data, asked)
     if asked.svg is not None:
-        write_file(asked.svg, drawn.to_svg(verdict, refuted=() if found is None else found.violated))
+        write_file(asked.svg, drawn.to_svg(verdict, refuted=() if falsification is None else falsification.violated))
     if asked.as_json:
         content = {} if verdict is None else verdict.to_dict()
-        say_json(content if found is None else {**content, "falsification": found.to_dict()})
+        say_json(content if falsification is None else {**content, "falsification": falsification.to_dict()})
     else:
         if verdict is not None and is_terminal():
             say_headed(verdict.headline(), "green" if verdict.holds else "red", verdict.sections())
         elif verdict is not None:
             say(str(verdict))
-        if found is not None:
-            _show_tests(found)
+        if falsification is not None:
+            _show_tests(falsification)
     holds = verdict is None or verdict.holds
-    return 0 if holds and not (found is not None and found.refuted) else 1
+    return 0 if holds and not (falsification is not None and falsification.refuted) else 1
 
 
 def _tested(graph: CausalGraph, data: Path, asked: Check) -> Falsification:
@@ -55,10 +55,10 @@ def _tested(graph: CausalGraph, data: Path, asked: Check) -> Falsification:
     return graph.falsify(in_their_kinds(table, asked.codes), limit=asked.tests, random_state=asked.seed)
 
 
-def _show_tests(found: Falsification) -> None:
-    width = max([len("statement"), *(len(str(statement)) for statement in found.statements)])
+def _show_tests(falsification: Falsification) -> None:
+    width = max([len("statement"), *(len(str(statement)) for statement in falsification.statements)])
     lines = [f"{'statement':{width}}  p         adjusted  detectable"]
-    for row in found.tests.itertuples():
+    for row in falsification.tests.itertuples():
         numbers = "".join(f"  {value:<8.3g}" for value in (row.p, row.p_adjusted, row.detectable))
         lines.append(f"{row.statement:{width}}{numbers if row.p == row.p else '  ' + row.obstacle}")
-    say("\n".join([*(lines if found.statements else []), str(found)]))
+    say("\n".join([*(lines if falsification.statements else []), str(falsification)]))

@@ -5,31 +5,29 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn._core.files import write_file
-from ciplearn._core.listed_folders import check_folder, listed_folder
+from ciplearn._core.files import check_folder, listed_folder, write_file
+from ciplearn._core.wording import shortened
 from ciplearn.cli import options
 from ciplearn.cli.commands import Fit, Repair
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, lacks_its_model, write_folder
-from ciplearn.cli.output import note, printable, progress, say, say_command, say_json, say_table
-from ciplearn.cli.parsing import join_names
-from ciplearn.cli.streamed_fit import sampled_table, told_apart, train_streamed
-from ciplearn.cli.training import Trained, estimator, refuse_before_training, train
+from ciplearn.cli.options import ROLES, join_names
+from ciplearn.cli.output import keep_inputs, note, printable, progress, say, say_command, say_json, say_table
+from ciplearn.cli.training import Trained, estimator, refuse_untrainable, sampled_table, told_apart, train, train_stream
 from ciplearn.cli.training_table import FitRequest, TrainingTable
-from ciplearn.learning import Frontier
 from ciplearn.sources import TableFiles
-from ciplearn.sources.table_file import TableFile, shortened
+from ciplearn.sources.table_file import TableFile
 
 if TYPE_CHECKING:
     # What compares and audits is loaded where it is asked for: a training on a large table does without.
     from ciplearn.report import Report
     from ciplearn.routes import Comparison
 
-# Text beyond this many bytes is not held in memory.
-_LARGEST_IN_MEMORY = 1 << 26
+_LARGEST_IN_MEMORY = 1 << 26  # text beyond this many bytes is not held in memory
 
 # Options that say where to read, where to write and what to show: they do not change the model.
 _NOT_REPEATED = {"table", "out", "overwrite", "dry_run", "config", "help_all", "as_json", "report"}
@@ -51,21 +49,18 @@ def fit(asked: Fit) -> None:
     if not asked.as_json:
         _describe(rows)
     model = estimator(rows, plan)
-    refuse_before_training(rows, plan)
+    refuse_untrainable(rows, plan)
     if asked.dry_run:
         if asked.as_json:
             say_json(rows.description())
         return
-
-    def trained() -> Trained:
-        return train(model, rows, plan) if stream is None else train_streamed(model, rows, plan, stream, engine)
-
-    found = _written(asked, rows, trained)
-    if found.remark and found.comparison is None:
-        note(found.remark)
-    judged = plan.by_goal and asked.table.is_file()
-    report = _held_out_audit(asked, source) if judged else None
-    _conclude(asked, rows, found, report)
+    one_after_another = partial(train, model, rows, plan)
+    streamed = None if stream is None else partial(train_stream, model, rows, plan, stream, engine)
+    trained = _written(asked, rows, streamed or one_after_another)
+    if trained.remark and trained.comparison is None:
+        note(trained.remark)
+    report = _held_out_audit(asked, source) if plan.by_goal and asked.table.is_file() else None
+    _conclude(asked, rows, trained, report)
 
 
 def repair(asked: Repair) -> None:
@@ -92,14 +87,14 @@ def repair(asked: Repair) -> None:
     model = Numbers(foreign) if labels is None else Probabilities(foreign, sorted(set(labels)))
     splits = judging_splits(X, y, 0.5, asked.seed, labels, 2, 2)
     network = CIPRegressor() if labels is None else CIPClassifier()
-    with progress("repairing", "step", None) as bar:
-        routes = [RepairRoute()]
-        found = compared(problem, network, {"model": model}, routes, goal, splits, seed=asked.seed, verbose=bar)
-    kept = found.model
+    with progress("repairing", "step") as bar:
+        how: dict[str, Any] = {"seed": asked.seed, "verbose": bar}
+        comparison = compared(problem, network, {"model": model}, [RepairRoute()], goal, splits, **how)
+    kept = comparison.model
     if asked.onnx is not None:
         kept = replace(kept, asked=replace(kept.asked, model=Path(asked.onnx)))
-    trained = _written(asked, rows, lambda: Trained(kept, {}, Frontier(()), found.reason, {}, found))
-    page = _held_out_audit(asked, source, found.model)
+    trained = _written(asked, rows, lambda: Trained(kept, remark=comparison.reason, comparison=comparison))
+    page = _held_out_audit(asked, source, comparison.model)
     if page is not None and asked.report is not None:
         write_file(asked.report, page.to_html())
     _conclude(asked, rows, trained, page, predictor=asked.predictor if lacks_its_model(asked.out) else None)
@@ -107,7 +102,7 @@ def repair(asked: Repair) -> None:
 
 def _request(asked: Fit | Repair, **more: Any) -> FitRequest:
     """What is asked of the table; what stands in the way of the folder is found out before any work is done."""
-    options.keep_inputs(asked.out, asked.table, options.graph_file(asked.graph), asked.config)
+    keep_inputs(asked.out, asked.table, options.graph_file(asked.graph), asked.config)
     check_folder(asked.out, overwrite=asked.overwrite)
     return asked.request(options.read_graph(asked.graph), seed=asked.seed, **more)
 
@@ -126,37 +121,29 @@ def _as_stream(source: AnyTable, engine: str | None) -> TableFiles | None:
 
 def _describe(rows: TrainingTable) -> None:
     """Say what was understood."""
-    said = rows.description()
+    told = rows.description()
     say(
-        f"{said['rows']} rows; {said['dropped']} left out because a value is missing; {said['training']} to train on, "
-        f"{said['held_out']} kept for the audit."
+        f"{told['rows']} rows; {told['dropped']} left out because a value is missing; {told['training']} to train on, "
+        f"{told['held_out']} kept for the audit."
     )
-    if said["copies"]:
-        looked_at = said["training"] + said["held_out"] + said["dropped"]
-        say(f"{said['copies']} of {looked_at} rows are copies of others; copies train together, or judge together.")
+    if told["copies"]:
+        looked_at = told["training"] + told["held_out"] + told["dropped"]
+        say(f"{told['copies']} of {looked_at} rows are copies of others; copies train together, or judge together.")
     titles = ("column", "kind", "values", "roles")
-    cells = [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in said["columns"]]
+    cells = [(c["name"], c["kind"], c["values"], ", ".join(c["roles"]) or "not used") for c in told["columns"]]
     say_table([titles, *cells])
-    if said["ignored"]:
-        say(f"Not in the graph, so not used: {shortened(said['ignored'])}.")
-    if said["constant"]:
-        say(f"The same in all rows, so nothing can be learnt from it: {shortened(said['constant'])}.")
-    say(f"{said['task'].capitalize()}. {rows.verdict.headline()}")
+    if told["ignored"]:
+        say(f"Not in the graph, so not used: {shortened(told['ignored'])}.")
+    if told["constant"]:
+        say(f"The same in all rows, so nothing can be learnt from it: {shortened(told['constant'])}.")
+    say(f"{told['task'].capitalize()}. {rows.verdict.headline()}")
 
 
 def _written(asked: Fit | Repair, rows: TrainingTable, train: Callable[[], Trained]) -> Trained:
-    """Train, and write what that has left."""
-    with listed_folder(asked.out, overwrite=asked.overwrite) as fresh:
-        trained = train()
-        write_folder(fresh, rows, trained, _settings(asked, rows))
-    return trained
-
-
-def _settings(asked: Fit | Repair, rows: TrainingTable) -> dict[str, Any]:
-    """Return the options that repeat this training: as they were understood, and the others as they were given."""
+    """Train, and write what that has left, with the options that repeat it: those understood, the others as given."""
     understood: dict[str, Any] = {
         "graph": rows.request.graph.to_dagitty(),
-        **{role: join_names(getattr(rows.verdict, role)) for role in ("protected", "context", "inputs", "adjustment")},
+        **{role: join_names(getattr(rows.verdict, role)) for role in ROLES},
         "outcome": rows.outcome,
         "task": rows.task,
         "categories": join_names(rows.request.categories) or None,
@@ -164,7 +151,11 @@ def _settings(asked: Fit | Repair, rows: TrainingTable) -> dict[str, Any]:
     settings = understood | {name: value for name, value in vars(asked).items() if name not in understood}
     # A role of no columns is one all the same: left out, it would be that of all.
     kept = {name: value for name, value in settings.items() if name not in _NOT_REPEATED and value is not None}
-    return {name: printable(value) if isinstance(value, Path) else value for name, value in kept.items()}
+    plain = {name: printable(value) if isinstance(value, Path) else value for name, value in kept.items()}
+    with listed_folder(asked.out, overwrite=asked.overwrite) as fresh:
+        trained = train()
+        write_folder(fresh, rows, trained, plain)
+    return trained
 
 
 def _held_out_audit(asked: Fit | Repair, source: AnyTable, model: Any = None) -> Report | None:
@@ -198,12 +189,12 @@ def _conclude(
     if trained.comparison is not None:
         _show_routes(trained.comparison)
     elif trained.trace.points:
-        known = trained.trace.table.set_index("gamma")
-        free = known.loc[0.0]
+        points, gamma = trained.trace.table.set_index("gamma"), trained.model.gamma_
+        free = points.loc[0.0]
         say(f"Without a penalty: {score} {free['score']:.3f}, penalty {free['penalty']:.2e} (on rows that judge).")
-        if trained.model.gamma_ in known.index and trained.model.gamma_ > 0:
-            used = known.loc[trained.model.gamma_]
-            say(f"At gamma = {trained.model.gamma_:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
+        if gamma in points.index and gamma > 0:
+            used = points.loc[gamma]
+            say(f"At gamma = {gamma:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
     if trained.scores:
         say(f"On rows kept for the audit: {score} {trained.scores['score']:.3f}.")
     if report is not None:
@@ -211,9 +202,8 @@ def _conclude(
     again = shlex.quote(printable(asked.table)) if asked.table.is_file() else "TABLE"
     say(f"Written: {printable(asked.out)}.")
     named = [] if predictor is None else ["--predictor", shlex.quote(predictor)]
-    say_command(
-        "Next:", ["ciplearn", "audit", shlex.quote(printable(asked.out)), again, *named, "--out", "report.html"]
-    )
+    folder = shlex.quote(printable(asked.out))
+    say_command("Next:", ["ciplearn", "audit", folder, again, *named, "--out", "report.html"])
 
 
 def _show_routes(comparison: Comparison) -> None:

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, NUMBER, text_as_numbers
+from ciplearn._core.columns import CATEGORY, NUMBER, as_target, in_kinds, text_as_numbers
 from ciplearn._core.errors import InputError
-from ciplearn._core.listed_folders import check_finished, read_listed
-from ciplearn._core.rows import RowsDrawn
+from ciplearn._core.files import check_finished, read_listed
+from ciplearn._core.rows import RowsDrawn, RowsSought, TrainedRows
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
-from ciplearn.cli.trained_rows import RowsSought, TrainedRows
-from ciplearn.cli.training_table import TASKS, TrainingTable, as_target
+from ciplearn.cli.training_table import TASKS, TrainingTable
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.estimators.roles import Roles
@@ -30,7 +29,7 @@ from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.repairing import Repaired, load_model, load_repaired, save_model
 from ciplearn.repairing.kept import DESCRIPTION as REPAIRED
 from ciplearn.sources import TableFiles
-from ciplearn.sources.table_file import MISSING, READING, TableFile, in_kinds
+from ciplearn.sources.table_file import MISSING, READING, TableFile
 
 if TYPE_CHECKING:
     from ciplearn.cli.training import Trained
@@ -42,20 +41,14 @@ _MODEL, _TRAINING, _HELD_OUT, _TRAINED = "model.json", "training.json", "held_ou
 OPTIONS, GRAPH = "fit.json", "graph.txt"
 _FORMAT = 2
 
-# Where a trial is the model of the folder.
-_ITSELF = "."
-
-# In MiB; a training has a few gammas and columns.
-_LARGEST = 16
-
-# Rows that are held in memory as text.
-_ROWS = 8192
+_ITSELF = "."  # where a trial is the model of the folder
+_LARGEST = 16  # in MiB; a training has a few gammas and columns
+_ROWS = 8192  # rows that are held in memory as text
 
 # An audit looks at so many rows at most, and learns a causal model from so many: more change nothing that it says.
 _MOST_ROWS, _MOST_TO_LEARN_FROM = 200_000, 50_000
 
-# One file, or many that are one table.
-AnyTable = TableFile | TableFiles
+AnyTable = TableFile | TableFiles  # one file, or many that are one table
 
 LEAST_ROWS = 20
 
@@ -101,11 +94,11 @@ class ModelFolder:
     @property
     def verdict(self) -> Verdict | None:
         """What the graph says about the roles."""
-        own: Verdict | None = getattr(self.model, "verdict_", None)
-        if own is None and "roles" in self.training:
+        verdict: Verdict | None = getattr(self.model, "verdict_", None)
+        if verdict is None and "roles" in self.training:
             graph = CausalGraph.from_text(self.training["settings"]["graph"])
-            own = Roles.from_dict(self.training["roles"], graph).verdict
-        return own
+            verdict = Roles.from_dict(self.training["roles"], graph).verdict
+        return verdict
 
     def at(self, strength: float) -> ModelFolder:
         """Return the folder with its repaired model at another strength."""
@@ -162,22 +155,18 @@ class ModelFolder:
             for trial in self.training["trials"]
         }
 
-    def in_kinds(self, table: pd.DataFrame, columns: Sequence[str], where: str, first_row: int = 1) -> pd.DataFrame:
-        """Return columns as training knew them."""
-        return in_kinds(table, {name: self.kinds[name] for name in columns}, where, first_row)
-
     def as_in_training(self, source: AnyTable) -> AnyTable:
         """Return a table as it is described; where nothing is said, the training table is read as in training.
 
         Which cells of another table are missing is that of training too: its other marks are its own.
         """
-        usual, said = TableFile.usual_reading(), self.training["table"]["reading"]
-        known = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+        usual, trained = TableFile.usual_reading(), self.training["table"]["reading"]
+        trained = {name: tuple(value) if isinstance(value, list) else value for name, value in trained.items()}
         if source.reading == usual and self._is_training_table(source):
-            return source.read_as(known)
+            return source.read_as(trained)
         if any(source.reading[name] != usual[name] for name in MISSING):
             return source
-        return source.read_as(source.reading | {name: known[name] for name in MISSING})
+        return source.read_as(source.reading | {name: trained[name] for name in MISSING})
 
     def rows(
         self, source: AnyTable, more: Sequence[str] = ()
@@ -193,20 +182,16 @@ class ModelFolder:
         gaps, gaps_to_judge = Counter[str](), Counter[str]()
         sought = RowsSought(self.trained_rows)
         for chunk in source.numbered([*self.kinds, *more], self.labels, _ROWS):
-            known = self.in_kinds(chunk, list(self.kinds), where, int(chunk.index[0]) + 1)
-            rows = known.join(chunk[list(more)])
+            rows = in_kinds(chunk, self.kinds, where, int(chunk.index[0]) + 1).join(chunk[list(more)])
             every.update(complete := rows.dropna())
-            gaps.update(_missing(rows))
+            gaps.update(gaps_of(rows))
             if not seen_in_training:
                 sought.update(complete)
             else:
                 held = rows[rows.index.isin(self.held_out)]
                 judge.update(held.dropna())
-                gaps_to_judge.update(_missing(held))
-        if every.n < LEAST_ROWS:
-            raise InputError(
-                f"{where} has {every.n} rows without a missing value, and an audit needs {LEAST_ROWS}; pass more rows."
-            )
+                gaps_to_judge.update(gaps_of(held))
+        require_rows(every.n, source)
         drawn = self._as_targets(every.finalise(), more)
         if not seen_in_training:
             fresh, remark = sought.fresh()
@@ -234,9 +219,9 @@ class ModelFolder:
     def _is_training_table(self, source: AnyTable) -> bool:
         if source.is_pipe:
             return False
-        known = self.training["table"]
+        table = self.training["table"]
         # The size first: a large file need not be read to see that it is another.
-        return source.size() == known["bytes"] and source.digest() == known["sha256"]
+        return source.size() == table["bytes"] and source.digest() == table["sha256"]
 
 
 def write_folder(folder: Path, rows: TrainingTable, trained: Trained, settings: Mapping[str, Any]) -> None:
@@ -251,7 +236,9 @@ def write_folder(folder: Path, rows: TrainingTable, trained: Trained, settings: 
             # What imagined their rows is kept once, with the model.
             save_model(model, folder / name, dict(point.measures), counterfactuals=False)
         trials.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
-    result = {name: value for name, value in trained.to_dict().items() if name != "comparison" or value is not None}
+    result = trained.to_dict()
+    if trained.comparison is None:
+        del result["comparison"]
     training = {
         "format": _FORMAT,
         "task": rows.task,
@@ -292,60 +279,54 @@ def _as_kept(path: Path, foreign: Foreign) -> Numbers | Probabilities:
     return Numbers(foreign) if classes is None else Probabilities(foreign, classes)
 
 
+def require_rows(n: int, source: AnyTable) -> None:
+    """Refuse a table of too few complete rows to audit on."""
+    if n < LEAST_ROWS:
+        raise InputError(
+            f"{source.path} has {n} rows without a missing value, and an audit needs {LEAST_ROWS}; pass more rows."
+        )
+
+
 def columns_of(model: Any) -> tuple[str, ...]:
     """The columns that a model reads: a repaired one also needs what the protected ones act on."""
     return tuple(model.inputs_ if isinstance(model, Repaired) else model.roles_.inputs)
 
 
-def _missing(table: pd.DataFrame) -> dict[str, int]:
+def gaps_of(table: pd.DataFrame) -> dict[str, int]:
+    """How many rows miss a value, by column."""
     return {str(name): int(count) for name, count in table.isna().sum().items() if count}
 
 
 def _check(training: Mapping[str, Any], model: Any) -> None:
     """Raise a ValueError where an entry is not what `write_folder` writes."""
-    table, trials = training["table"], training["trials"]
-    reading = table["reading"]
-    columns, missing = reading["columns"], reading["missing"]
+    table, trials, columns = training["table"], training["trials"], training["columns"]
+    reading, compared = table["reading"], [training["comparison"]] if "comparison" in training else []
+    listed = [one for comparison in compared for one in comparison["candidates"]]
+    texts = [training["measure"], training["remark"], table["name"], table["sha256"], *reading["missing"]]
+    texts += [*(reading["columns"] or ()), *([] if reading["separator"] is None else [reading["separator"]])]
+    texts += [text for comparison in compared for text in (comparison["reason"], *comparison["notes"])]
+    texts += [one[key] for one in listed for key in ("name", "kind")]
+    numbers = [each for each in (training["gamma"], training["tolerance"]) if each is not None]
+    numbers += [number for trial in trials for number in (trial["gamma"], *trial["measures"].values())]
+    numbers += [one[key] for one in listed for key in ("loss", "vcf") if key == "loss" or one[key] is not None]
     right = [
+        all(isinstance(text, str) for text in texts),
+        all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers),
         training["task"] in TASKS,
-        training["outcome"] in training["columns"],
-        set(columns_of(model)) <= set(training["columns"]),
-        all(kind in (NUMBER, CATEGORY) for kind in training["columns"].values()),
-        training["gamma"] is None or _is_number(training["gamma"]),
-        training["tolerance"] is None or _is_number(training["tolerance"]),
-        isinstance(training["measure"], str),
-        isinstance(training["remark"], str),
+        training["outcome"] in columns,
+        set(columns_of(model)) <= set(columns),
+        set(columns.values()) <= {NUMBER, CATEGORY},
         isinstance(training["settings"], dict),
-        isinstance(table["name"], str),
-        isinstance(table["sha256"], str),
         isinstance(table["bytes"], int),
         set(reading) == set(READING),
-        reading["separator"] is None or isinstance(reading["separator"], str),
-        columns is None or all(isinstance(name, str) for name in columns),
         isinstance(reading["skip"], int),
-        isinstance(missing, list) and all(isinstance(cell, str) for cell in missing),
+        isinstance(reading["missing"], list),
         isinstance(reading["only_missing"], bool),
         # Inside this folder and nowhere else.
         all(trial["folder"] == _ITSELF or re.fullmatch(r"trials/\d+", trial["folder"]) for trial in trials),
-        all(_is_number(trial["gamma"]) and all(map(_is_number, trial["measures"].values())) for trial in trials),
         all({"loss", "score"} <= set(trial["measures"]) for trial in trials),
         len({tuple(sorted(trial["measures"])) for trial in trials}) <= 1,
-        "comparison" not in training or _is_comparison(training["comparison"]),
+        all(comparison["chosen"] in [one["name"] for one in listed] for comparison in compared),
     ]
     if not all(right):
         raise ValueError(_TRAINING)
-
-
-def _is_comparison(said: Any) -> bool:
-    listed = said["candidates"]
-    return (
-        isinstance(said["reason"], str)
-        and all(isinstance(note, str) for note in said["notes"])
-        and all(isinstance(one["name"], str) and isinstance(one["kind"], str) for one in listed)
-        and all(_is_number(one["loss"]) and (one["vcf"] is None or _is_number(one["vcf"])) for one in listed)
-        and said["chosen"] in [one["name"] for one in listed]
-    )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

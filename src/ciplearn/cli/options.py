@@ -1,28 +1,142 @@
-"""Options that several commands share, and what they mean together."""
+"""How a command takes its options, which are the fields of a class, typed or from a file; those that several share."""
 
 # ruff: noqa: RUF009 - what is called makes a field
 
 from __future__ import annotations
 
+import csv
 import glob
-import os
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import io
+import math
+import sys
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+from typer.core import TyperOption
+
+from ciplearn._core.arguments import one_of
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.listed_folders import CHECKSUMS, listed_files
-from ciplearn.cli.parsing import NEEDED, argument, choice, of_panel, read_config, share, show_all, split_names
+from ciplearn.cli.output import say
 
 if TYPE_CHECKING:
-    from ciplearn._core.engine import Engine
+    from ciplearn._core.workers import Engine
     from ciplearn.causal import CausalGraph
     from ciplearn.cli.training_table import FitRequest
     from ciplearn.evaluation.any_model import Foreign
     from ciplearn.routes import Goal
     from ciplearn.sources import TableFiles
     from ciplearn.sources.table_file import TableFile
+
+ROLES = ("protected", "context", "inputs", "adjustment")  # roles that name several columns
+NEEDED: Any = MISSING  # an option that has to be given
+
+# How the names of tables end: no graph file is called so.
+_TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")
+
+# What graph text holds and the name of a graph file does not.
+_SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "|", "\n")
+
+
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make the entries of a file the defaults of the command's options; the callback of ``--config``."""
+    if path is None or context.resilient_parsing:
+        return path
+    # As it is written in a file -> the parameter.
+    spelled = {
+        str(name).lstrip("-").replace("-", "_"): parameter
+        for parameter in context.command.params
+        if parameter.name not in (None, "config", "help", "help_all")
+        for name in (parameter.name, *parameter.opts)
+    }
+    from ciplearn._core.plain_data import read_mapping
+
+    defaults = {}
+    for key, value in read_mapping(path).items():
+        parameter = spelled.get(key.replace("-", "_"))
+        if parameter is None:
+            from ciplearn.causal.names import nearest
+
+            hint = nearest(key, [name.replace("_", "-") for name in spelled], "options")
+            raise InputError(f"{path} sets {key!r}, which is no option of ciplearn {context.info_name}; {hint}")
+        defaults[str(parameter.name)] = _as_typed(value, parameter, key, path)
+    context.default_map = defaults
+    return path
+
+
+def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
+    """The value as the command line would have it, so that both are checked by the same rules."""
+    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, list | dict) for each in value)):
+        raise InputError(
+            f"{path} sets {key!r} to values within values, which no option takes; write a value or a list of names."
+        )
+    if isinstance(value, bool) and not getattr(parameter, "is_flag", False):
+        raise InputError(f"{path} sets {key!r} to yes or no, which it does not take; write a value, or text in quotes.")
+    if isinstance(value, list):
+        return join_names(value)
+    return value if isinstance(value, bool) or value is None else str(value)
+
+
+def of_panel(panel: str | None = None, *, hidden: bool = False) -> Callable[..., Any]:
+    """Return what makes the options of a panel of ``--help``, as fields; what is hidden shows with ``--help-all``."""
+
+    def option(text: str, metavar: str | None = None, *names: str, default: Any = None, **more: Any) -> Any:
+        about = {"help": text, "metavar": metavar, "hidden": hidden, "rich_help_panel": panel} | more
+        return field(default=default, metadata={"typer": typer.Option(*names, **about)}, kw_only=True)
+
+    return option
+
+
+def argument(text: str, metavar: str, default: Any = None) -> Any:
+    """Return a field that is given by its place."""
+    return field(default=default, metadata={"typer": typer.Argument(help=text, metavar=metavar)}, kw_only=True)
+
+
+def show_all(context: typer.Context, asked: bool) -> None:
+    """Show the help with every option; the callback of ``--help-all``."""
+    if not asked or context.resilient_parsing:
+        return
+    for parameter in context.command.params:
+        if isinstance(parameter, TyperOption):
+            parameter.hidden = False
+    text = context.get_help()
+    if text:
+        say(text)
+    raise typer.Exit
+
+
+def split_names(text: str | None, known: Container[str] = ()) -> tuple[str, ...] | None:
+    """Split at commas; a name that holds a comma stands in double quotes, or is the whole text."""
+    if text is None:
+        return None
+    if text in known:
+        return (text,)
+    try:
+        cells = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error:
+        raise InputError(f"{text[:60]!r} is no list of names; write them in one line, with commas between.") from None
+    return tuple(name.strip() for name in cells if name.strip())
+
+
+def join_names(names: Iterable[object]) -> str:
+    """Return names as one text, as options take them: with commas between, and quoted where they hold one."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(list(names))
+    return line.getvalue()
+
+
+def share(option: str, given: str, most: float = sys.float_info.max) -> float:
+    """Return a share as a number: 2% is 0.02."""
+    number = given.strip().removesuffix("%")
+    try:
+        value = float(number) / (1 if number == given.strip() else 100)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise InputError(f"{option} must be a share, got {given!r}; pass for example 5% or 0.05.")
+    return value
 
 
 # Roles have no panel of their own, so that they come first.
@@ -82,8 +196,7 @@ class RoleOptions:
 
     def roles(self, graph: CausalGraph) -> dict[str, Any]:
         """Return the roles as lists of names, as the criterion takes them."""
-        lists = ("protected", "context", "inputs", "adjustment")
-        return {"outcome": self.outcome} | {role: split_names(getattr(self, role), graph.nodes) for role in lists}
+        return {"outcome": self.outcome} | {role: split_names(getattr(self, role), graph.nodes) for role in ROLES}
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -156,7 +269,7 @@ class EngineOptions:
 
     def made(self, **more: Any) -> Engine:
         """Return the engine; ``more``: its further options."""
-        from ciplearn._core.engine import OneProcess
+        from ciplearn._core.workers import OneProcess
 
         others: dict[str, Any] = {"workers": self.workers, "address": self.address, **more}
         if self.engine is None:
@@ -164,7 +277,7 @@ class EngineOptions:
                 if given is not None:
                     raise InputError(f"--{name} is for --engine ray, got no engine; pass --engine ray too.")
             return OneProcess()
-        choice("--engine", self.engine, ("ray",))
+        one_of(self.engine, "--engine", ("ray",))
         from ciplearn.scale import RayEngine
 
         return RayEngine(**others | {"workers": self.workers or 2})
@@ -234,13 +347,6 @@ class ModelOptions:
         return None if self.onnx is None else from_onnx(Path(self.onnx), inputs, columns)
 
 
-# How the names of tables end: no graph file is called so.
-_TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".xlsx", ".xls")
-
-# What graph text holds and the name of a graph file does not.
-_SIGNS_OF_TEXT = ("->", "<-", "--", "→", "←", "↔", "{", "|", "\n")
-
-
 def read_graph(graph: str) -> CausalGraph:
     """Read a graph from a file, or from the text itself."""
     from ciplearn.causal import CausalGraph
@@ -252,28 +358,6 @@ def read_graph(graph: str) -> CausalGraph:
     if any(sign in graph for sign in _SIGNS_OF_TEXT):
         return CausalGraph.from_text(graph)
     raise GraphError(f"{graph!r} is neither a file nor a graph; give a path, or edges such as 'A -> B'.")
-
-
-def keep_inputs(out: Path, *inputs: Path | None) -> None:
-    """Refuse a place to write that is read by the same command, holds what is read, or is a part of it."""
-    place = Path(os.path.realpath(out))
-    for read in (path for given in inputs if given is not None for path in _files_of(given)):
-        known = Path(os.path.realpath(read))
-        if place == known or (place.is_file() and place.samefile(read)):
-            raise InputError(f"{out} is what this command reads; pass the name of another file to write.")
-        if place in known.parents:
-            raise InputError(f"{read} is read, and lies in {out}; pass another place to write.")
-        if known in place.parents and place.is_file():
-            listed = listed_files(known)
-            if not listed or place.relative_to(known).as_posix() in {*listed, CHECKSUMS}:
-                raise InputError(f"{out} is a part of {read}, which is read; pass the name of another file to write.")
-
-
-def _files_of(given: Path) -> list[Path]:
-    """Return what exists under a name: itself, or all that it matches as a pattern."""
-    if given.exists():
-        return [given]
-    return [Path(name) for name in glob.glob(str(given), recursive=True)] if glob.has_magic(str(given)) else []
 
 
 def graph_file(graph: str) -> Path | None:

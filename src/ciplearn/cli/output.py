@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import json
 import math
 import os
@@ -16,6 +17,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TextIO
 
+from ciplearn._core.errors import InputError
+from ciplearn._core.files import CHECKSUMS, listed_files
+
 # Characters that move a cursor, change colours or turn the direction of writing: names and cells may hold them.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -23,14 +27,9 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u20
 _IN_ASCII = {"Ŷ": "Y^", "⊥": "_||_", "→": "->", "←": "<-", "↔": "<->", "−": "-", "×": "x", "²": "^2", "∅": "{}"}
 _IN_ASCII |= {"✓": "+", "✗": "-", "…": "...", "≤": "<=", "≥": ">="}
 
-# Seconds between two lines of progress where nobody watches; what is done sooner is done in silence.
-_QUIET = 15.0
-
-# What a run has noted, without the counts in it; the next run starts anew.
-NOTED: set[str] = set()
-
-# Columns below which a bar shows no more than how far it is.
-_NARROW = 120
+_QUIET = 15.0  # seconds between two lines of progress where nobody watches; what is done sooner is done in silence
+NOTED: set[str] = set()  # what a run has noted, without the counts in it; the next run starts anew
+_NARROW = 120  # columns below which a bar shows no more than how far it is
 
 # Who hears, in the place of a terminal, of steps, notes and what was trained: the workbench runs commands, too.
 listener: ContextVar[Callable[[dict[str, Any]], None] | None] = ContextVar("listener", default=None)
@@ -224,3 +223,24 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
         raise error
     lost = error.object[error.start : error.end]
     return "".join(_IN_ASCII.get(sign, "?") for sign in lost), error.end
+
+
+def keep_inputs(out: Path, *inputs: Path | None) -> None:
+    """Refuse a place to write that is read by the same command, holds what is read, or is a part of it."""
+    target = Path(os.path.realpath(out))
+    # What exists under a name: itself, or all that it matches as a pattern.
+    for read in (
+        path
+        for given in inputs
+        if given is not None
+        for path in ([given] if given.exists() else map(Path, glob.glob(str(given), recursive=True)))
+    ):
+        source = Path(os.path.realpath(read))
+        if target == source or (target.is_file() and target.samefile(read)):
+            raise InputError(f"{out} is what this command reads; pass the name of another file to write.")
+        if target in source.parents:
+            raise InputError(f"{read} is read, and lies in {out}; pass another place to write.")
+        if source in target.parents and target.is_file():
+            listed = listed_files(source)
+            if not listed or target.relative_to(source).as_posix() in {*listed, CHECKSUMS}:
+                raise InputError(f"{out} is a part of {read}, which is read; pass the name of another file to write.")

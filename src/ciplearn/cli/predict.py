@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 import torch
 
-from ciplearn._core.engine import Engine
-from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
-from ciplearn.cli import options
+from ciplearn._core.columns import in_kinds
+from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning, optional_module
+from ciplearn._core.wording import shortened
+from ciplearn._core.workers import Engine
 from ciplearn.cli.commands import Predict
 from ciplearn.cli.model_folder import AnyTable, ModelFolder
-from ciplearn.cli.output import is_terminal, note, progress, say, say_json
-from ciplearn.cli.table_writer import check_ending, written_table
+from ciplearn.cli.output import is_terminal, keep_inputs, note, progress, say, say_json
 from ciplearn.estimators.tables import far_outside
 from ciplearn.evaluation.any_model import from_module
 from ciplearn.sources import TableFiles
-from ciplearn.sources.table_file import COPIED, TableFile, shortened
+from ciplearn.sources.table_file import COPIED, TableFile
 from ciplearn.sources.table_files import FilePart
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Names of the columns of predictions, which an audit reads back; the second one ends with a label and a bracket.
 ANSWER, PROBABILITY = "prediction", "probability["
 
-# Labels that training never saw are named up to this number.
-_NAMED = 5
+_NAMED = 5  # labels that training never saw are named up to this number
+
+# A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
+Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, float]]]
+
+_PARQUET = (".parquet", ".pq")
+_TABS = (".tsv", ".tab")
+_COMMAS = (".csv", ".txt")
+
+Examples = Mapping[str, Sequence[Any]]  # values that a column may hold, by its name
 
 
 def predict(asked: Predict) -> None:
@@ -43,7 +56,7 @@ def predict(asked: Predict) -> None:
     if asked.as_json and out is None:
         raise InputError("--json writes a summary to standard output, where the predictions would go; pass --out too.")
     if out is not None:
-        options.keep_inputs(out, table, asked.model, asked.config)
+        keep_inputs(out, table, asked.model, asked.config)
         check_ending(out)
     opened.cache_clear()
     model = asked.model, asked.predictor, asked.strength
@@ -86,14 +99,10 @@ def predict(asked: Predict) -> None:
     if asked.as_json:
         labels = [{"column": column, "label": label, "rows": count} for (column, label), count in unseen.items()]
         units = [{"column": name, "rows": count, "example": value} for name, (count, value) in far.items()]
-        said = {"rows": rows, "without_prediction": empty, "unseen_labels": labels, "far_numbers": units}
-        say_json({**said, "file": str(out)})
+        summary = {"rows": rows, "without_prediction": empty, "unseen_labels": labels, "far_numbers": units}
+        say_json({**summary, "file": str(out)})
     elif out is not None and is_terminal():
         say(f"Written: {out}, {rows} rows.")
-
-
-# A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
-Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, float]]]
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,7 @@ class _RowAnswers:
         folder, identity, rows = opened(*self.model), self.identity, 0
         # The one that was trained: of a repaired model, what it repairs.
         trained = folder.model.asked.model if hasattr(folder.model, "asked") else folder.model
-        encoding = getattr(trained, "encoding_", None)
+        encoding, kinds = getattr(trained, "encoding_", None), {name: folder.kinds[name] for name in folder.inputs}
         with file.opened(labels=folder.labels, copied=identity) as table:
             table.require(folder.inputs)
             if identity is not None and identity not in table.names:
@@ -130,23 +139,23 @@ class _RowAnswers:
                     f"The column {identity!r} of --id is not in {file.path}; it has {shortened(table.names)}."
                 )
             for chunk in table.chunks(self.chunk_rows, folder.inputs):
-                inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
+                inputs = in_kinds(chunk, kinds, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
-                known = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
-                unseen = {} if encoding is None else encoding.unseen(known)
+                complete = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
+                unseen = {} if encoding is None else encoding.unseen(complete)
                 with warnings.catch_warnings():
                     # Counted over all chunks, and said once.
                     warnings.simplefilter("ignore", UnseenLevelsWarning)
                     warnings.simplefilter("ignore", FarOutsideWarning)
-                    answers = _answers(folder.model, known)
-                if len(known) < len(inputs):
+                    answers = _answers(folder.model, complete)
+                if len(complete) < len(inputs):
                     # As objects: a missing answer must not turn the labels 0 and 1 into 0.0 and 1.0.
                     answers = answers.astype({ANSWER: object}).reindex(inputs.index)
                 if identity is not None:
                     answers.insert(0, identity, chunk[COPIED].array)
                 rows += len(chunk)
                 counts = {(name, label): count for name, labels in unseen.items() for label, count in labels.items()}
-                yield answers, counts, {} if encoding is None else encoding.far(known)
+                yield answers, counts, {} if encoding is None else encoding.far(complete)
 
 
 @cache
@@ -156,11 +165,91 @@ def opened(model: Path, predictor: str | None, strength: float | None) -> ModelF
     return folder if strength is None else folder.at(strength)
 
 
-def _answers(model: Any, known: pd.DataFrame) -> pd.DataFrame:
+def _answers(model: Any, complete: pd.DataFrame) -> pd.DataFrame:
     """What a model says about complete rows, be there none."""
     if not hasattr(model, "predict_proba"):
-        return pd.DataFrame({ANSWER: model.predict(known) if len(known) else np.zeros(0)}, index=known.index)
-    table = model.predict_proba(known) if len(known) else np.zeros((0, len(model.classes_)))
+        return pd.DataFrame({ANSWER: model.predict(complete) if len(complete) else np.zeros(0)}, index=complete.index)
+    table = model.predict_proba(complete) if len(complete) else np.zeros((0, len(model.classes_)))
     columns: dict[str, Any] = {ANSWER: model.classes_[table.argmax(axis=1)]}
     columns |= {f"{PROBABILITY}{label}]": table[:, place] for place, label in enumerate(model.classes_)}
-    return pd.DataFrame(columns, index=known.index)
+    return pd.DataFrame(columns, index=complete.index)
+
+
+class TableWriter(Protocol):
+    """Takes the rows of a table, piece by piece."""
+
+    def write(self, rows: pd.DataFrame) -> None:
+        """Append rows."""
+
+
+def check_ending(out: Path) -> None:
+    """Refuse a name whose ending says a notation that is not written, before any work is done."""
+    # A device or a pipe has no ending of its own; a folder is refused later.
+    name, is_device = out.name.lower(), out.exists() and not out.is_file()
+    if name.endswith(_PARQUET):
+        _arrow()
+    elif not name.removesuffix(".gz").endswith(_TABS + _COMMAS) and "." in name and not is_device:
+        raise InputError(f"{out} must end in .csv, .csv.gz, .tsv or .parquet; name it so.")
+
+
+@contextmanager
+def written_table(out: Path | None, examples: Examples | None = None) -> Iterator[TableWriter]:
+    """Open a table to write; after an error nothing has changed.
+
+    ``out``: Parquet, tabs or commas by its ending; without an ending, on a device and on standard output, commas.
+    ``examples``: of columns whose first rows may hold no value, so that these do not tell what the column holds.
+    """
+    import gzip
+
+    from ciplearn._core.files import whole_file
+
+    if out is None:
+        yield _Text(sys.stdout.buffer, ",")
+        return
+    check_ending(out)
+    name = out.name.lower()
+    with whole_file(out) as stream:
+        separator = "\t" if name.removesuffix(".gz").endswith(_TABS) else ","
+        if name.endswith(_PARQUET):
+            parquet = _Parquet(stream, examples or {})
+            yield parquet
+            parquet.close()
+        elif name.endswith(".gz"):
+            # Without name and time, so that the same rows are the same bytes.
+            with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
+                yield _Text(packed, separator)
+        else:
+            yield _Text(stream, separator)
+
+
+class _Text:
+    def __init__(self, stream: Any, separator: str) -> None:
+        self.stream, self.separator, self.header = stream, separator, True
+
+    def write(self, rows: pd.DataFrame) -> None:
+        rows.to_csv(self.stream, sep=self.separator, index=False, header=self.header, lineterminator="\n")
+        self.header = False
+
+
+class _Parquet:
+    def __init__(self, stream: IO[bytes], examples: Examples) -> None:
+        self.stream, self.arrow = stream, _arrow()
+        self.kinds = {name: self.arrow.array(list(values)).type for name, values in examples.items()}
+        self.writer: Any = None
+
+    def write(self, rows: pd.DataFrame) -> None:
+        if self.writer is None:
+            schema = self.arrow.Schema.from_pandas(rows, preserve_index=False).remove_metadata()
+            for name, kind in self.kinds.items():
+                schema = schema.set(schema.get_field_index(name), self.arrow.field(name, kind))
+            self.writer = self.arrow.parquet.ParquetWriter(self.stream, schema, write_page_checksum=True)
+        self.writer.write_table(self.arrow.Table.from_pandas(rows, schema=self.writer.schema, preserve_index=False))
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+
+
+def _arrow() -> Any:
+    optional_module("pyarrow.parquet", "Parquet files need pyarrow", "pip install 'ciplearn[parquet]', or write CSV")
+    return import_module("pyarrow")

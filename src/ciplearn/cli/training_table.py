@@ -11,43 +11,39 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import (
     CATEGORY,
     CLASSIFICATION,
     NUMBER,
     REGRESSION,
+    as_target,
     holds_numbers,
     looks_like_codes,
-    number_classes,
     read_numbers,
     task_of,
     text_as_numbers,
 )
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.rows import copy_groups
+from ciplearn._core.rows import TrainedRows, copy_groups, digested, held_out_rows
+from ciplearn._core.wording import shortened
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
-from ciplearn.cli.trained_rows import TrainedRows, digested, held_out_rows
+from ciplearn.cli.options import ROLES
 from ciplearn.estimators.roles import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
-from ciplearn.sources.table_file import TableFile, shortened
+from ciplearn.sources.table_file import TableFile
 
 TASKS = (CLASSIFICATION, REGRESSION)
 
-# To train on, to judge gamma by, and to audit.
-_LEAST_ROWS = 10
-
-# Thousands, units and blanks, as people and spreadsheets write them.
-_SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"
+_LEAST_ROWS = 10  # to train on, to judge gamma by, and to audit
+_SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"  # thousands, units and blanks, as people and spreadsheets write them
 
 # A day, alone or with a time of day.
 _DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2}))(?:[ T].*)?"
 
-# So many different texts, of which most stand in one row only, are names or free text.
-_FEW_TEXTS = 20
-
-# Fewer rows say little about a level.
-LEAST_OF_A_LEVEL = 5
+_FEW_TEXTS = 20  # so many different texts, of which most stand in one row only, are names or free text
+LEAST_OF_A_LEVEL = 5  # fewer rows say little about a level
 
 
 @dataclass(frozen=True)
@@ -88,10 +84,7 @@ class TrainingTable:
     @classmethod
     def read(cls, source: TableFile, request: FitRequest) -> TrainingTable:
         """Read a table and settle kinds, roles, task and rows, or say what does not fit."""
-        if request.missing not in MISSING_POLICIES:
-            raise InputError(
-                f"--missing must be one of {', '.join(MISSING_POLICIES)}, got {request.missing!r}; name one."
-            )
+        one_of(request.missing, "--missing", MISSING_POLICIES)
         _outcome(request)
         with source.unchanged():
             identity = source.identity()
@@ -116,17 +109,18 @@ class TrainingTable:
         outcome = _outcome(request)
         confirmed = {outcome} if request.task is not None else set()
         table = in_their_kinds(cells, request.categories, confirmed, outcome)
-        roles = settle_roles(
-            table.drop(columns=outcome),
-            graph=request.graph,
-            outcome=outcome,
-            protected=request.protected,
-            context=request.context,
-            inputs=request.inputs,
-            adjustment=request.adjustment,
-            independence=None,
-        )
-        kept = _complete(table, [outcome, *(roles.used if request.missing == "drop" else ())])
+        named: dict[str, Any] = {role: getattr(request, role) for role in ROLES}
+        X = table.drop(columns=outcome)
+        roles = settle_roles(X, graph=request.graph, outcome=outcome, **named, independence=None)
+        if len(table) < _LEAST_ROWS:
+            raise InputError(f"The table has {len(table)} rows, and fitting needs {_LEAST_ROWS}; pass more rows.")
+        needed = [outcome, *(roles.used if request.missing == "drop" else ())]
+        kept = table.dropna(subset=needed)
+        if len(kept) < _LEAST_ROWS:
+            raise InputError(
+                f"Only {len(kept)} of {len(table)} rows have a value in each of {', '.join(needed)}; pass more rows, "
+                "or use fewer columns."
+            )
         if roles.protects_nothing(kept):
             raise InputError(f"{roles.nothing_protected(len(kept))}.")
         task = _task(kept[outcome], request.task)
@@ -172,10 +166,7 @@ class TrainingTable:
 
     def description(self) -> dict[str, Any]:
         """Say what was understood, as plain data."""
-        roles = {
-            "outcome": (self.outcome,),
-            **{role: getattr(self.verdict, role) for role in ("protected", "context", "inputs", "adjustment")},
-        }
+        roles = {"outcome": (self.outcome,), **{role: getattr(self.verdict, role) for role in ROLES}}
         return {
             "rows": self.n_rows,
             "dropped": self.n_dropped,
@@ -200,28 +191,15 @@ class TrainingTable:
 
     def perhaps_codes(self) -> list[str]:
         """Return columns of a few whole numbers that nobody has called categories: they may be codes, not amounts."""
-        kinds = self.kinds
-        return [name for name in self.roles.used if kinds[name] == NUMBER and looks_like_codes(self.table[name])]
+        numbers = (name for name in self.roles.used if self.kinds[name] == NUMBER)
+        return [name for name in numbers if looks_like_codes(self.table[name])]
 
     def mostly_rare(self) -> dict[str, int]:
         """Return columns of many categories, of which most stand in a few training rows only -> how many there are."""
         X = self.training()[0]
         counts = {name: X[name].value_counts() for name in self.roles.used if self.kinds[name] == CATEGORY}
-        rare = {name: found < LEAST_OF_A_LEVEL for name, found in counts.items() if len(found) > _FEW_TEXTS}
+        rare = {name: rows < LEAST_OF_A_LEVEL for name, rows in counts.items() if len(rows) > _FEW_TEXTS}
         return {name: len(few) for name, few in rare.items() if few.mean() > 0.5}
-
-
-def as_target(column: pd.Series, task: str, classes: np.ndarray[Any, Any] | None = None) -> pd.Series:
-    """Return labels as whole numbers where they are, as text where not; numbers for regression.
-
-    Where the classes of a model are passed, a number is the class that has it, and one that none has stands for itself.
-    """
-    if task == REGRESSION or not holds_numbers(column):
-        return column
-    known = number_classes(column.unique().astype(float)) if classes is None else classes
-    labels = dict(zip(known.astype(float).tolist(), known.tolist(), strict=True))
-    alone = float if known.dtype.kind == "i" else str
-    return column.map(lambda number: labels.get(number, alone(number)))
 
 
 def _outcome(request: FitRequest) -> str:
@@ -238,22 +216,18 @@ def _outcome(request: FitRequest) -> str:
 
 def nodes_in(request: FitRequest, names: Sequence[str]) -> list[str]:
     """Return the columns of a table that are nodes of the graph; the others do not matter."""
-    present = set(names)
-    require_nodes(request.graph.observed, present, names)
+    require_nodes(request.graph.observed, names, names)
     for name in request.categories:
-        if name not in present:
-            raise InputError(
-                f"The column {name!r} of --categories is not in the table; it has {shortened(list(names))}."
-            )
-    observed = set(request.graph.observed)
-    return list(dict.fromkeys(name for name in names if name in observed))
+        if name not in names:
+            raise InputError(f"The column {name!r} of --categories is not in the table; it has {shortened(names)}.")
+    return [name for name in dict.fromkeys(names) if name in request.graph.observed]
 
 
 def require_nodes(nodes: Sequence[str], held: Collection[str], names: Sequence[str]) -> None:
     """Refuse a table that holds not every node of a graph, and say which column may have been meant."""
     if not set(nodes) & set(held):
         raise InputError(
-            f"No node of the graph is a column of the table, whose first line reads {shortened(list(names))}; where "
+            f"No node of the graph is a column of the table, whose first line reads {shortened(names)}; where "
             "that line holds no names, give them with --columns NAME,NAME,..."
         )
     for node in nodes:
@@ -265,21 +239,9 @@ def require_nodes(nodes: Sequence[str], held: Collection[str], names: Sequence[s
             )
 
 
-def _complete(table: pd.DataFrame, needed: list[str]) -> pd.DataFrame:
-    if len(table) < _LEAST_ROWS:
-        raise InputError(f"The table has {len(table)} rows, and fitting needs {_LEAST_ROWS}; pass more rows.")
-    kept = table.dropna(subset=needed)
-    if len(kept) < _LEAST_ROWS:
-        raise InputError(
-            f"Only {len(kept)} of {len(table)} rows have a value in each of {', '.join(needed)}; pass more rows, or "
-            "use fewer columns."
-        )
-    return kept
-
-
 def _task(outcome: pd.Series, asked: str | None) -> str:
-    if asked is not None and asked not in TASKS:
-        raise InputError(f"--task must be one of {', '.join(TASKS)}, got {asked!r}; name one of these.")
+    if asked is not None:
+        one_of(asked, "--task", TASKS)
     if outcome.nunique() < 2:
         raise InputError(
             f"The outcome {outcome.name!r} has the same value in all rows, so there is nothing to learn; pass rows "
@@ -293,9 +255,9 @@ def _task(outcome: pd.Series, asked: str | None) -> str:
 def _values(column: pd.Series) -> str:
     if holds_numbers(column) and column.nunique() > 2:
         return f"{column.min():g} to {column.max():g}"
-    found = column.value_counts()
-    shown = ", ".join(str(level) for level in found.index[:4])
-    return shown if len(found) <= 4 else f"{shown}, ... ({len(found)} levels)"
+    counts = column.value_counts()
+    shown = ", ".join(str(level) for level in counts.index[:4])
+    return shown if len(counts) <= 4 else f"{shown}, ... ({len(counts)} levels)"
 
 
 def in_their_kinds(
@@ -319,13 +281,12 @@ def in_their_kinds(
             if name != outcome or cells[name].nunique() != 2:
                 refuse_beyond_floats(cells[name], confirm)
             _refuse_what_is_no_category(cells[name], confirm)
-        columns[name] = _text(cells[name]) if numbers is None else numbers
+        if numbers is None and holds_numbers(cells[name]):
+            # Whole numbers that floats do not tell apart are text.
+            columns[name] = cells[name].map(str, na_action="ignore").astype(object)
+        else:
+            columns[name] = cells[name] if numbers is None else numbers
     return pd.DataFrame(columns)
-
-
-def _text(column: pd.Series) -> pd.Series:
-    """Return whole numbers that floats do not tell apart as text; text stays as it is."""
-    return column.map(str, na_action="ignore").astype(object) if holds_numbers(column) else column
 
 
 def _refuse_what_is_no_category(column: pd.Series, confirm: str) -> None:

@@ -19,7 +19,7 @@ from typing import NoReturn
 import pandas as pd
 from tqdm import tqdm
 
-from ciplearn._core.choices import flag, one_of
+from ciplearn._core.arguments import flag, one_of
 from ciplearn._core.errors import InputError, InputTypeError, MissingDataError
 from ciplearn._core.files import checksum, write_file
 

@@ -11,10 +11,9 @@ import pandas as pd
 from numpy.random import Generator
 from scipy.stats import norm, uniform
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.arguments import one_of, whole
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
 from ciplearn.scm import Additive, GumbelMax, Mechanism, StructuralCausalModel, Vector
 from ciplearn.scm.kinds import Array, Categories

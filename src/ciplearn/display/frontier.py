@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ciplearn._core.choices import mapping_of
+from ciplearn._core.arguments import finite, mapping_of
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import finite
 from ciplearn.display.marks import bare, baseline_points, error_curve, label_gammas
 from ciplearn.learning import Frontier
 

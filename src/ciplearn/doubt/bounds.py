@@ -19,7 +19,7 @@ import pandas as pd
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ciplearn._core.choices import of_kind
+from ciplearn._core.arguments import of_kind
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
 from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal import CausalGraph

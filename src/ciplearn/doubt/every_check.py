@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from ciplearn._core.arguments import whole
 from ciplearn._core.errors import CiplearnError
-from ciplearn._core.numbers import whole
-from ciplearn._core.random import RandomState, as_seed
+from ciplearn._core.rows import RandomState, as_seed
 from ciplearn.causal import Verdict
 from ciplearn.doubt.falsification import Falsification, falsify
 from ciplearn.doubt.graph_sensitivity import sensitivity

@@ -13,13 +13,11 @@ import pandas as pd
 from scipy import stats
 from tqdm import tqdm
 
-from ciplearn._core.choices import of_kind
-from ciplearn._core.columns import check_cells, holds_numbers
+from ciplearn._core.arguments import of_kind, positive, whole
+from ciplearn._core.columns import check_cells, checked_table, holds_numbers
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import positive, whole
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_generator
-from ciplearn._core.tables import checked_table
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.causal.names import columns_of

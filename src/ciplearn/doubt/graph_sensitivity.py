@@ -14,15 +14,13 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from ciplearn._core.choices import of_kind
-from ciplearn._core.digest import digest_of
-from ciplearn._core.engine import Engine
+from ciplearn._core.answers import KeptAnswers, digest_of
+from ciplearn._core.arguments import first, of_kind, processes
 from ciplearn._core.errors import CiplearnError, GraphError, InputError, InputTypeError
-from ciplearn._core.files import KeptAnswers
-from ciplearn._core.numbers import first, processes
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_seed
+from ciplearn._core.rows import RandomState, as_seed
 from ciplearn._core.wording import as_set
+from ciplearn._core.workers import Engine
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names
 from ciplearn.doubt.falsification import Refutation, table_columns

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import of_kind, one_of, several
+from ciplearn._core.arguments import finite, non_negative, of_kind, one_of, several, whole
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError
-from ciplearn._core.numbers import finite, non_negative, whole
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_generator, as_seed
+from ciplearn._core.rows import RandomState, as_generator, as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
 from ciplearn.doubt.falsification import table_columns

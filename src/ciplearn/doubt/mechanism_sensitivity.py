@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from ciplearn._core.arguments import first
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import first
-from ciplearn._core.random import RandomState, as_seed
+from ciplearn._core.rows import RandomState, as_seed
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm.estimated_model import EstimatedModel

@@ -14,13 +14,12 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from ciplearn._core.choices import check_flags
+from ciplearn._core.arguments import check_flags, non_negative
 from ciplearn._core.column_sums import ColumnSum
-from ciplearn._core.columns import TableEncoding
-from ciplearn._core.engine import Engine, OneProcess
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import non_negative
-from ciplearn._core.random import as_seed
+from ciplearn._core.rows import as_seed
+from ciplearn._core.workers import Engine, OneProcess
 from ciplearn.causal import Independence, Verdict
 from ciplearn.estimators.imagining import checked_models, imagined_rows
 from ciplearn.estimators.learner import EstimatorKeywords, check_learner

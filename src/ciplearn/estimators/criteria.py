@@ -21,12 +21,10 @@ from pandas.api.extensions import ExtensionArray
 from sklearn.utils import _safe_indexing as take
 from sklearn.utils.validation import _num_samples
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.arguments import one_of, positive, whole
+from ciplearn._core.columns import as_frame, log_losses, refuse_lazy
 from ciplearn._core.errors import CopiesWarning, InputError, in_one_sentence
-from ciplearn._core.labels import log_losses
-from ciplearn._core.numbers import positive, whole
 from ciplearn._core.rows import copy_groups
-from ciplearn._core.tables import as_frame, refuse_lazy
 
 # One-sided: nine tables in ten keep to the tolerance on fresh rows.
 _CONFIDENCE = 0.9

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.column_sums import ColumnSum, TableSums
-from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers
+from ciplearn._core.columns import CATEGORY, as_numbers, in_kinds
+from ciplearn._core.encoding import CategoryColumn, TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.imagining import WorldsOfRows, imagine
 from ciplearn.estimators.tables import statement_rows
 from ciplearn.learning import TrainingRows
 from ciplearn.learning.streamed_rows import RowLayout, store
 from ciplearn.sources import Part
-from ciplearn.sources.table_file import in_kinds
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator

@@ -13,11 +13,10 @@ from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from tqdm import tqdm
 
-from ciplearn._core.choices import distinct, mapping_of, several
-from ciplearn._core.digest import digest_of
-from ciplearn._core.engine import Engine
+from ciplearn._core.answers import digest_of
+from ciplearn._core.arguments import distinct, mapping_of, non_negative, processes, several, whole
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import non_negative, processes, whole
+from ciplearn._core.workers import Engine
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import Judged, loss, refuse_other_rows, rows_of, score, split_rows
 from ciplearn.estimators.preparation import Prepared

@@ -14,8 +14,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from ciplearn._core.arguments import positive
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import positive
 from ciplearn.estimators.tables import statement_rows
 from ciplearn.learning import Rows
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, StreamedVariance

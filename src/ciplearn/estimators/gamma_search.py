@@ -14,10 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from ciplearn._core.choices import check_flags
+from ciplearn._core.arguments import check_flags, non_negative, positive, whole
 from ciplearn._core.errors import InputError, InputTypeError, NothingGainedWarning
-from ciplearn._core.numbers import non_negative, positive, whole
-from ciplearn._core.random import as_seed
+from ciplearn._core.rows import as_seed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, judging_splits, rows_of
 from ciplearn.estimators.preparation import NO_ROUTE, Prepared, prepare

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list
 from ciplearn.causal.names import columns_of, node_of

@@ -12,7 +12,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal import CausalGraph

@@ -14,11 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ciplearn._core.choices import entries
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.arguments import entries, whole
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import CiplearnError, GraphError, InputError, InputTypeError
-from ciplearn._core.numbers import whole
-from ciplearn._core.torch_generator import torch_seeded
+from ciplearn._core.tensors import torch_seeded
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.tables import FurtherInputs
 from ciplearn.estimators.trees import Trees

@@ -11,7 +11,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from torch import Tensor
 
 from ciplearn._core.column_sums import ColumnSum
-from ciplearn._core.columns import CATEGORY, CategoryColumn, number_classes
+from ciplearn._core.columns import CATEGORY, number_classes
+from ciplearn._core.encoding import CategoryColumn
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.tables import read_labels, read_numbers

@@ -23,11 +23,11 @@ import torch
 from sklearn.base import clone, is_classifier
 from torch import Tensor, nn
 
-from ciplearn._core.choices import one_of
-from ciplearn._core.columns import TableEncoding
-from ciplearn._core.engine import Engine, OneProcess
+from ciplearn._core.arguments import one_of
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import GraphError, InputError, NotCertifiedWarning, NothingProtectedWarning, NumericalError
-from ciplearn._core.random import as_seed
+from ciplearn._core.rows import as_seed
+from ciplearn._core.workers import Engine, OneProcess
 from ciplearn.estimators.criteria import held_out
 from ciplearn.estimators.gamma_scale import gamma_units, is_relative
 from ciplearn.estimators.imagining import imagined_rows

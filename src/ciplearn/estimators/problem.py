@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
 
-from ciplearn._core.choices import one_of
-from ciplearn._core.columns import CLASSIFICATION, REGRESSION, task_of
+from ciplearn._core.arguments import one_of
+from ciplearn._core.columns import CLASSIFICATION, REGRESSION, checked_table, task_of
 from ciplearn._core.errors import InputError
-from ciplearn._core.tables import checked_table
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.estimators.roles import Columns, Roles, checked_graph, settle_roles
 from ciplearn.estimators.tables import read_table, same_rows, without_missing

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import entries, of_kind
+from ciplearn._core.arguments import entries, of_kind
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import GraphError, InputError, InputTypeError
 from ciplearn._core.wording import as_list

@@ -18,13 +18,13 @@ import pandas as pd
 from torch import Tensor
 from tqdm import tqdm
 
-from ciplearn._core.choices import one_of
+from ciplearn._core.arguments import one_of
 from ciplearn._core.column_sums import TableSums
-from ciplearn._core.columns import CATEGORY, TableEncoding
-from ciplearn._core.engine import Engine
+from ciplearn._core.columns import CATEGORY, in_kinds
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError, NothingProtectedWarning
-from ciplearn._core.memory import give_back_what_is_free
 from ciplearn._core.rows import RowsDrawn, sampled_numbers
+from ciplearn._core.workers import Engine, give_back_what_is_free
 from ciplearn.causal.names import node_of
 from ciplearn.estimators.criteria import stopping_count
 from ciplearn.estimators.encoding_parts import Encoder, EncodingJob, PartReading, joined_rows
@@ -46,7 +46,6 @@ from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedVariance
 from ciplearn.learning.settings import chosen_device
 from ciplearn.learning.streamed_rows import StoredPart
 from ciplearn.sources import Part, Source
-from ciplearn.sources.table_file import in_kinds
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator

@@ -17,8 +17,9 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, _num_sample
 from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
-from ciplearn._core.choices import one_of
-from ciplearn._core.columns import CATEGORY, NumberColumn, TableEncoding, as_numbers, mixes_kinds
+from ciplearn._core.arguments import one_of
+from ciplearn._core.columns import CATEGORY, as_frame, as_numbers, mixes_kinds, refuse_lazy
+from ciplearn._core.encoding import NumberColumn, TableEncoding
 from ciplearn._core.errors import (
     FarOutsideWarning,
     InputError,
@@ -27,7 +28,6 @@ from ciplearn._core.errors import (
     UnseenLevelsWarning,
     in_one_sentence,
 )
-from ciplearn._core.tables import as_frame, refuse_lazy
 from ciplearn._core.wording import as_list
 from ciplearn.learning.rows import checked_length, read_batches
 

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import mapping_of
-from ciplearn._core.columns import holds_numbers
+from ciplearn._core.arguments import finite, mapping_of
+from ciplearn._core.columns import checked_table, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import finite
-from ciplearn._core.random import RandomState, as_generator
-from ciplearn._core.tables import checked_table
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.names import Names, nodes_of
 from ciplearn.evaluation.audit_result import Audit, Beside

@@ -31,12 +31,12 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ciplearn._core.columns import TableEncoding, check_cells
+from ciplearn._core.arguments import whole
+from ciplearn._core.columns import check_cells, checked_table
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import whole
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_generator
-from ciplearn._core.tables import checked_table
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal.names import Names, as_names
 from ciplearn.evaluation.interventions import Interventions, SeenLaw, Spread
 from ciplearn.evaluation.overlap import Support

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ciplearn._core.numbers import finite
+from ciplearn._core.arguments import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation.scores import explained

@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
-from ciplearn._core.choices import of_kind
-from ciplearn._core.columns import holds_numbers
+from ciplearn._core.arguments import of_kind, whole
+from ciplearn._core.columns import checked_table, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
-from ciplearn._core.tables import checked_table
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names, as_names
 from ciplearn.scm import StructuralCausalModel, Units

@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn._core.wording import written
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.predictors import Predictor

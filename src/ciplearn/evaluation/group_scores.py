@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import flag, names_of
-from ciplearn._core.columns import as_numbers, holds_numbers, takes_few_values
+from ciplearn._core.arguments import finite, flag, names_of
+from ciplearn._core.columns import as_numbers, checked_table, holds_numbers, takes_few_values
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_generator
-from ciplearn._core.tables import checked_table
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn._core.wording import as_list, told_apart, written
 from ciplearn.evaluation.predictors import LARGEST, Predictor
 from ciplearn.evaluation.scores import (

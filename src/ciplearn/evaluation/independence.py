@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ciplearn._core.arguments import whole
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import whole
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.evaluation.encoding import Sides, Variable
 from ciplearn.evaluation.regression import Conditioning, Regression, Residuals, directions
 

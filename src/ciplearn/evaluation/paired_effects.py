@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import flag, mapping_of, several
+from ciplearn._core.arguments import flag, mapping_of, non_negative, several, whole
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative, whole
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.random import RandomState, as_seed
+from ciplearn._core.rows import RandomState, as_seed
 from ciplearn._core.wording import as_list, told_apart
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of

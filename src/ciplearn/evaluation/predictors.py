@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import names_of, one_of
+from ciplearn._core.arguments import names_of, one_of
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.scm.kinds import Array

@@ -10,9 +10,8 @@ import pandas as pd
 from numpy.random import Generator
 from scipy.stats import norm, rankdata
 
-from ciplearn._core.columns import as_numbers, holds_numbers
+from ciplearn._core.columns import as_numbers, holds_numbers, log_losses
 from ciplearn._core.errors import InputError
-from ciplearn._core.labels import log_losses
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.wording import Unit, decimal, percent
 from ciplearn.scm.kinds import Array

@@ -13,11 +13,10 @@ from joblib import Parallel, delayed
 from numpy.random import Generator
 from tqdm import tqdm
 
-from ciplearn._core.columns import as_numbers, holds_numbers
+from ciplearn._core.arguments import processes, whole
+from ciplearn._core.columns import as_numbers, checked_table, holds_numbers
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import processes, whole
-from ciplearn._core.random import RandomState, as_generator
-from ciplearn._core.tables import checked_table
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
 from ciplearn.evaluation.interventions import InterventionLaw, Spread, as_law, disagreements, squared_deviations

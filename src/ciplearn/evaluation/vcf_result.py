@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import finite, share
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import finite, share
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation.overlap import Overlap

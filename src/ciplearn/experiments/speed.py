@@ -21,8 +21,7 @@ from ciplearn.penalties import HSCIC, Operator, Penalty, ResidualHSCIC
 _KERNEL = Gaussian(0.1)
 _DEFAULT = ResidualHSCIC(_KERNEL, _KERNEL, _KERNEL, ridge=1e-4)
 
-# Steps before times are taken: predictions that are still all alike have a shorter series.
-_TRAINED = 300
+_TRAINED = 300  # steps before times are taken: predictions that are still all alike have a shorter series
 
 
 @dataclass(frozen=True)
@@ -151,11 +150,13 @@ def rows_scaling(few: int = 100_000, many: int = 1_000_000) -> Measurement:
         generator = torch.Generator().manual_seed(0)
         right, given = torch.rand(n, 3, generator=generator), torch.rand(n, 2, generator=generator)
         per_row.append(seconds(lambda right=right, given=given: ResidualHSCIC().prepare(right, given)) / n)  # type: ignore[misc]
+    # In bytes on macOS, in kilobytes elsewhere.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e9 if sys.platform == "darwin" else 1e6)
     return Measurement(
         f"prepare ResidualHSCIC on {many} rows, per row",
         per_row[1] / per_row[0],
         f"≤ 1.3 × that on {few}",
-        f"{per_row[1] * many:.1f} s against {per_row[0] * few:.1f} s, peak memory {_peak_gigabytes():.2f} GB",
+        f"{per_row[1] * many:.1f} s against {per_row[0] * few:.1f} s, peak memory {peak:.2f} GB",
     )
 
 
@@ -168,11 +169,6 @@ def measurements(*, large: bool) -> Iterator[Measurement]:
             yield training_step(n, 512, penalty, goal="≤ 1.5 ×")
     if large:
         yield rows_scaling()
-
-
-def _peak_gigabytes() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1e9 if sys.platform == "darwin" else 1e6)  # bytes there, kilobytes elsewhere
 
 
 def _stepper(inputs: Tensor, batch: int, operator: Operator | None) -> Callable[[], None]:

@@ -10,9 +10,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from ciplearn._core.choices import check_flags, several
+from ciplearn._core.arguments import check_flags, non_negative, positive, several
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import non_negative, positive
 from ciplearn._core.tensors import as_rows
 
 # Multiples of the median that compete when the length scale is chosen by leave-one-out error.

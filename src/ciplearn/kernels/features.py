@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ciplearn._core.arguments import non_negative, whole
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels.combined import Product, Sum
 from ciplearn.kernels.elementary import (
     Categorical,

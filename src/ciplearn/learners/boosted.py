@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ciplearn._core.arguments import non_negative, positive, whole
 from ciplearn._core.errors import InputError, MissingDependencyError
-from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn.estimators.learner import Learner, Training, row_weights
 from ciplearn.estimators.trees import LEAF, Tree, Trees
 from ciplearn.learning.invariance import BatchDependence, Invariance

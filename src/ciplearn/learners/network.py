@@ -10,9 +10,8 @@ import torch
 from sklearn.base import is_classifier
 from torch import nn
 
-from ciplearn._core.choices import check_flags, entries
+from ciplearn._core.arguments import check_flags, entries, positive, whole
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import positive, whole
 from ciplearn.estimators.learner import Learner, Training
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.learning.loop import Fit

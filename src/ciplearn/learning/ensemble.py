@@ -16,7 +16,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, NumericalError
-from ciplearn._core.torch_generator import may_draw, torch_seeded
+from ciplearn._core.tensors import may_draw, torch_seeded
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.loop import Fit
 from ciplearn.learning.objectives import Objective

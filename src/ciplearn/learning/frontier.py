@@ -15,9 +15,9 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import positive, whole
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.files import held_alone, write_file
-from ciplearn._core.numbers import positive, whole
 
 # The last column of a sweep's file: what a point belongs to, in so many digits. A line with fewer was cut short.
 _DIGEST, _DIGITS = "digest", 16

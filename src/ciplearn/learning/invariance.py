@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ciplearn._core.digest import digest_of
+from ciplearn._core.answers import digest_of
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.streamed_rows import Rows

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
 from ciplearn._core.files import checksum, whole_file
-from ciplearn._core.torch_generator import may_draw, torch_seeded
+from ciplearn._core.tensors import may_draw, torch_seeded
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.invariance import Invariance, as_invariance
 from ciplearn.learning.objectives import Objective

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset, default_collate
 from tqdm import tqdm
 
+from ciplearn._core.arguments import whole
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.settings import chosen_device
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ciplearn._core.adam import Adam
-from ciplearn._core.choices import one_of
+from ciplearn._core.arguments import non_negative, one_of, positive, whole
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative, positive, whole
+from ciplearn._core.tensors import Adam
 
 SCHEDULES = ("cosine", "constant")
 

@@ -11,10 +11,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from ciplearn._core.engine import Engine
+from ciplearn._core.arguments import whole
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
 from ciplearn._core.tensors import as_rows, same_device, same_rows
+from ciplearn._core.workers import Engine
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel, Nystroem
 from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 from ciplearn.penalties.rows import PenaltyRows, RowPart, with_codes

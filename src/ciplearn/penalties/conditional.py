@@ -10,9 +10,8 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from ciplearn._core.choices import check_flags
+from ciplearn._core.arguments import check_flags, non_negative, whole
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative, whole
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel
 from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, DEFAULT_RANK, EXACT_ROWS, Penalty
 from ciplearn.penalties.low_rank import (

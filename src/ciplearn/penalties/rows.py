@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from ciplearn._core.columns import holds_numbers
-from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.rows import keys
 from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
+from ciplearn._core.workers import Engine, OneProcess
 
 # Rows mapped to features at a time: large enough for fast matrix products, small enough to stay in cache.
 CHUNK_ROWS = 1024

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ciplearn._core.arguments import share
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import share
 from ciplearn.evaluation.any_model import bare
 from ciplearn.scm.kinds import Array
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, softmax
 
-from ciplearn._core.columns import TableEncoding, holds_numbers
+from ciplearn._core.columns import holds_numbers
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import MissingDependencyError
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.formula import Engine

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import check_cells
+from ciplearn._core.columns import check_cells, checked_table
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.random import RandomState, as_generator
-from ciplearn._core.tables import checked_table
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names, as_names, node_of

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import TableEncoding
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn._core.listed_folders import check_finished, listed_folder, read_listed
+from ciplearn._core.files import check_finished, listed_folder, read_listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked

@@ -14,9 +14,9 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
+from ciplearn._core.arguments import non_negative, share
+from ciplearn._core.columns import checked_table
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import non_negative, share
-from ciplearn._core.tables import checked_table
 from ciplearn.causal import Verdict
 from ciplearn.evaluation.any_model import in_a_sentence
 from ciplearn.evaluation.conclusion import Floor

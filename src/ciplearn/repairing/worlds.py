@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import check_cells
+from ciplearn._core.columns import check_cells, checked_table
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
-from ciplearn._core.tables import checked_table
 from ciplearn.repairing.levels import Levels
 from ciplearn.repairing.ratio import OfNumbers, Ratio
 from ciplearn.scm import Scalar, StructuralCausalModel, Units

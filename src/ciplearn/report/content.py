@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from ciplearn._core.choices import of_kind, one_of, several
+from ciplearn._core.arguments import finite, of_kind, one_of, several
 from ciplearn._core.errors import InputError
-from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects

@@ -14,11 +14,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.choices import distinct, flag, one_of, several
+from ciplearn._core.arguments import distinct, flag, non_negative, one_of, several, share
 from ciplearn._core.errors import InputError, UnseenLevelsWarning
-from ciplearn._core.numbers import non_negative, share
 from ciplearn._core.plain_data import as_data
-from ciplearn._core.random import as_seed
+from ciplearn._core.rows import as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import checked_criterion, judging_splits

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.numbers import share as checked_share
+from ciplearn._core.arguments import share as checked_share
 from ciplearn.estimators.criteria import Judged, loss
 from ciplearn.evaluation.conclusion import OF_USE, Limits
 from ciplearn.evaluation.scores import NORMAL_ERRORS, wilson

@@ -26,11 +26,9 @@ from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
-from ciplearn._core.choices import flag, mapping_of
+from ciplearn._core.arguments import flag, mapping_of, non_negative, positive, whole
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
-from ciplearn._core.files import checksum
-from ciplearn._core.listed_folders import check_finished, listed_folder, read_listed
-from ciplearn._core.numbers import non_negative, positive, whole
+from ciplearn._core.files import check_finished, checksum, listed_folder, read_listed
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.imagining import checked_models

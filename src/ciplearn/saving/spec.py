@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ciplearn import kernels, penalties
-from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding
+from ciplearn._core.encoding import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, MeanNetwork, Perceptron, Ramps, Trees

@@ -10,8 +10,7 @@ from typing import Any
 
 import torch.distributed as distributed
 
-from ciplearn._core.engine import Engine, Item, Result
-from ciplearn._core.workers import ProcessGroup
+from ciplearn._core.workers import Engine, Item, ProcessGroup, Result
 
 
 class TorchRun(Engine):

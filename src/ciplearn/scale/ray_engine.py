@@ -15,10 +15,9 @@ from contextlib import redirect_stderr
 from datetime import timedelta
 from typing import Any
 
-from ciplearn._core.engine import Engine, Item, Result
+from ciplearn._core.arguments import whole
 from ciplearn._core.errors import CiplearnError, InputError, MissingDependencyError
-from ciplearn._core.numbers import whole
-from ciplearn._core.workers import ProcessGroup
+from ciplearn._core.workers import Engine, Item, ProcessGroup, Result
 
 # Results that wait for an earlier one, per worker: no worker is idle, and results do not pile up.
 _WAITING = 8

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from ciplearn._core.choices import of_kind
+from ciplearn._core.arguments import of_kind
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector

@@ -13,9 +13,9 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import whole
 from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
 

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
-from ciplearn._core.choices import mapping_of, of_kind
+from ciplearn._core.arguments import mapping_of, of_kind, whole
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn._core.numbers import whole
-from ciplearn._core.random import RandomState, as_generator
+from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.equation import assemble
 from ciplearn.scm.kinds import Array, Kind, Units, plain, present_nodes, read_nodes, refuse_strangers

@@ -13,10 +13,9 @@ from numpy.random import Generator
 from scipy.stats import norm
 from torch import Tensor, nn
 
-from ciplearn._core.adam import Adam
+from ciplearn._core.arguments import positive, whole
 from ciplearn._core.errors import InputError, MissingDependencyError, NumericalError
-from ciplearn._core.numbers import positive, whole
-from ciplearn._core.torch_generator import torch_seeded
+from ciplearn._core.tensors import Adam, torch_seeded
 from ciplearn.scm.kinds import Array, Categories, kept
 from ciplearn.scm.mechanism import Design, Mechanism, MechanismRecipe, NodeSample, Parents
 

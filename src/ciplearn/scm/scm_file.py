@@ -25,7 +25,7 @@ import numpy as np
 from scipy import stats
 
 from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn._core.files import read_mapping
+from ciplearn._core.plain_data import read_mapping
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.kinds import Categories
 from ciplearn.scm.model import StructuralCausalModel

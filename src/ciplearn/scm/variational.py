@@ -12,7 +12,7 @@ from numpy.random import Generator
 from scipy.special import logsumexp, softmax
 from torch import Tensor, nn
 
-from ciplearn._core.numbers import positive, whole
+from ciplearn._core.arguments import positive, whole
 from ciplearn._core.rows import row_blocks
 from ciplearn.scm.kinds import Array, Categories, Kind, Vector, kept
 from ciplearn.scm.location_scale import FittedLocationScale, Identity

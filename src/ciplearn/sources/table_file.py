@@ -17,12 +17,18 @@ from typing import IO, Any
 
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, read_numbers, text_as_numbers
-from ciplearn._core.errors import InputError, MissingDependencyError
+from ciplearn._core.errors import InputError, optional_module
 from ciplearn._core.files import checksum
-from ciplearn.sources.arrow_cells import arrow_cells, is_numeric
-from ciplearn.sources.text_layout import PACKED, ZstandardStream, first_row_width, separator_of
-from ciplearn.sources.unreadable import reading
+from ciplearn._core.wording import shortened
+from ciplearn.sources.formats import (
+    PACKED,
+    ZstandardStream,
+    arrow_cells,
+    first_row_width,
+    is_numeric,
+    reading,
+    separator_of,
+)
 
 # Cells of text that mean a missing value, unless people say otherwise: what spreadsheets, databases and pandas write.
 USUAL_MISSING = frozenset(
@@ -34,8 +40,7 @@ USUAL_MISSING = frozenset(
 MISSING = ("missing", "only_missing")
 READING = ("separator", "columns", "skip", *MISSING)
 
-# Where the cells of a copied column are found: a name that no column has.
-COPIED = "\0copied"
+COPIED = "\0copied"  # where the cells of a copied column are found: a name that no column has
 
 _ROWS = 100_000
 _BLOCK = 1 << 20
@@ -318,12 +323,8 @@ class _TextTable(OpenTable):
 
 class _ParquetTable(OpenTable):
     def __init__(self, file: TableFile, content: Any, labels: Collection[str], copied: str | None) -> None:
-        try:
-            import pyarrow.parquet as parquet
-        except ImportError as error:
-            raise MissingDependencyError(
-                "Parquet files need pyarrow, which is not installed; pip install 'ciplearn[parquet]', or pass CSV."
-            ) from error
+        advice = "pip install 'ciplearn[parquet]', or pass CSV"
+        parquet = optional_module("pyarrow.parquet", "Parquet files need pyarrow", advice)
         # Bytes that were changed on the way are noticed where whoever wrote the file left checksums.
         self._content = parquet.ParquetFile(content, page_checksum_verification=True)
         self._batches: Iterator[Any] | None = None
@@ -332,10 +333,17 @@ class _ParquetTable(OpenTable):
     def close(self) -> None:
         self._content.close()
 
-    def row_group_sizes(self) -> list[int]:
-        """Rows of each row group."""
-        about = self._content.metadata
-        return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
+    def row_groups(self, most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Yield neighbouring row groups that have at most so many rows together, and how many they have."""
+        about, start, n_rows = self._content.metadata, 0, 0
+        for group in range(about.num_row_groups):
+            size = about.row_group(group).num_rows
+            if group > start and n_rows + size > most:
+                yield tuple(range(start, group)), n_rows
+                start, n_rows = group, 0
+            n_rows += size
+        if about.num_row_groups:
+            yield tuple(range(start, about.num_row_groups)), n_rows
 
     def numeric_columns(self) -> dict[str, bool]:
         """Whether each column holds numbers, as the file itself says."""
@@ -361,28 +369,7 @@ class _ParquetTable(OpenTable):
         return arrow_cells(name, array, str(self.file.path), self.labels, self.file.missing)
 
 
-def in_kinds(table: pd.DataFrame, kinds: Mapping[str, str], where: str, first_row: int = 1) -> pd.DataFrame:
-    """Return columns as training knew them; what does not read as a number where one is due is named with its row."""
-    columns = {}
-    for name, kind in kinds.items():
-        column = table[name]
-        numbers = None if kind == CATEGORY else text_as_numbers(column)
-        if kind != CATEGORY and numbers is None:
-            place = int((read_numbers(column).isna() & column.notna()).to_numpy().argmax())
-            raise InputError(
-                f"Column {name!r} of {where} held numbers in training, got {column.iloc[place]!r} in row "
-                f"{first_row + place}; correct it, or leave the cell empty."
-            )
-        columns[name] = column if numbers is None else numbers
-    return pd.DataFrame(columns, index=table.index)
-
-
 def identity_of(table: Any) -> dict[str, Any]:
     """Say by name, bytes, digest and reading which file or files these are."""
     name = os.fsencode(table.path.name).decode("utf-8", "replace")
     return {"name": name, "bytes": table.size(), "sha256": table.digest(), "reading": table.reading}
-
-
-def shortened(names: Sequence[Any]) -> str:
-    """Write the first dozen of some names."""
-    return ", ".join(map(str, names[:12])) + (", ..." if len(names) > 12 else "")

@@ -1,10 +1,11 @@
-"""Files of the same columns that are one table, one below the other in the order of their names."""
+"""Tables in parts that can be read alone, in any process, again and again: files, pyarrow datasets, Ray datasets."""
 
 from __future__ import annotations
 
 import glob
 import hashlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -14,16 +15,89 @@ from typing import Any
 
 import pandas as pd
 
-from ciplearn._core.errors import InputError
-from ciplearn.sources.base import CHUNK_ROWS, PART_ROWS, Part, Source
-from ciplearn.sources.table_file import TableFile, identity_of, shortened
-from ciplearn.sources.text_layout import unpacked_name
-from ciplearn.sources.unreadable import reading
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.wording import shortened
+from ciplearn.sources.formats import arrow_cells, reading, unpacked_name
+from ciplearn.sources.table_file import TableFile, identity_of
+
+CHUNK_ROWS = 1 << 12  # rows that are read at a time: text takes ten times the memory of its numbers
+
+# Rows of a part, where the files leave a choice: a second of work, and little to do again where a worker is lost.
+PART_ROWS = 1 << 18
 
 _ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".tab", ".txt")
 
-# Of each file, at both ends: enough to tell one from another without reading it all.
-_LOOKED_AT = 1 << 16
+_LOOKED_AT = 1 << 16  # of each file, at both ends: enough to tell one from another without reading it all
+
+Chunks = Iterator[pd.DataFrame]
+
+
+class Part(ABC):
+    r"""Rows of a table that one worker reads.
+
+    Attributes
+    ----------
+    where : str
+        What people call it: the name of a file.
+    n_rows : int or None
+        How many rows it has; None where that is known after reading only.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ciplearn.sources import open_source
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "rows.csv").write_text("a,b\n1,x\n2,y\n")
+    ...     (part,) = open_source(folder).parts()
+    ...     print([chunk["b"].tolist() for chunk in part.chunks(["b"])])
+    [['x', 'y']]
+    """
+
+    where: str
+    n_rows: int | None
+
+    @abstractmethod
+    def chunks(self, columns: Sequence[str], labels: Collection[str] = (), rows: int = CHUNK_ROWS) -> Chunks:
+        """Read some columns, a number of rows at a time, numbered from 0; ``labels`` as text, be they numbers."""
+
+
+class Source(ABC):
+    """A table in parts.
+
+    Attributes
+    ----------
+    shown : str
+        What people call it.
+
+    Examples
+    --------
+    >>> import pyarrow.dataset
+    >>> from ciplearn.sources import open_source
+    >>> source = open_source(pyarrow.dataset.dataset(pyarrow.table({"a": [1.0, 2.0]})))
+    >>> source.names
+    ('a',)
+    """
+
+    shown: str
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+
+    @abstractmethod
+    def parts(self) -> Sequence[Part]:
+        """The parts, in the order of the rows; which they are does not depend on the number of workers."""
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse a table that others write to while it is read; one in memory stays as it is."""
+        yield
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """Say which table this is, so that it is known again: name, bytes, a digest and how it is read."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +160,10 @@ class TableFiles(Source):
         kinds: dict[str, bool] = {}
         for file in self.files:
             if not file.is_parquet:
-                parts.append(FilePart(file, str(first), None))
+                parts.append(FilePart(str(file.path), None, file, str(first)))
                 continue
             with file.opened() as opened:
-                groups, numeric = opened.row_group_sizes(), opened.numeric_columns()  # type: ignore[attr-defined]
+                groups, numeric = list(opened.row_groups(PART_ROWS)), opened.numeric_columns()  # type: ignore[attr-defined]
             kinds = kinds or numeric
             for name in kinds.keys() & numeric.keys():
                 if numeric[name] != kinds[name]:
@@ -98,8 +172,8 @@ class TableFiles(Source):
                         f"Column {name!r} holds {here} in {file.path} and {there} in {first}; write all files with the "
                         "same kinds."
                     )
-            for places, n_rows in _grouped(groups):
-                parts.append(FilePart(replace(file, row_groups=places), str(first), n_rows))
+            for chosen, n_rows in groups:
+                parts.append(FilePart(str(file.path), n_rows, replace(file, row_groups=chosen), str(first)))
         return parts
 
     def numbered(self, columns: Sequence[str], labels: Collection[str], rows: int) -> Iterator[pd.DataFrame]:
@@ -167,18 +241,12 @@ class TableFiles(Source):
 class FilePart(Part):
     """A text file, or some row groups of a Parquet file."""
 
+    where: str
+    n_rows: int | None
     file: TableFile
     like: str  # the file whose columns all others must have
-    n_rows: int | None = None
 
-    @property
-    def where(self) -> str:  # type: ignore[override]
-        """The file's path."""
-        return str(self.file.path)
-
-    def chunks(
-        self, columns: Sequence[str], labels: Collection[str] = (), rows: int = CHUNK_ROWS
-    ) -> Iterator[pd.DataFrame]:
+    def chunks(self, columns: Sequence[str], labels: Collection[str] = (), rows: int = CHUNK_ROWS) -> Chunks:
         """Open the file and read."""
         with self.file.opened(labels=labels) as opened:
             for name in columns:
@@ -190,14 +258,133 @@ class FilePart(Part):
             yield from opened.chunks(rows, columns)
 
 
-def _grouped(sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Neighbouring row groups, as many as make a part."""
-    places, n_rows = list[int](), 0
-    for place, size in enumerate(sizes):
-        if places and n_rows + size > PART_ROWS:
-            yield tuple(places), n_rows
-            places, n_rows = [], 0
-        places.append(place)
-        n_rows += size
-    if places:
-        yield tuple(places), n_rows
+def as_source(table: Any) -> Source | None:
+    """Return a path, a pattern, a pyarrow dataset or a Ray dataset as a source; None for anything else.
+
+    Examples
+    --------
+    >>> from ciplearn.sources import as_source
+    >>> as_source([[1.0, 2.0]]) is None
+    True
+    """
+    if isinstance(table, Source):
+        return table
+    if isinstance(table, str | os.PathLike):
+        return TableFiles.matching(table)
+    # Without importing what may not be installed.
+    package = type(table).__module__
+    if package.startswith("pyarrow") and hasattr(table, "get_fragments"):
+        return _ArrowDataset(table)
+    if package.startswith("ray.data") and hasattr(table, "to_arrow_refs"):
+        return _RayDataset(table)
+    return None
+
+
+def open_source(table: Any) -> Source:
+    """Return the same, and refuse anything else.
+
+    Examples
+    --------
+    >>> from ciplearn.sources import open_source
+    >>> open_source(3)
+    Traceback (most recent call last):
+    ...
+    ciplearn._core.errors.InputTypeError: A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got int; pass for example 'rows/*.parquet'.
+    """  # noqa: E501
+    source = as_source(table)
+    if source is None:
+        raise InputTypeError(
+            f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got "
+            f"{type(table).__name__}; pass for example 'rows/*.parquet'."
+        )
+    return source
+
+
+class _Dataset(Source):
+    """A table in pieces that another library holds; it is known by the sizes of these."""
+
+    def identity(self) -> dict[str, Any]:
+        parts = self.parts()
+        text = " ".join(f"{part.where}:{part.n_rows}" for part in parts)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        rows = sum(part.n_rows or 0 for part in parts)
+        return {"name": self.shown, "bytes": rows, "sha256": digest, "reading": TableFile.usual_reading()}
+
+
+class _ArrowDataset(_Dataset):
+    """A ``pyarrow.dataset.Dataset``; a part is a fragment, usually a file."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset, self.shown = dataset, "the pyarrow dataset"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.dataset.schema.names)
+
+    def parts(self) -> Sequence[Part]:
+        pieces = list(self.dataset.get_fragments())
+        names = (str(getattr(piece, "path", f"fragment {number}")) for number, piece in enumerate(pieces))
+        named, schema = zip(names, pieces, strict=True), self.dataset.schema
+        return [_ArrowFragment(name, piece.count_rows(), piece, schema) for name, piece in named]
+
+
+class _RayDataset(_Dataset):
+    """A ``ray.data.Dataset``; a part is a block, read by the worker that has it near."""
+
+    def __init__(self, dataset: Any) -> None:
+        import ray
+
+        self.dataset, self.shown = dataset, "the Ray dataset"
+        count, blocks = ray.remote(num_cpus=0)(lambda block: len(block)), dataset.to_arrow_refs()
+        self._blocks = list(zip(ray.get([count.remote(block) for block in blocks]), blocks, strict=True))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.dataset.schema().names)
+
+    def parts(self) -> Sequence[Part]:
+        return [_RayBlock(f"block {place}", n_rows, block) for place, (n_rows, block) in enumerate(self._blocks)]
+
+
+@dataclass(frozen=True)
+class _ArrowFragment(Part):
+    where: str
+    n_rows: int | None
+    fragment: Any
+    schema: Any
+
+    def chunks(self, columns: Sequence[str], labels: Collection[str] = (), rows: int = CHUNK_ROWS) -> Chunks:
+        import pyarrow
+
+        try:
+            batches = self.fragment.to_batches(schema=self.schema, columns=list(columns), batch_size=rows)
+            yield from _numbered(batches, columns, labels, self.where)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{self.where} cannot be read: {reason}; mend the file or leave it out.") from error
+
+
+@dataclass(frozen=True)
+class _RayBlock(Part):
+    where: str
+    n_rows: int | None
+    block: Any  # by reference
+
+    def chunks(self, columns: Sequence[str], labels: Collection[str] = (), rows: int = CHUNK_ROWS) -> Chunks:
+        import ray
+
+        yield from _numbered(ray.get(self.block).to_batches(rows), columns, labels, self.where)
+
+
+def _numbered(batches: Any, columns: Sequence[str], labels: Collection[str], where: str) -> Iterator[pd.DataFrame]:
+    start = 0
+    for batch in batches:
+        names = list(batch.schema.names)
+        for name in columns:
+            if name not in names:
+                raise InputError(f"{where} lacks the column {name!r}; it has {shortened(names)}.")
+        cells = {name: arrow_cells(name, batch.column(name), where, labels) for name in columns}
+        frame = pd.DataFrame(cells).set_axis(pd.RangeIndex(start, start + len(batch)))
+        start += len(batch)
+        if len(frame):
+            yield frame

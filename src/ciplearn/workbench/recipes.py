@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from ciplearn._core.errors import InputError
-from ciplearn.cli.parsing import join_names
-from ciplearn.sources.text_layout import separator_of
+from ciplearn.cli.options import join_names
+from ciplearn.sources.formats import separator_of
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.protocol import GOALS, LEARNERS, RECIPE, check
 

@@ -15,9 +15,9 @@ import pandas as pd
 
 from ciplearn._core.columns import CLASSIFICATION, holds_numbers, task_of
 from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn._core.listed_folders import listed_folder
+from ciplearn._core.files import listed_folder
 from ciplearn._core.plain_data import as_data
-from ciplearn._core.random import as_generator
+from ciplearn._core.rows import as_generator
 from ciplearn.cli.audited import Audited, Effort
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE

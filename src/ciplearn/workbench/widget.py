@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ciplearn._core.choices import of_kind
+from ciplearn._core.arguments import of_kind
 from ciplearn._core.errors import MissingDependencyError
 from ciplearn._core.plain_data import as_data
 from ciplearn.causal import CausalGraph, Verdict

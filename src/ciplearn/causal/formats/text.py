@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from ciplearn._core.choices import entries
+from ciplearn._core.arguments import entries
 from ciplearn._core.errors import GraphError, GraphSyntaxError
 from ciplearn.causal.formats.json_format import EDGES, ROLES, GraphParts, marks_of, quoted, syntax_error
 from ciplearn.causal.names import Edge, checked_name, checked_point, nearest, tiers_of

@@ -1,11 +1,14 @@
-"""A short name for values, the same in every process, by which results on disk know what they belong to."""
+"""Answers that are kept on disk, line by line, and the short name of values by which they know what they belong to."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -14,9 +17,49 @@ import pandas as pd
 import torch
 from torch import nn
 
-from ciplearn._core.tables import as_frame
+from ciplearn._core.columns import as_frame
+from ciplearn._core.errors import InputError
 
 _HOLDS_NOTHING_ELSE = (bool, int, float, str, bytes, type, np.generic, np.ndarray, torch.Tensor, nn.Module)
+
+
+class KeptAnswers:
+    """Answers to one question, a line each, written down as they come: a job that was stopped goes on where it was.
+
+    ``path``: the file, which may not be there yet; None keeps nothing. ``digest``: what tells the question apart: a
+    file with answers to another one is refused. ``known``: answers that the file holds, by key.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, digest: str) -> None:
+        self.path, self.digest = None if path is None else Path(path), digest
+        self.known: dict[str, dict[str, Any]] = {}
+        if self.path is None or not self.path.exists():
+            return
+        content = self.path.read_bytes()
+        # A line that a kill has cut short is forgotten, and written anew.
+        whole = content[: content.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            try:
+                entry = json.loads(line)
+                key, answer, other = entry["key"], entry["answer"], entry["digest"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(f"{path} holds no answers of this kind; name another file, or delete it.") from error
+            if other != digest:
+                raise InputError(f"{path} holds answers to another question; name another file, or delete this one.")
+            self.known[key] = answer
+        if len(whole) < len(content):
+            os.truncate(self.path, len(whole))
+
+    def add(self, key: str, answer: dict[str, Any]) -> None:
+        """Write an answer down."""
+        self.known[key] = answer
+        if self.path is None:
+            return
+        line = json.dumps({"key": key, "digest": self.digest, "answer": answer}) + "\n"
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
 
 
 def digest_of(*values: Any) -> str:

@@ -1,3 +1,5 @@
+"""Answers are known again by the digest of their question."""
+
 import subprocess
 import sys
 from functools import partial
@@ -10,7 +12,8 @@ from scipy.stats import norm
 from torch import nn
 
 from ciplearn import HSIC, CausalGraph, StructuralCausalModel
-from ciplearn._core.digest import digest_of
+from ciplearn._core.answers import KeptAnswers, digest_of
+from ciplearn._core.errors import InputError
 from ciplearn.kernels import Gaussian
 
 TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]})
@@ -86,8 +89,37 @@ def test_digest_is_the_same_in_another_process():
     program = (
         "import pandas as pd\n"
         "from ciplearn import HSIC\n"
-        "from ciplearn._core.digest import digest_of\n"
+        "from ciplearn._core.answers import digest_of\n"
         "print(digest_of(pd.DataFrame({'a': [1.0, 2.0], 'b': ['u', 'v']}), {'x', 'y', 'z'}, HSIC(), pd.unique))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert found.strip() == digest_of(TABLE, {"x", "y", "z"}, HSIC(), pd.unique)
+
+
+def test_answers_are_found_again_and_a_line_cut_short_is_forgotten(tmp_path):
+    path = tmp_path / "answers"
+    kept = KeptAnswers(path, "q")
+    kept.add("a", {"vcf": 1.5, "holds": True})
+    kept.add("b", {"vcf": float("nan"), "holds": False})
+    path.write_bytes(path.read_bytes() + b'{"key": "c", "dig')
+    again = KeptAnswers(path, "q")
+    assert list(again.known) == ["a", "b"]
+    assert again.known["a"] == {"vcf": 1.5, "holds": True}
+    again.add("c", {"vcf": 2.0, "holds": True})
+    assert list(KeptAnswers(path, "q").known) == ["a", "b", "c"]
+
+
+def test_a_file_of_another_question_is_refused(tmp_path):
+    path = tmp_path / "answers"
+    KeptAnswers(path, "q").add("a", {"vcf": 1.5})
+    with pytest.raises(InputError, match="another question"):
+        KeptAnswers(path, "other")
+    path.write_text("no json\n")
+    with pytest.raises(InputError, match="no answers of this kind"):
+        KeptAnswers(path, "q")
+
+
+def test_without_a_file_nothing_is_written():
+    kept = KeptAnswers(None, "q")
+    kept.add("a", {"vcf": 1.0})
+    assert kept.known == {"a": {"vcf": 1.0}}

@@ -1,11 +1,14 @@
+"""What is passed in is checked at the doorway."""
+
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn._core.choices import mapping_of, names_of, of_kind, one_of, several
+from ciplearn._core.arguments import mapping_of, names_of, of_kind, one_of, processes, several
+from ciplearn._core.columns import checked_table
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
-from ciplearn._core.numbers import processes
-from ciplearn._core.tables import checked_table
 
 
 def test_one_of_a_few_words():
@@ -74,3 +77,19 @@ def test_error_is_one_line_whatever_was_received():
         "n must be a number, got array([[0., 0.], [0., 0.]]); pass one."
     )
     assert str(CiplearnError()) == ""
+
+
+def test_processes_are_counted_as_joblib_counts_them():
+    assert (processes(None), processes(1), processes(3)) == (1, 1, 3)
+    assert 1 <= processes(-1) <= os.cpu_count()
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
+def test_other_numbers_of_jobs_are_refused(n_jobs):
+    with pytest.raises(InputError, match="n_jobs must be a whole number other than 0"):
+        processes(n_jobs)
+
+
+def test_more_jobs_than_any_machine_runs_are_refused():
+    with pytest.raises(InputError, match="n_jobs must be at most 1024, got 10000000000000000000; pass -1"):
+        processes(10**19)

@@ -1,10 +1,31 @@
-"""A row has the same digest however a file writes it; a copy is told from a row that agrees by chance."""
+"""Rows in blocks; the same digest however a file writes a row; copies; random states."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import check_random_state
 
-from ciplearn._core.rows import RARE, chance_repeats, column_digests, copy_groups, row_digests
+from ciplearn._core.errors import InputTypeError
+from ciplearn._core.rows import (
+    RARE,
+    as_generator,
+    as_seed,
+    chance_repeats,
+    column_digests,
+    copy_groups,
+    row_blocks,
+    row_digests,
+)
+
+
+@pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 48, 49, 64, 95, 1000])
+def test_blocks_hold_every_row_once_in_order_and_none_is_small(n):
+    blocks = row_blocks(n, 32)
+    assert np.concatenate([np.arange(n)[block] for block in blocks]).tolist() == list(range(n))
+    sizes = [block.stop - block.start for block in blocks]
+    assert all(size == 32 for size in sizes[:-1])
+    assert sizes[-1] == n or 16 <= sizes[-1] <= 48
+
 
 ALIKE = [
     (["1", "2"], ["1.0", "02"]),
@@ -100,3 +121,57 @@ def test_rows_that_agree_by_chance_are_no_copies():
 def test_a_table_without_rows_or_columns_has_no_copies():
     assert copy_groups(pd.DataFrame({"a": []})).tolist() == []
     assert copy_groups(pd.DataFrame(index=range(3))).tolist() == [0, 1, 2]
+
+
+KINDS = {
+    "int": lambda: 7,
+    "numpy int": lambda: np.int64(7),
+    "large int": lambda: 2**40,
+    "Generator": lambda: np.random.default_rng(7),
+    "RandomState": lambda: np.random.RandomState(7),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_states_give_equal_numbers(kind):
+    first, second = (as_generator(KINDS[kind]()).random(5) for _ in range(2))
+    assert (first == second).all()
+    assert as_seed(KINDS[kind]()) == as_seed(KINDS[kind]())
+    assert 0 <= as_seed(KINDS[kind]()) < 2**31
+
+
+@pytest.mark.parametrize("kind", ["Generator", "RandomState"])
+def test_a_state_that_is_drawn_from_gives_other_numbers_the_next_time(kind):
+    state = KINDS[kind]()
+    assert as_generator(state).random() != as_generator(state).random()
+    assert as_seed(state) != as_seed(state)
+
+
+def test_none_is_fresh_each_time():
+    assert as_generator(None).random() != as_generator(None).random()
+    assert as_seed(None) != as_seed(None)
+
+
+def test_numpys_global_state_is_neither_read_nor_changed():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 - the state that must stay
+    for make in (*KINDS.values(), lambda: None):
+        as_generator(make()).random()
+        as_seed(make())
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+def test_whole_numbers_seed_as_numpy_and_scikit_learn_do():
+    assert as_generator(3).random() == np.random.default_rng(3).random()
+    assert as_seed(3) == check_random_state(3).randint(2**31 - 1)
+
+
+def test_a_generator_is_used_itself():
+    state = np.random.default_rng(7)
+    assert as_generator(state) is state
+
+
+@pytest.mark.parametrize("bad", [-1, True, "a", 0.5])
+@pytest.mark.parametrize("reader", [as_generator, as_seed])
+def test_anything_else_is_refused_in_one_sentence(reader, bad):
+    with pytest.raises(InputTypeError, match=r"^random_state must be None, a whole number .* got .*; pass"):
+        reader(bad)
