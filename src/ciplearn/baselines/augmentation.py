@@ -20,8 +20,7 @@ from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
 from ciplearn._core.wording import as_set
-from ciplearn.baselines.base import Baseline
-from ciplearn.baselines.columns import NodeColumns, outcome_columns
+from ciplearn.baselines.base import Baseline, NodeColumns, outcome_columns
 from ciplearn.baselines.fitted_models import ColumnRegression, TableEstimator
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import network_of

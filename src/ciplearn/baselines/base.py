@@ -21,11 +21,14 @@ from ciplearn._core.choices import check_flags, one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, TableEncoding, check_cells, task_of
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn._core.random import as_seed
-from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.fitted_models import NetworkRegression, TableEstimator, task_of_estimator
+from ciplearn.causal import CausalGraph
+from ciplearn.causal.question import read_question
+from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.learner import NETWORK_KEYWORDS, EstimatorKeywords
+from ciplearn.estimators.problem import checked_graph, columns_of_nodes, named_columns, named_nodes, refuse_outcome
 from ciplearn.estimators.tables import read_table, refuse_unpredictable, same_rows, warn_of_unseen, without_missing
 
 TASKS = ("auto", REGRESSION, CLASSIFICATION)
@@ -242,3 +245,90 @@ def asked_once(
     asked = table[list(names)].iloc[first].reset_index(drop=True)
     blocks = (asked[start : start + _ROWS_AT_ONCE] for start in range(0, len(asked), _ROWS_AT_ONCE))
     return np.concatenate([ask(block) for block in blocks])[group]
+
+
+@dataclass(frozen=True)
+class NodeColumns:
+    """The nodes that a baseline reads, with the columns that hold them."""
+
+    names: tuple[str, ...]  # columns of the table
+    # protected, inputs: nodes. Without a graph every column, or every vector of columns, is a node
+    protected: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outcome: str | None = None
+    graph: CausalGraph | None = None
+
+    def of(self, nodes: Iterable[str], role: str = "inputs") -> tuple[str, ...]:
+        """Return the columns of some nodes, or say which node has none."""
+        return columns_of_nodes(nodes, self.names, role)
+
+    def descendants(self) -> tuple[str, ...]:
+        """Nodes that A changes, each after its causes; neither A itself nor the outcome, latent ones left out."""
+        graph = self._known_graph()
+        below = graph.descendants(self.protected) - set(self.protected) - {self.outcome} - graph.latent
+        return tuple(node for node in graph.topological_order() if node in below)
+
+    def unchanged(self) -> tuple[str, ...]:
+        """Columns of the inputs that do not descend from A."""
+        changed = {*self.protected, *self.descendants()}
+        return self.of(node for node in self.inputs if node not in changed)
+
+    def responding(self) -> tuple[str, ...]:
+        """Descendants of A that are inputs or act on inputs, each after its causes."""
+        acting = self._known_graph().ancestors(self.inputs)
+        return tuple(node for node in self.descendants() if node in acting)
+
+    def causes(self, node: str, *, with_outcome: bool = True) -> tuple[str, ...]:
+        """Observed parents of a node, and A too where it acts on the node through a parent that is not observed.
+
+        ``with_outcome=False`` counts the outcome, which is not known when a prediction is made, as not observed.
+        """
+        graph = self._known_graph()
+        parents = graph.parents(node)
+        hidden = set(graph.latent if with_outcome else {*graph.latent, self.outcome})
+        through_hidden = hidden.intersection(parents) & graph.descendants(self.protected)
+        observed = [parent for parent in parents if parent not in hidden]
+        return tuple(dict.fromkeys([*observed, *(self.protected if through_hidden else ())]))
+
+    def _known_graph(self) -> CausalGraph:
+        if self.graph is None:
+            raise InputError(
+                "A causal graph is needed to tell what descends from the protected columns, got graph=None; pass for "
+                "example graph=CausalGraph.from_edges('A -> L, L -> Y')."
+            )
+        return self.graph
+
+
+def settle_columns(
+    names: Sequence[str], *, graph: Any, outcome: str | None, protected: Any, context: Any, inputs: Any
+) -> NodeColumns:
+    """Return the nodes that arguments name, as nodes or as columns or by position, checked against table and graph."""
+    names = tuple(names)
+    named = named_columns({"protected": protected, "context": context, "inputs": inputs}, names, outcome)
+    if graph is None:
+        if not named["protected"]:
+            raise InputError(
+                f"No protected column was named, got protected={protected!r}; name the columns to be invariant in."
+            )
+        kept = tuple(dict.fromkeys(named["protected"]))
+        # A vector is a node where it is named so.
+        vectors = [node for node in kept if node not in names]
+        seen = named["inputs"] or tuple(node_of(name, vectors) for name in names)
+        columns = NodeColumns(names, kept, tuple(dict.fromkeys(seen)), outcome)
+    else:
+        nodes = named_nodes(named, checked_graph(graph), names)
+        roles = read_question(graph, outcome, nodes["protected"], nodes["context"], nodes["inputs"], None)
+        refuse_outcome(roles.outcome, names)
+        columns = NodeColumns(names, roles.protected, roles.inputs, roles.outcome, graph)
+    columns.of(columns.protected, "protected")
+    columns.of(columns.inputs, "inputs")
+    return columns
+
+
+def outcome_columns(y: Any, task: str) -> pd.DataFrame:
+    """Return y under names that no input has, for what conditions on it; classes as text, which makes them labels."""
+    values = np.asarray(y)
+    if task == CLASSIFICATION:
+        values = values.astype(str)
+    outputs = values.reshape(len(values), -1)
+    return pd.DataFrame(outputs, columns=[f"the outcome[{number}]" for number in range(outputs.shape[1])])

@@ -19,8 +19,7 @@ from ciplearn._core.columns import TableEncoding, form_groups, takes_few_values
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative, whole
 from ciplearn._core.rows import row_blocks
-from ciplearn.baselines.base import Baseline
-from ciplearn.baselines.columns import NodeColumns
+from ciplearn.baselines.base import Baseline, NodeColumns
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian
 from ciplearn.kernels.combined import mixed_kernel

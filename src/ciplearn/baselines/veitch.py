@@ -13,8 +13,7 @@ from ciplearn._core.columns import CLASSIFICATION, form_groups
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.wording import as_set
-from ciplearn.baselines.base import Baseline
-from ciplearn.baselines.columns import NodeColumns, outcome_columns
+from ciplearn.baselines.base import Baseline, NodeColumns, outcome_columns
 from ciplearn.causal import Independence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.tables import read_table

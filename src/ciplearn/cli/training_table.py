@@ -28,7 +28,7 @@ from ciplearn._core.rows import copy_groups
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
 from ciplearn.cli.trained_rows import TrainedRows, digested, held_out_rows
-from ciplearn.estimators.roles import Roles, settle_roles
+from ciplearn.estimators.problem import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.sources.table_file import TableFile, shortened
 

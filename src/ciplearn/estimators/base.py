@@ -21,23 +21,23 @@ from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import non_negative
 from ciplearn._core.random import as_seed
+from ciplearn._core.torch_generator import torch_seeded
 from ciplearn.causal import Independence, Verdict
-from ciplearn.estimators.imagining import checked_models, imagined_rows
 from ciplearn.estimators.learner import EstimatorKeywords, check_learner
-from ciplearn.estimators.networks import (
-    InvariantPath,
-    Perceptron,
-    Ramps,
+from ciplearn.estimators.networks import InvariantPath, Perceptron, Ramps, network_of, outputs
+from ciplearn.estimators.penalty_terms import checked_models, imagined_rows
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
+from ciplearn.estimators.problem import ROLES, Columns, Roles, settle_roles
+from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
+from ciplearn.estimators.tables import (
+    FurtherInputs,
     going_on,
     naming_inputs,
-    network_of,
-    outputs,
-    seeded,
+    read_table,
+    refuse_unpredictable,
+    statement_rows,
+    warn_of_unseen,
 )
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
-from ciplearn.estimators.roles import ROLES, Columns, Roles, settle_roles
-from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
-from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, statement_rows, warn_of_unseen
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.combined import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
@@ -271,7 +271,8 @@ class CIPEstimator(EstimatorKeywords, ABC):
             smooth = penalised and self.route_ == INDEPENDENCE
             rest: nn.Module = self.fresh_perceptron(table, generator, centred=not places, smooth=smooth)
         else:
-            rest = seeded(lambda: network_of(self.module), seed)
+            with torch_seeded(seed):
+                rest = network_of(self.module)
         return InvariantPath(self.fresh_perceptron(table[:, places], generator), rest, places) if places else rest
 
     def _bound_penalty(self, encodings: tuple[TableEncoding, TableEncoding]) -> Penalty:

@@ -15,7 +15,7 @@ from torch import Tensor
 from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, CategoryColumn, TableEncoding, as_numbers
 from ciplearn._core.errors import InputError
-from ciplearn.estimators.imagining import WorldsOfRows, imagine
+from ciplearn.estimators.penalty_terms import WorldsOfRows, imagine
 from ciplearn.estimators.tables import statement_rows
 from ciplearn.learning import TrainingRows
 from ciplearn.learning.streamed_rows import RowLayout, store

@@ -29,11 +29,10 @@ from ciplearn._core.engine import Engine, OneProcess
 from ciplearn._core.errors import GraphError, InputError, NotCertifiedWarning, NothingProtectedWarning, NumericalError
 from ciplearn._core.random import as_seed
 from ciplearn.estimators.criteria import held_out
-from ciplearn.estimators.gamma_scale import gamma_units, is_relative
-from ciplearn.estimators.imagining import imagined_rows
 from ciplearn.estimators.learner import Training
 from ciplearn.estimators.networks import Constant, LineNetwork, mean_of
-from ciplearn.estimators.roles import Roles
+from ciplearn.estimators.penalty_terms import gamma_units, imagined_rows, is_relative
+from ciplearn.estimators.problem import Roles
 from ciplearn.estimators.tables import (
     FurtherInputs,
     read_table,
@@ -44,7 +43,6 @@ from ciplearn.estimators.tables import (
     without_missing,
 )
 from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
-from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.invariance import (
     BatchDependence,
     CounterfactualVariance,
@@ -53,8 +51,8 @@ from ciplearn.learning.invariance import (
     Invariance,
     Worst,
 )
-from ciplearn.learning.loop import Fit
-from ciplearn.learning.settings import TrainingSettings, chosen_device
+from ciplearn.learning.settings import Fit, TrainingSettings, chosen_device
+from ciplearn.learning.stepper import train_stacked
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator

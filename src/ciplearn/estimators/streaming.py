@@ -28,9 +28,14 @@ from ciplearn._core.rows import RowsDrawn, sampled_numbers
 from ciplearn.causal.vector_columns import node_of
 from ciplearn.estimators.criteria import stopping_count
 from ciplearn.estimators.encoding_parts import Encoder, EncodingJob, PartReading, joined_rows
-from ciplearn.estimators.gamma_scale import compared, counterfactual_scale, is_relative, outcome_scale
-from ciplearn.estimators.imagining import WorldsOfRows, checked_models
-from ciplearn.estimators.networks import going_on, naming_inputs
+from ciplearn.estimators.penalty_terms import (
+    WorldsOfRows,
+    checked_models,
+    compared,
+    counterfactual_scale,
+    is_relative,
+    outcome_scale,
+)
 from ciplearn.estimators.preparation import (
     COUNTERFACTUAL,
     NO_ROUTE,
@@ -40,7 +45,7 @@ from ciplearn.estimators.preparation import (
     preparation_seed,
     worst,
 )
-from ciplearn.estimators.tables import MISSING_POLICIES
+from ciplearn.estimators.tables import MISSING_POLICIES, going_on, naming_inputs
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
 from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedVariance
 from ciplearn.learning.settings import chosen_device

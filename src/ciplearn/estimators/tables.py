@@ -1,11 +1,12 @@
-"""What `fit` and `predict` are given, read at the doorway: tables, targets, weights, gaps, tensors."""
+"""What `fit` and `predict` are given, read at the doorway: tables, targets, weights, gaps, tensors, a last fit."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ from torch.utils.data import Dataset, StackDataset, Subset
 from ciplearn._core.choices import one_of
 from ciplearn._core.columns import CATEGORY, NumberColumn, TableEncoding, as_numbers, mixes_kinds
 from ciplearn._core.errors import (
+    CiplearnError,
     FarOutsideWarning,
+    GraphError,
     InputError,
     InputTypeError,
     NamesWarning,
@@ -31,13 +34,16 @@ from ciplearn._core.tables import as_frame, refuse_lazy
 from ciplearn._core.wording import as_list
 from ciplearn.learning.rows import checked_length, read_batches
 
+if TYPE_CHECKING:
+    from ciplearn.estimators.base import CIPEstimator
+
 MISSING_POLICIES = ("error", "drop", "impute")
 
 # In fewer rows a category may well be seen once.
 _ROWS_TO_JUDGE_NAMES = 50
 
-# Unseen levels that a warning names.
-_MOST_LEVELS_NAMED = 3
+# Unseen levels that a warning names; columns, levels or classes that a refusal does.
+_MOST_LEVELS_NAMED, _NAMED = 3, 12
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -290,3 +296,63 @@ def _as_tensor(part: Any) -> Tensor:
             raise InputError("One of the tensors is a single number; pass one entry per row.")
     # Networks compute in single precision, numpy in double.
     return tensor.float() if tensor.dtype == torch.float64 else tensor
+
+
+@contextmanager
+def naming_inputs(encoding: TableEncoding, n_further: int) -> Iterator[None]:
+    """Add to an error from inside a network what the network was called with."""
+    try:
+        yield
+    except CiplearnError:
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        columns = ", ".join(f"{column.name} ({column.width})" for column in encoding.columns)
+        error.add_note(
+            f"The network was called with the encoded table, {encoding.width} columns wide: {columns}; and with "
+            f"{n_further} further inputs from tensors=."
+        )
+        raise
+
+
+@contextmanager
+def going_on(estimator: CIPEstimator) -> Iterator[Callable[[], None]]:
+    """Keep the last fit where the next one is refused; without a warm start there is nothing to keep.
+
+    Yields a function to call when the estimator knows its columns and its target, which refuses others than the last.
+    """
+    before = dict(vars(estimator))
+    if not estimator.warm_start or "module_" not in before:
+        yield lambda: None
+        return
+
+    def refuse_others() -> None:
+        last, now = _task(before), _task(vars(estimator))
+        for what in last:
+            if last[what] != now[what]:
+                raise InputError(
+                    f"A warm start goes on from a network whose {what} are {_shown(last[what])}, got "
+                    f"{_shown(now[what])}; pass the same {what}, or warm_start=False."
+                )
+
+    try:
+        yield refuse_others
+    except (InputError, GraphError):
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def _task(fitted: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """What a network takes and says."""
+    columns = fitted["encoding_"].columns
+    task = {"inputs": [column.name for column in columns]}
+    task |= {f"values of {column.name!r}": list(getattr(column, "levels", ["numbers"])) for column in columns}
+    if "classes_" in fitted:
+        return task | {"classes": fitted["classes_"].tolist()}
+    outputs = len(fitted["target_low_"])
+    return task | {"outcomes": ["one number" if outputs == 1 else f"{outputs} numbers"]}
+
+
+def _shown(values: list[Any]) -> str:
+    more = [f"{len(values) - _NAMED} more"] if len(values) > _NAMED else []
+    return as_list([*map(str, values[:_NAMED]), *more])

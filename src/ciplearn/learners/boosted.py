@@ -23,10 +23,9 @@ from torch import Tensor
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn._core.numbers import non_negative, positive, whole
 from ciplearn.estimators.learner import Learner, Training, row_weights
-from ciplearn.estimators.trees import LEAF, Tree, Trees
+from ciplearn.estimators.networks import LEAF, Tree, Trees
 from ciplearn.learning.invariance import BatchDependence, Invariance
-from ciplearn.learning.loop import Fit
-from ciplearn.learning.objectives import Objective, SquaredError
+from ciplearn.learning.settings import Fit, Objective, SquaredError
 from ciplearn.learning.streamed_rows import Rows
 
 Array = np.ndarray[Any, Any]

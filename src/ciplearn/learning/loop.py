@@ -23,9 +23,8 @@ from ciplearn._core.files import checksum, whole_file
 from ciplearn._core.torch_generator import may_draw, torch_seeded
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.invariance import Invariance, as_invariance
-from ciplearn.learning.objectives import Objective
 from ciplearn.learning.rows import DatasetRows
-from ciplearn.learning.settings import TrainingSettings, set_rate
+from ciplearn.learning.settings import Fit, Objective, TrainingSettings, set_rate
 from ciplearn.learning.stepper import NotFinite, Stepper
 from ciplearn.learning.streamed_rows import Rows, StreamedRows
 from ciplearn.penalties import Operator, Penalty
@@ -57,30 +56,6 @@ class Validation:
 
     rows: Rows
     invariance: Invariance | None = None
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A trained network and how it got there.
-
-    Attributes
-    ----------
-    module : nn.Module
-        In evaluation mode.
-    history : tuple of dict
-        Mean ``loss`` of each epoch, mean ``penalty`` unless gamma is 0, and the objective on ``validation`` rows where
-        there are any.
-
-    Examples
-    --------
-    >>> from torch import nn
-    >>> from ciplearn.learning import Fit
-    >>> Fit(nn.Linear(2, 1).eval(), ({"loss": 0.5}, {"loss": 0.25})).history[-1]
-    {'loss': 0.25}
-    """
-
-    module: nn.Module
-    history: tuple[dict[str, float], ...]
 
 
 def train(
@@ -147,20 +122,21 @@ def train(
     first = workers.rank == 0
     # Rows of several workers must not share a dropout.
     with torch_seeded(settings.seed + workers.rank, rows.device) if draws else nullcontext():
-        run = _Run(module, rows, objective, settings, invariance, validation, draws=draws, workers=workers)
-        keeper = None if checkpoint is None or not first else Checkpoint(checkpoint, _identity(run))
+        kept = invariance if settings.gamma > 0 else None
+        run = _Run(Stepper(module, rows, objective, settings, kept, workers), validation, draws)
+        keeper = None if checkpoint is None or not first else Checkpoint(checkpoint, run.identity())
         state = workers.agreed(None if keeper is None else keeper.load())
         if state is not None:
             run.load_state(state)
-        shown = verbose and first
-        with tqdm(total=settings.epochs, initial=run.epoch, disable=not shown, unit="epoch") as bar:
+        with tqdm(total=settings.epochs, initial=run.epoch, disable=not (verbose and first), unit="epoch") as bar:
             while run.epoch < settings.epochs and not run.is_stale:
                 last = run.one_epoch()
                 bar.update()
                 bar.set_postfix({**{name: f"{value:.3g}" for name, value in last.items()}, "gamma": settings.gamma})
                 if keeper is not None:
                     keeper.save(run.state())
-        run.finish()
+        if run.best is not None:
+            module.load_state_dict(run.best[2])
         if keeper is not None:
             keeper.remove()
     return Fit(module.eval(), tuple(run.history))
@@ -186,23 +162,11 @@ def _check(module: Any, rows: Any, settings: TrainingSettings, invariance: Invar
 class _Run:
     """The moving parts of one training."""
 
-    def __init__(
-        self,
-        module: nn.Module,
-        rows: Rows,
-        objective: Objective,
-        settings: TrainingSettings,
-        invariance: Invariance | None,
-        validation: Validation | None,
-        *,
-        draws: bool,
-        workers: Workers,
-    ) -> None:
-        self.module, self.rows, self.settings, self.draws, self.workers = module, rows, settings, draws, workers
-        self.validation = validation if settings.patience is not None else None
-        kept = invariance if settings.gamma > 0 else None
-        self.stepper = Stepper(module, rows, objective, settings, kept, workers)
-        self.generator = torch.Generator().manual_seed(settings.seed)
+    def __init__(self, stepper: Stepper, validation: Validation | None, draws: bool) -> None:
+        self.stepper, self.draws = stepper, draws
+        self.module, self.rows, self.settings = stepper.module, stepper.rows, stepper.settings
+        self.validation = validation if self.settings.patience is not None else None
+        self.generator = torch.Generator().manual_seed(self.settings.seed)
         self.epoch = 0
         self.history: list[dict[str, float]] = []
         self.best: tuple[int, float, dict[str, Tensor]] | None = None
@@ -211,7 +175,7 @@ class _Run:
         """Go through all rows once; return the means."""
         self.module.train()
         good = _weights(self.module)
-        plan = self.rows.plan(self.settings.batch_size, self.generator, self.workers)
+        plan = self.rows.plan(self.settings.batch_size, self.generator, self.stepper.workers)
         if self.stepper.invariance is not None:
             self.stepper.invariance.begin_epoch(self.generator)
         set_rate(self.stepper.optimiser, self.settings.rate_in(self.epoch))
@@ -229,7 +193,7 @@ class _Run:
         record = {"loss": loss} if self.stepper.invariance is None else {"loss": loss, "penalty": penalty}
         if self.validation is not None:
             # All workers judge all of these rows, and must agree when to stop.
-            record["validation"] = self.workers.agreed(self._objective_on(self.validation))
+            record["validation"] = self.stepper.workers.agreed(self._objective_on(self.validation))
             if self.best is None or record["validation"] < self.best[1]:
                 self.best = self.epoch, record["validation"], _weights(self.module)
         self.epoch += 1
@@ -243,10 +207,13 @@ class _Run:
             return False
         return self.epoch - 1 - self.best[0] >= self.settings.patience
 
-    def finish(self) -> None:
-        """Return to the best weights, if there was a validation."""
-        if self.best is not None:
-            self.module.load_state_dict(self.best[2])
+    def identity(self) -> str:
+        """What tells this training from another one."""
+        shapes = [(name, tuple(part.shape)) for name, part in self.module.state_dict().items()]
+        invariance = self.stepper.invariance
+        penalty = None if invariance is None else invariance.identity
+        text = f"{self.rows.fingerprint()} {self.settings} {self.stepper.objective} {penalty} {shapes}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
         """All that a resumed training needs."""
@@ -311,14 +278,6 @@ def _weights(module: nn.Module) -> dict[str, Tensor]:
     return state
 
 
-def _identity(run: _Run) -> str:
-    shapes = [(name, tuple(part.shape)) for name, part in run.module.state_dict().items()]
-    invariance = run.stepper.invariance
-    known = None if invariance is None else invariance.identity
-    text = f"{run.rows.fingerprint()} {run.settings} {run.stepper.objective} {known} {shapes}"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 class Checkpoint:
     """Where training writes its state, whole or not at all, and finds it again after a kill.
 
@@ -349,8 +308,8 @@ class Checkpoint:
             content = self.path.read_bytes()
         except OSError as error:
             raise damaged from error
-        said, state_bytes = content[:_DIGITS], content[_DIGITS:]
-        if checksum(state_bytes).encode() != said:
+        state_bytes = content[_DIGITS:]
+        if checksum(state_bytes).encode() != content[:_DIGITS]:
             raise damaged
         try:
             # Tensors and plain values only: loading never runs code from the file.

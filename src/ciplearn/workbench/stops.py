@@ -16,7 +16,7 @@ from ciplearn._core.listed_folders import listed_folder
 from ciplearn.cli.audited import Audited
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
-from ciplearn.estimators.roles import statement_on_columns
+from ciplearn.estimators.problem import statement_on_columns
 from ciplearn.evaluation import Audit
 from ciplearn.evaluation.auditing import enforced_statement
 from ciplearn.repairing import load_model, save_model
