@@ -1,4 +1,4 @@
-"""What finds the function behind a prediction: a network, trees, a linear model; they stand in the room `learners`."""
+"""What finds the function behind a prediction, such as a network or a linear model; and the keywords of estimators."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
     from ciplearn.estimators.preparation import Split
 
-# Keywords of `CIPEstimator` that a learner has as settings.
-NETWORK_KEYWORDS = (
-    *("hidden", "epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "early_stopping"),
-    *("validation_fraction", "patience", "device", "mixed_precision"),
-)
+Array = np.ndarray[Any, Any]
+
+# Of logistic regression, where a class has too few rows for each fold to see it.
+_USUAL_STRENGTH = 1.0
 
 
 @dataclass(frozen=True)
@@ -126,64 +125,6 @@ class Learner(ABC):
         one_of(task, "task", (REGRESSION, CLASSIFICATION))
         kind = CIPClassifier if task == CLASSIFICATION else CIPRegressor
         return kind(**{"learner": self, "gamma": 0.0, "random_state": random_state, **more})
-
-
-@dataclass(eq=False, repr=False)
-class EstimatorKeywords(BaseEstimator):
-    """What estimators and baselines are told alike: roles of the columns, and how a network is made and trained."""
-
-    graph: CausalGraph | None = None
-    outcome: str | None = None
-    protected: Columns = None
-    context: Columns = None
-    inputs: Columns = None
-    _: KW_ONLY
-    missing: str = "error"
-    module: nn.Module | Callable[[], nn.Module] | None = None
-    hidden: Sequence[int] = (64, 64)
-    epochs: int = 100
-    batch_size: int = 256
-    learning_rate: float = 3e-3
-    weight_decay: float = 0.0
-    schedule: str = "cosine"
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    patience: int = 10
-    device: str = "auto"
-    mixed_precision: bool = False
-    verbose: bool = False
-    random_state: Any = None
-    learner: Learner | None = None
-
-    def setting(self, name: str) -> Any:
-        """Return a setting of the training: the learner's, or the keyword of that name."""
-        return getattr(self.learner, name, getattr(self, name))
-
-    def training_settings(self, *, gamma: float, seed: int) -> TrainingSettings:
-        """Return the settings as the training loop takes them."""
-        names = ("epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "mixed_precision")
-        patience = self.setting("patience") if self.setting("early_stopping") else None
-        return TrainingSettings(gamma, **{name: self.setting(name) for name in names}, patience=patience, seed=seed)
-
-
-def check_learner(estimator: CIPEstimator) -> None:
-    """Refuse what is no learner, and a setting that is said by a keyword beside a learner."""
-    learner = estimator.learner
-    if learner is None:
-        return
-    if not isinstance(learner, Learner):
-        raise InputTypeError(f"learner must be a learner, got {learner!r}; pass for example Network() or Boosted().")
-    for each in fields(EstimatorKeywords):
-        value = getattr(estimator, each.name)
-        if each.name in NETWORK_KEYWORDS and value != each.default:
-            raise InputError(
-                f"{each.name}={value!r} was passed beside a learner, which has settings of its own; pass settings of a "
-                f"network as learner=Network({each.name}=...)."
-            )
-
-
-# Of logistic regression, where a class has too few rows for each fold to see it.
-_USUAL_STRENGTH = 1.0
 
 
 @dataclass(frozen=True)
@@ -287,19 +228,22 @@ class Linear(Learner):
         if training.is_penalised:
             return training.by_gradients()
         inputs, weights = training.table(self.name)
+        target = training.split.rows.target
         if is_classifier(training.estimator):
-            found = self._logistic(inputs, training.split.rows.target.numpy(), weights, training.settings.seed)
+            solved = self._logistic(inputs, target.numpy(), weights, training.settings.seed)
         else:
-            found = self._ridge(inputs, training.split.rows.target.double().numpy(), weights)
-        return training.fitted(_affine(*found))
+            from sklearn.linear_model import RidgeCV
 
-    def _ridge(self, inputs: Array, target: Array, weights: Array | None) -> tuple[Array, Array]:
-        from sklearn.linear_model import RidgeCV
+            solved = RidgeCV(self.strengths).fit(inputs, target.double().numpy(), sample_weight=weights)
+        coefficients = np.atleast_2d(solved.coef_)
+        # The default network without hidden layers.
+        made = Perceptron(coefficients.shape[1], (), len(coefficients)).double()
+        layer: Any = made.layers[0]
+        layer.weight = nn.Parameter(torch.from_numpy(coefficients))
+        layer.bias = nn.Parameter(torch.from_numpy(np.atleast_1d(solved.intercept_)))
+        return training.fitted(made.float().eval())
 
-        model = RidgeCV(self.strengths).fit(inputs, target, sample_weight=weights)
-        return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-
-    def _logistic(self, inputs: Array, labels: Array, weights: Array | None, seed: int) -> tuple[Array, Array]:
+    def _logistic(self, inputs: Array, labels: Array, weights: Array | None, seed: int) -> Any:
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
@@ -309,14 +253,61 @@ class Linear(Learner):
             choices = {"C": [1 / one for one in self.strengths]}
             search = GridSearchCV(model, choices, scoring="neg_log_loss", cv=folds, refit=False)
             model.set_params(**search.fit(inputs, labels, sample_weight=weights).best_params_)
-        model.fit(inputs, labels, sample_weight=weights)
-        return model.coef_, model.intercept_
+        return model.fit(inputs, labels, sample_weight=weights)
 
 
-def _affine(coefficients: Array, intercept: Array) -> nn.Module:
-    """The default network without hidden layers."""
-    made = Perceptron(coefficients.shape[1], (), len(coefficients)).double()
-    layer: Any = made.layers[0]
-    layer.weight = nn.Parameter(torch.from_numpy(coefficients))
-    layer.bias = nn.Parameter(torch.from_numpy(intercept))
-    return made.float().eval()
+# Keywords of estimators and baselines that a learner has as settings.
+NETWORK_KEYWORDS = tuple(field.name for field in fields(Network))
+
+
+@dataclass(eq=False, repr=False)
+class EstimatorKeywords(BaseEstimator):
+    """What estimators and baselines are told alike: roles of the columns, and how a network is made and trained."""
+
+    graph: CausalGraph | None = None
+    outcome: str | None = None
+    protected: Columns = None
+    context: Columns = None
+    inputs: Columns = None
+    _: KW_ONLY
+    missing: str = "error"
+    module: nn.Module | Callable[[], nn.Module] | None = None
+    hidden: Sequence[int] = Network.hidden
+    epochs: int = Network.epochs
+    batch_size: int = Network.batch_size
+    learning_rate: float = Network.learning_rate
+    weight_decay: float = Network.weight_decay
+    schedule: str = Network.schedule
+    early_stopping: bool = Network.early_stopping
+    validation_fraction: float = Network.validation_fraction
+    patience: int = Network.patience
+    device: str = Network.device
+    mixed_precision: bool = Network.mixed_precision
+    verbose: bool = False
+    random_state: Any = None
+    learner: Learner | None = None
+
+    def setting(self, name: str) -> Any:
+        """Return a setting of the training: the learner's, or the keyword of that name."""
+        return getattr(self.learner, name, getattr(self, name))
+
+    def training_settings(self, *, gamma: float, seed: int) -> TrainingSettings:
+        """Return the settings as the training loop takes them."""
+        names = ("epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "mixed_precision")
+        patience = self.setting("patience") if self.setting("early_stopping") else None
+        return TrainingSettings(gamma, **{name: self.setting(name) for name in names}, patience=patience, seed=seed)
+
+
+def check_learner(estimator: CIPEstimator) -> None:
+    """Refuse what is no learner, and a setting that is said by a keyword beside a learner."""
+    learner = estimator.learner
+    if learner is None:
+        return
+    if not isinstance(learner, Learner):
+        raise InputTypeError(f"learner must be a learner, got {learner!r}; pass for example Network() or Boosted().")
+    for name in NETWORK_KEYWORDS:
+        if (value := getattr(estimator, name)) != getattr(Network, name):
+            raise InputError(
+                f"{name}={value!r} was passed beside a learner, which has settings of its own; pass settings of a "
+                f"network as learner=Network({name}=...)."
+            )
