@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import clone, is_classifier
@@ -128,20 +127,25 @@ class Prepared:
         last = getattr(estimator, "module_", None) if estimator.warm_start else None
         penalised = settings.gamma > 0
 
-        def by_gradients(split: Split, own: TrainingSettings, place: int) -> Fit:
-            fresh = estimator._fresh_module(split.rows, own.seed, penalised=penalised) if last is None else last
+        def by_gradients(split: Split, settings: TrainingSettings, number: int) -> Fit:
+            fresh = estimator._fresh_module(split.rows, settings.seed, penalised=penalised) if last is None else last
             estimator.module_ = fresh.to(split.rows.device)
+            checkpoint = estimator.checkpoint
+            if checkpoint is not None and number:
+                # After a kill the networks before this one are trained anew, to the same end.
+                checkpoint = f"{os.fspath(checkpoint)}.{number}"
             try:
-                return self._fitted(estimator.module_, split, own, _numbered(estimator.checkpoint, place))
+                return self._fitted(estimator.module_, split, settings, checkpoint)
             except NumericalError:
                 estimator.module_.eval()
                 raise
 
+        path = estimator._path_places() if penalised else []
         fits = []
-        for place, split in enumerate(self.splits):
-            own = replace(settings, seed=settings.seed + place)
-            path = estimator._path_places() if penalised else []
-            fits.append(Training(estimator, split, own, path, partial(by_gradients, split, own, place)).fit())
+        for number, split in enumerate(self.splits):
+            seeded = replace(settings, seed=settings.seed + number)
+            in_loop = partial(by_gradients, split, seeded, number)
+            fits.append(Training(estimator, split, seeded, path, in_loop).fit())
         estimator.module_ = mean_of([fit.module for fit in fits], is_classifier(estimator))
         estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
@@ -251,7 +255,17 @@ def prepare(
         (TableEncoding.of(table, one.right), TableEncoding.of(table, one.given)) for one in roles.statements
     )
     device = chosen_device(estimator.setting("device"))
-    rows = _training_rows(estimator, table, target, weights, extra).to(device)
+    right = given = None
+    if estimator.statement_encodings_:
+        right, given = statement_rows(estimator.statement_encodings_[0], table)
+    held = TrainingRows(
+        inputs=(torch.from_numpy(estimator.encoding_.features(table)), *extra.tensors),
+        target=estimator._encode_target(target),
+        right=right,
+        given=given,
+        weights=None if weights is None else torch.from_numpy(weights).float(),
+    )
+    rows: Rows = (held if extra.dataset is None else DatasetRows(held, extra.dataset)).to(device)
     keeps_something = penalised and estimator.route_ != NO_ROUTE
     worlds: list[ImaginedRows] = []
     if keeps_something and estimator.route_ == COUNTERFACTUAL:
@@ -259,44 +273,42 @@ def prepare(
     elif keeps_something:
         warn_of_names(estimator.statement_encodings_, len(table))
 
+    def penalties(table: pd.DataFrame, worlds: Sequence[ImaginedRows]) -> list[Invariance]:
+        """What predictions on rows are penalised for: one per causal model, or one per statement."""
+        if not keeps_something or estimator.route_ == COUNTERFACTUAL:
+            return [CounterfactualVariance(one) for one in worlds]
+        if not estimator.prepare_once:
+            return [BatchDependence(estimator._bound_penalty(one)) for one in estimator.statement_encodings_]
+        return [Dependence(estimator.operator_of(one, table, device)) for one in estimator.statement_encodings_]
+
     def side(places: Tensor) -> tuple[Rows, pd.DataFrame, list[Invariance]]:
         """Some of the rows, and the penalties prepared on them."""
-        own, known = (rows, table) if len(places) == len(rows) else (rows.take(places), table.iloc[places.numpy()])
-        each = _penalties(estimator, known, [one.take(places) for one in worlds], own) if keeps_something else []
-        return own, known, each
+        if len(places) == len(rows):
+            return rows, table, penalties(table, worlds)
+        part = table.iloc[places.numpy()]
+        return rows.take(places), part, penalties(part, [one.take(places) for one in worlds])
 
-    sides = [
-        (side(train_on), None if stop_on is None else side(stop_on)) for train_on, stop_on in _splits(estimator, rows)
-    ]
+    # Per network, the rows to train on, and those that say when to stop.
+    cuts: list[tuple[Tensor, Tensor | None]] = [(torch.arange(len(rows)), None)]
+    if estimator.setting("early_stopping"):
+        # Networks of users' own may be large, and a warm start is that of one.
+        alone = estimator.module is not None or estimator.warm_start
+        share, seed = estimator.setting("validation_fraction"), estimator.preparation_seed_
+        turns = range(1 if alone or len(rows) >= _ROWS_FOR_ONE_NETWORK else _NETWORKS)
+        cuts = [*(held_out(len(rows), share, seed, turn) for turn in turns)]
+    sides = [(side(train_on), None if stop_on is None else side(stop_on)) for train_on, stop_on in cuts]
     # The rows that the first network trains on say what a gamma of 1 weighs, for all of them.
     scale, units = gamma_units(estimator, *sides[0][0])
     splits = []
-    for (own, _, each), judge in sides:
-        validation = None if judge is None else Validation(judge[0], worst(judge[2], units))
-        splits.append(Split(own, validation, worst(each, units)))
+    for (train_on, _, each), stop_on in sides:
+        validation = None if stop_on is None else Validation(stop_on[0], worst(stop_on[2], units))
+        splits.append(Split(train_on, validation, worst(each, units)))
     return Prepared(estimator, tuple(splits), scale)
 
 
 def preparation_seed(random_state: Any) -> int:
     """The seed of what trainings with other seeds share; without a random state it is the same in every process."""
     return 0 if random_state is None else as_seed(random_state)
-
-
-def _numbered(checkpoint: Any, place: int) -> Any:
-    """The file of a network's unfinished training; after a kill those before it are trained anew, to the same end."""
-    return checkpoint if checkpoint is None or place == 0 else f"{os.fspath(checkpoint)}.{place}"
-
-
-def _splits(estimator: CIPEstimator, rows: Rows) -> list[tuple[Tensor, Tensor | None]]:
-    """Per network, the rows to train on, and those that say when to stop."""
-    n = len(rows)
-    if not estimator.setting("early_stopping"):
-        return [(torch.arange(n), None)]
-    # Networks of users' own may be large, and a warm start is that of one.
-    alone = estimator.module is not None or estimator.warm_start
-    networks = 1 if alone or n >= _ROWS_FOR_ONE_NETWORK else _NETWORKS
-    share, seed = estimator.setting("validation_fraction"), estimator.preparation_seed_
-    return [held_out(n, share, seed, place) for place in range(networks)]
 
 
 def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:
@@ -317,33 +329,6 @@ def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any)
             raise GraphError(f'{message} Change the roles, or pass on_violation="warn" to enforce it all the same.')
         warnings.warn(message, NotCertifiedWarning, stacklevel=4)
     return roles
-
-
-def _training_rows(
-    estimator: CIPEstimator, table: pd.DataFrame, target: np.ndarray, weights: np.ndarray | None, extra: FurtherInputs
-) -> Rows:
-    right = given = None
-    if estimator.statement_encodings_:
-        right, given = statement_rows(estimator.statement_encodings_[0], table)
-    known = TrainingRows(
-        inputs=(torch.from_numpy(estimator.encoding_.features(table)), *extra.tensors),
-        target=estimator._encode_target(target),
-        right=right,
-        given=given,
-        weights=None if weights is None else torch.from_numpy(weights).float(),
-    )
-    return known if extra.dataset is None else DatasetRows(known, extra.dataset)
-
-
-def _penalties(
-    estimator: CIPEstimator, table: pd.DataFrame, worlds: Sequence[ImaginedRows], rows: Rows
-) -> list[Invariance]:
-    """What predictions on these rows are penalised for: one per causal model, or one per statement."""
-    if estimator.route_ == COUNTERFACTUAL:
-        return [CounterfactualVariance(one) for one in worlds]
-    if not estimator.prepare_once:
-        return [BatchDependence(estimator._bound_penalty(one)) for one in estimator.statement_encodings_]
-    return [Dependence(estimator.operator_of(one, table, rows.device)) for one in estimator.statement_encodings_]
 
 
 def worst(each: Sequence[Invariance], units: Sequence[float]) -> Invariance | None:

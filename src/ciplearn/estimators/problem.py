@@ -38,8 +38,7 @@ class Problem:
     graph : CausalGraph
     roles : Roles
         With the verdict.
-    task : str
-        "classification" or "regression".
+    task : "classification" or "regression"
 
     Examples
     --------
@@ -206,14 +205,14 @@ class Roles:
         }
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any], graph: CausalGraph | None) -> Self:
+    def from_dict(cls, data: Mapping[str, Any], graph: CausalGraph | None) -> Self:
         """Read what `to_dict` has written, without asking the criterion again."""
         return cls(
-            tuple(said["inputs"]),
-            tuple(said["protected"]),
-            tuple(Independence(right=one["right"], given=one["given"]) for one in said["statements"]),
-            tuple(said["unchanged"]),
-            None if said["verdict"] is None or graph is None else Verdict.from_dict(said["verdict"], graph),
+            tuple(data["inputs"]),
+            tuple(data["protected"]),
+            tuple(Independence(right=one["right"], given=one["given"]) for one in data["statements"]),
+            tuple(data["unchanged"]),
+            None if data["verdict"] is None or graph is None else Verdict.from_dict(data["verdict"], graph),
         )
 
 
@@ -236,40 +235,35 @@ def settle_roles(
     names = tuple(table.columns)
     chosen = {"protected": protected, "context": context, "inputs": inputs, "adjustment": adjustment}
     named = named_columns(chosen, names, outcome)
-    statements = _checked_statements(independence)
+    statements = tuple(independence) if isinstance(independence, list | tuple) else (independence,)
+    if not statements:
+        raise InputError("independence holds no statement, got an empty list; pass one, or leave it out.")
+    statements = () if independence is None else statements
+    for one in statements:
+        if not isinstance(one, Independence):
+            raise InputTypeError(f"independence must be an Independence, got {one!r}; pass Independence(right=[...]).")
     if graph is not None:
         roles = _from_graph(checked_graph(graph), outcome, named, names)
-        _require_sides(statements, names)
-        return replace(roles, statements=statements) if statements else roles
+        return replace(roles, statements=_on_table(statements, names)) if statements else roles
     if protected is not None and not named["protected"]:
         raise InputError("No protected column was named, got protected=[]; name the columns to be invariant in.")
     if named["protected"] and statements and model_graph is None:
         raise InputError("Pass either protected columns or an independence, got both; the independence says it all.")
     if named["protected"] and not statements and model_graph is None:
         statements = (Independence(right=named["protected"], given=named["adjustment"] or ()),)
-    _require_sides(statements, names)
-    kept = named["protected"] or (statements[0].right if statements else ())
-    _require(kept, names, "protected")
+    _on_table(statements, names)
+    held = named["protected"] or (statements[0].right if statements else ())
+    _require(held, names, "protected")
     seen = named["inputs"] or names
-    return Roles(seen, tuple(kept), statements, _unchanged(model_graph, kept, seen))
+    return Roles(seen, tuple(held), statements, _unchanged(model_graph, held, seen))
 
 
-def _require_sides(statements: Iterable[Independence], names: tuple[str, ...]) -> None:
+def _on_table(statements: tuple[Independence, ...], names: tuple[str, ...]) -> tuple[Independence, ...]:
+    """Refuse statements about columns that the table lacks."""
     for statement in statements:
         _require(statement.right, names, "right")
         _require(statement.given, names, "given")
-
-
-def _checked_statements(independence: Any) -> tuple[Independence, ...]:
-    if independence is None:
-        return ()
-    several = tuple(independence) if isinstance(independence, list | tuple) else (independence,)
-    if not several:
-        raise InputError("independence holds no statement, got an empty list; pass one, or leave it out.")
-    for one in several:
-        if not isinstance(one, Independence):
-            raise InputTypeError(f"independence must be an Independence, got {one!r}; pass Independence(right=[...]).")
-    return several
+    return statements
 
 
 def _unchanged(graph: CausalGraph | None, protected: Iterable[str], inputs: Iterable[str]) -> tuple[str, ...]:
@@ -334,9 +328,9 @@ def _from_graph(
             "for other columns."
         )
     statement = statement_on_columns(verdict, names)
-    kept = columns_of_nodes(verdict.protected, names, "protected")
+    held = columns_of_nodes(verdict.protected, names, "protected")
     seen = columns_of_nodes(verdict.inputs, names, "inputs")
-    return Roles(seen, kept, (statement,), _unchanged(graph, kept, seen), verdict)
+    return Roles(seen, held, (statement,), _unchanged(graph, held, seen), verdict)
 
 
 def statement_on_columns(verdict: Verdict, names: tuple[str, ...]) -> Independence:
@@ -347,9 +341,9 @@ def statement_on_columns(verdict: Verdict, names: tuple[str, ...]) -> Independen
 
 def columns_of_nodes(nodes: Iterable[str], names: tuple[str, ...], role: str) -> tuple[str, ...]:
     """Return the columns that hold some nodes of the graph; a vector's are all its entries."""
-    found = tuple(column for node in nodes for column in columns_of(node, names) or (node,))
-    _require(found, names, role)
-    return found
+    columns = tuple(column for node in nodes for column in columns_of(node, names) or (node,))
+    _require(columns, names, role)
+    return columns
 
 
 def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] | None:
@@ -357,7 +351,7 @@ def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] |
     if columns is None:
         return None
     listed = None if isinstance(columns, str | bytes) else entries(columns)
-    found = []
+    meant: list[str] = []
     for column in [columns] if listed is None else listed:
         if isinstance(column, int | np.integer) and not isinstance(column, bool):
             if not 0 <= column < len(names):
@@ -369,12 +363,12 @@ def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] |
                     f"{role} names {column}, which may be the column {str(column)!r} or the one at that position, "
                     f"{names[column]!r}; name it as text."
                 )
-            found.append(names[column])
+            meant.append(names[column])
         elif isinstance(column, str):
-            found.append(column)
+            meant.append(column)
         else:
             raise InputError(f"{role} must hold column names or positions, got {column!r}; pass for example ['age'].")
-    return tuple(found)
+    return tuple(meant)
 
 
 def _require(wanted: tuple[str, ...], names: tuple[str, ...], role: str) -> None:
