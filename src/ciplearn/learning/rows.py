@@ -91,6 +91,13 @@ class TrainingRows:
         """Return the same rows on another device."""
         return self._each(lambda part: part.to(device))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Put rows of one kind below each other."""
+        names = [name for name, _ in parts[0]._named() if not name.startswith("inputs")]
+        others = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
+        return cls(tuple(torch.cat(inputs) for inputs in zip(*(part.inputs for part in parts), strict=True)), **others)
+
     def cut(self, places: Sequence[int]) -> Self:
         """Return rows with some of the first inputs' columns alone."""
         return replace(self, inputs=(self.inputs[0][:, list(places)],), imagined=None)
