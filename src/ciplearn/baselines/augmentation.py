@@ -19,6 +19,7 @@ from ciplearn._core.choices import flag
 from ciplearn._core.columns import TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import whole
+from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline, NodeColumns, outcome_columns
 from ciplearn.baselines.fitted_models import ColumnRegression, TableEstimator
@@ -127,7 +128,7 @@ class _Augmentation(Baseline):
         known = pd.concat([table, outcome], axis=1)
         encoding = TableEncoding.of(known, (*self._read_by_fit(columns), *outcomes))
         rows = torch.from_numpy(encoding.features(known)).to(chosen_device(self.device))
-        seed, equations = self._seed(), list[Equation]()
+        seed, equations = as_seed(self.random_state), list[Equation]()
         for node, causes in following.items():
             names = columns.of([cause for cause in causes if cause != columns.outcome], "causes")
             names += outcomes if columns.outcome in causes else ()
@@ -159,7 +160,7 @@ class _Augmentation(Baseline):
 
     def _plain_network(self, model: CIPEstimator, inputs: Tensor) -> nn.Module:
         if self.module is None:
-            return model.fresh_perceptron(inputs, torch.Generator().manual_seed(self._seed()))
+            return model.fresh_perceptron(inputs, torch.Generator().manual_seed(as_seed(self.random_state)))
         return network_of(self.module)
 
     def _equation(

@@ -1,4 +1,4 @@
-"""What all baselines share: roles, task, and a network or another estimator on what the baseline lets it see."""
+"""What all baselines share: columns of nodes, task, and a network or another estimator on what it is let to see."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.learner import NETWORK_KEYWORDS, EstimatorKeywords
 from ciplearn.estimators.problem import checked_graph, columns_of_nodes, named_columns, named_nodes, refuse_outcome
-from ciplearn.estimators.tables import read_table, refuse_unpredictable, same_rows, warn_of_unseen, without_missing
+from ciplearn.estimators.tables import read_table, rows_to_predict, same_rows, warn_of_unseen, without_missing
 
 TASKS = ("auto", REGRESSION, CLASSIFICATION)
 
@@ -93,19 +93,13 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
         same_rows(table, y)
         check_flags(self, "early_stopping", "mixed_precision", "verbose")
         y = y if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
-        columns = settle_columns(
-            tuple(table.columns),
-            graph=self.graph,
-            outcome=self.outcome,
-            protected=self.protected,
-            context=self.context,
-            inputs=self.inputs,
-        )
+        roles = {name: getattr(self, name) for name in ("graph", "outcome", "protected", "context", "inputs")}
+        columns = settle_columns(tuple(table.columns), **roles)
         self.task_ = self._settled_task(y)
         self.inputs_ = self._read_by_predict(columns)
-        table, kept = without_missing(table, self._read_by_fit(columns), self.missing)
-        if not kept.all():
-            rows = np.flatnonzero(kept)
+        table, complete = without_missing(table, self._read_by_fit(columns), self.missing)
+        if not complete.all():
+            rows = np.flatnonzero(complete)
             y, sample_weight = take(y, rows), None if sample_weight is None else take(sample_weight, rows)
         self.encoding_ = TableEncoding.of(table, self.inputs_)
         self.model_ = self._learnt(table, y, sample_weight, columns)
@@ -175,22 +169,19 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
     def _trained(self, table: pd.DataFrame, y: Any, weights: Any) -> Any:
         """The network, or the estimator in its place, trained on all columns of a table."""
         if self.estimator is not None:
-            return TableEstimator.fitted(self.estimator, table, y, weights, seed=self._seed())
+            return TableEstimator.fitted(self.estimator, table, y, weights, seed=as_seed(self.random_state))
         return self._network().fit(table, y, weights)
 
     def _network(self, **more: Any) -> CIPEstimator:
         """The untrained network; without an independence among ``more`` it has no penalty."""
         shared = (*NETWORK_KEYWORDS, "missing", "module", "verbose", "random_state", "learner")
         kind = CIPClassifier if self.task_ == CLASSIFICATION else CIPRegressor
-        return kind(**{**{name: getattr(self, name) for name in shared}, **more})
+        return kind(**{name: getattr(self, name) for name in shared} | more)
 
     def _regression(self, inputs: Tensor, target: Tensor, *, is_category: bool, seed: int) -> NetworkRegression:
         """Regress one encoded column on others by a network, trained as the predictor is where that is one."""
         like = self._network(learner=self.learner if self.learner is not None and self.learner.is_network else None)
         return NetworkRegression.trained(like, inputs, target, is_category=is_category, seed=seed)
-
-    def _seed(self) -> int:
-        return as_seed(self.random_state)
 
     def _has_probabilities(self) -> bool:
         asked = getattr(self, "model_", CIPClassifier if self.estimator is None else self.estimator)
@@ -202,14 +193,10 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
         return self.model_.predict(view)[:, None] == self.classes_
 
     def _mean_answer(self, X: Any, ask: Callable[[pd.DataFrame], np.ndarray]) -> np.ndarray:
-        table = read_table(self, X, reset=False)
+        table = rows_to_predict(self, X, self.inputs_)
         if table.empty:
             raise InputError(f"X has no rows to predict, got shape {table.shape}; pass at least one row.")
-        absent = [name for name in self.inputs_ if name not in table.columns]
-        if absent:
-            raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
         table = table[list(self.inputs_)]
-        refuse_unpredictable(table, self.inputs_, self.missing)
         for name in self.inputs_:
             check_cells(table[name])
         warn_of_unseen(self.encoding_, table, stacklevel=4)
@@ -310,11 +297,11 @@ def settle_columns(
             raise InputError(
                 f"No protected column was named, got protected={protected!r}; name the columns to be invariant in."
             )
-        kept = tuple(dict.fromkeys(named["protected"]))
+        asked = tuple(dict.fromkeys(named["protected"]))
         # A vector is a node where it is named so.
-        vectors = [node for node in kept if node not in names]
+        vectors = [node for node in asked if node not in names]
         seen = named["inputs"] or tuple(node_of(name, vectors) for name in names)
-        columns = NodeColumns(names, kept, tuple(dict.fromkeys(seen)), outcome)
+        columns = NodeColumns(names, asked, tuple(dict.fromkeys(seen)), outcome)
     else:
         nodes = named_nodes(named, checked_graph(graph), names)
         roles = read_question(graph, outcome, nodes["protected"], nodes["context"], nodes["inputs"], None)

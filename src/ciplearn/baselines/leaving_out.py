@@ -23,6 +23,7 @@ from ciplearn._core.columns import CLASSIFICATION, TableEncoding
 from ciplearn._core.errors import InputError
 from ciplearn._core.numbers import positive
 from ciplearn._core.numbers import share as checked_share
+from ciplearn._core.random import as_seed
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline, NodeColumns, asked_once
 from ciplearn.baselines.fitted_models import ColumnRegression, EstimatorRegression
@@ -176,7 +177,7 @@ class InvariantDirections(Baseline):
         self, model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: tuple[str, Any] | None
     ) -> Array:  # (width, width)
         """E Cov_a′ x(a′): the covariance of a row's inputs between worlds, averaged over rows."""
-        worlds = imagine(model, table, protected, self.encoding_, outcome, self._seed())
+        worlds = imagine(model, table, protected, self.encoding_, outcome, as_seed(self.random_state))
         inputs = worlds.inputs[0].numpy().astype(float)  # (n, m, width)
         share = np.full(inputs.shape[1], 1 / inputs.shape[1])
         if worlds.weights is not None:
@@ -341,7 +342,7 @@ class CF2(Baseline):
         return tuple(dict.fromkeys((*unchanged, *regressed, *causes)))
 
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
-        seed = self._seed()
+        seed = as_seed(self.random_state)
         self.unchanged_ = columns.unchanged()
         self.residuals_ = [
             self._residual(table, column, causes, seed + number)

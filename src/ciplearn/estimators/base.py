@@ -34,7 +34,7 @@ from ciplearn.estimators.tables import (
     going_on,
     naming_inputs,
     read_table,
-    refuse_unpredictable,
+    rows_to_predict,
     statement_rows,
     warn_of_unseen,
 )
@@ -98,13 +98,13 @@ class CIPEstimator(EstimatorKeywords, ABC):
         """
         if self.module is None and tensors:
             raise InputError("The default network takes the table alone, got tensors; pass a module that takes them.")
-        if self.counterfactuals is not None and self.gamma is not None and non_negative(self.gamma, "gamma") == 0:
+        penalised = self.gamma is None or non_negative(self.gamma, "gamma") > 0
+        if self.counterfactuals is not None and not penalised:
             raise InputError("counterfactuals were passed with gamma=0, which ignores them; raise gamma or drop them.")
         check_learner(self)
         check_flags(self, "early_stopping", "warm_start", "prepare_once", "mixed_precision", "verbose")
         if self.invariant_path is not None:
             check_flags(self, "invariant_path")
-        penalised = self.gamma is None or non_negative(self.gamma, "gamma") > 0
         source = as_source(X)
         if source is not None:
             return fit_stream(self, source, y, engine or OneProcess(), sample_weight, tensors, imagined)
@@ -142,14 +142,14 @@ class CIPEstimator(EstimatorKeywords, ABC):
         if self.route_ == NO_ROUTE:
             raise InputError("There is no penalty where no independence is to be kept; name protected columns.")
         table = read_table(self, X, reset=False)
-        parts: list[Invariance] = []
+        parts: list[Invariance]
         if self.route_ == COUNTERFACTUAL:
             if self.counterfactuals is None:
                 raise InputError("The model was trained on worlds that were passed to fit; no others can be imagined.")
-            parts += [CounterfactualVariance(worlds) for worlds in imagined_rows(self, table, y)]
+            parts = [CounterfactualVariance(worlds) for worlds in imagined_rows(self, table, y)]
         else:
-            parts += [Dependence(self.operator_of(encodings, table)) for encodings in self.statement_encodings_]
-        return parts[0] if len(parts) == 1 else Worst(tuple(parts), (1.0,) * len(parts))
+            parts = [Dependence(self.operator_of(encodings, table)) for encodings in self.statement_encodings_]
+        return parts[0] if len(parts) == 1 else Worst(parts, (1.0,) * len(parts))
 
     def penalty_operator(self, X: Any) -> Operator:
         """Return the operator Q of the statement prepared on these rows."""
@@ -173,9 +173,8 @@ class CIPEstimator(EstimatorKeywords, ABC):
         objective = self._objective()
         prediction = objective.prediction(self._output(X, tensors)).cpu()
         index = torch.arange(len(prediction))
-        more = penalty.imagined_inputs(index)
         imagined = prediction[:0]
-        if more is not None:
+        if (more := penalty.imagined_inputs(index)) is not None:
             imagined = objective.prediction(outputs(self.module_, more[0], FurtherInputs(more[1:]))).cpu()
         with torch.no_grad():
             return float(penalty.penalty(prediction, imagined, index, None))
@@ -217,7 +216,6 @@ class CIPEstimator(EstimatorKeywords, ABC):
         """The loss, and what of the output the penalty sees."""
 
     def _roles_of(self, table: pd.DataFrame) -> Roles:
-        """The roles that the arguments give to the columns of a table."""
         model_graph = None
         if self.counterfactuals is not None:
             model_graph = getattr(checked_models(self.counterfactuals)[0], "graph", None)
@@ -284,8 +282,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
             penalty = ResidualHSCIC(kernel=kernel) if given.columns else HSIC(kernel=kernel)
         if not isinstance(penalty, Penalty):
             raise InputTypeError(f"penalty must be a penalty, got {penalty!r}; pass for example HSCIC().")
-        changes: dict[str, Kernel] = {}
-        changes["kernel"] = penalty.kernel.with_lengthscale(self._prediction_kernel().width)
+        changes: dict[str, Kernel] = {"kernel": penalty.kernel.with_lengthscale(self._prediction_kernel().width)}
         if hasattr(penalty, "right_kernel"):
             changes["right_kernel"] = mixed_kernel(penalty.right_kernel, right.categories)
         if hasattr(penalty, "given_kernel") and given.columns:
@@ -306,11 +303,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
         if source is not None:
             # One block of rows after the other; their order is that of the files.
             return torch.cat([self._output(block) for block in blocks_to_predict(self, source)])
-        table = read_table(self, X, reset=False)
-        absent = [name for name in self.encoding_.names if name not in table.columns]
-        if absent:
-            raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
-        refuse_unpredictable(table, self.encoding_.names, self.missing)
+        table = rows_to_predict(self, X, self.encoding_.names)
         further = FurtherInputs.of(tensors, len(table))
         features = self.encoding_.features(table)
         warn_of_unseen(self.encoding_.odd(features), table, stacklevel=4)

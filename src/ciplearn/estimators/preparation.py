@@ -153,7 +153,6 @@ class Prepared:
         return estimator
 
     def _fitted(self, module: nn.Module, split: Split, settings: TrainingSettings, checkpoint: Any = None) -> Fit:
-        """Train a network."""
         invariance = split.invariance if settings.gamma > 0 else None
         validation = split.validation
         if validation is not None and invariance is None:

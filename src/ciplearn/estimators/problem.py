@@ -259,7 +259,6 @@ def settle_roles(
 
 
 def _on_table(statements: tuple[Independence, ...], names: tuple[str, ...]) -> tuple[Independence, ...]:
-    """Refuse statements about columns that the table lacks."""
     for statement in statements:
         _require(statement.right, names, "right")
         _require(statement.given, names, "given")
@@ -347,7 +346,6 @@ def columns_of_nodes(nodes: Iterable[str], names: tuple[str, ...], role: str) ->
 
 
 def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] | None:
-    """Return column names for names or positions."""
     if columns is None:
         return None
     listed = None if isinstance(columns, str | bytes) else entries(columns)

@@ -161,12 +161,10 @@ class Encoder:
 
     @property
     def _statement(self) -> tuple[TableEncoding, TableEncoding] | None:
-        """What a penalty on dependence needs of a row."""
         statements = self.estimator.statement_encodings_
         return statements[0] if statements and not self.models else None
 
     def _rows(self, block: pd.DataFrame, start: int) -> TrainingRows:
-        """Encode a block of a part that begins at a row."""
         block = in_kinds(block, {name: column.kind for name, column in self.columns.items()}, "the table")
         right, given = statement_rows(self._statement, block) if self._statement else (None, None)
         inputs = torch.from_numpy(self.estimator.encoding_.features(block))

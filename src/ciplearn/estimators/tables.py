@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, validate_data
@@ -19,7 +18,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, StackDataset, Subset
 
 from ciplearn._core.choices import one_of
-from ciplearn._core.columns import CATEGORY, NumberColumn, TableEncoding, as_numbers, mixes_kinds
+from ciplearn._core.columns import CATEGORY, TableEncoding, as_numbers, mixes_kinds
 from ciplearn._core.errors import (
     CiplearnError,
     FarOutsideWarning,
@@ -53,7 +52,12 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     """
     frame = as_frame(X)
     if frame is None:
-        array = _read_array(estimator, X, reset)
+        with in_one_sentence("X cannot be used", "pass a frame, or an array of numbers, rows by columns"):
+            if np.ma.isMaskedArray(X):
+                X = np.ma.filled(X.astype(float), np.nan)
+            least = 2 if reset else 1
+            checks: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}
+            array = validate_data(estimator, X, reset=reset, ensure_min_samples=least, **checks)
         if not reset and not hasattr(estimator, "array_names_"):
             raise InputError(
                 "The model was fitted on a table with column names, got an array without; pass a frame, and keep names "
@@ -78,20 +82,6 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
         validate_data(estimator, X, reset=False, skip_check_array=True)
         frame = frame.set_axis(estimator.array_names_, axis=1)
     return frame
-
-
-def _read_array(estimator: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
-    with in_one_sentence("X cannot be used", "pass a frame, or an array of numbers, rows by columns"):
-        if np.ma.isMaskedArray(X):
-            X = np.ma.filled(X.astype(float), np.nan)
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            dtype="numeric",
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )
 
 
 def read_labels(y: Any) -> np.ndarray:  # (n,)
@@ -170,9 +160,8 @@ def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> 
     one_of(policy, "missing", MISSING_POLICIES)
     if policy == "error":
         _refuse_missing(table, used, 'pass missing="impute", or missing="drop" to leave out such rows in training')
-    kept = np.ones(len(table), dtype=bool)
     if policy != "drop":
-        return table, kept
+        return table, np.ones(len(table), dtype=bool)
     kept = ~table[list(used)].isna().any(axis=1).to_numpy()
     if kept.sum() < 2:
         raise InputError(
@@ -181,10 +170,15 @@ def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> 
     return table[kept], kept
 
 
-def refuse_unpredictable(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> None:
-    """Raise where a row to predict misses a value that the policy in training gives no place to."""
-    if policy != "impute":
-        _refuse_missing(table, used, 'train with missing="impute" to predict such rows')
+def rows_to_predict(estimator: Any, X: Any, names: tuple[str, ...]) -> pd.DataFrame:
+    """Read rows to predict, and refuse those without a column or a value that the fitted model needs."""
+    table = read_table(estimator, X, reset=False)
+    absent = [name for name in names if name not in table.columns]
+    if absent:
+        raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
+    if estimator.missing != "impute":
+        _refuse_missing(table, names, 'train with missing="impute" to predict such rows')
+    return table
 
 
 def warn_of_names(statements: Iterable[tuple[TableEncoding, TableEncoding]], n: int) -> None:
@@ -218,8 +212,7 @@ def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: 
 
 def far_outside(encoding: TableEncoding, name: str, rows: int, value: float) -> str:
     """Say that a column's numbers are of another size than in training."""
-    (column,) = encoding.only([name]).columns
-    assert isinstance(column, NumberColumn)
+    column: Any = encoding.only([name]).columns[0]
     return (
         f"Column {name!r} lies far outside the training rows' {column.low:g} to {column.high:g} in {rows} rows, "
         f"{value:g} for example; check its unit"
@@ -271,11 +264,6 @@ class FurtherInputs:
         if not datasets:
             return cls(tuple(tensors))
         return cls(tuple(tensors), datasets[0] if len(datasets) == 1 else StackDataset(*datasets))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the network takes the table only."""
-        return not self.tensors and self.dataset is None
 
     def take(self, kept: np.ndarray) -> Self:
         """Return the entries of some rows: a mask, or positions."""
@@ -343,7 +331,6 @@ def going_on(estimator: CIPEstimator) -> Iterator[Callable[[], None]]:
 
 
 def _task(fitted: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """What a network takes and says."""
     columns = fitted["encoding_"].columns
     task = {"inputs": [column.name for column in columns]}
     task |= {f"values of {column.name!r}": list(getattr(column, "levels", ["numbers"])) for column in columns}

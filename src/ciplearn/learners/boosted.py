@@ -135,7 +135,6 @@ class Boosted(Learner):
         return training.fitted(Trees.of(grown, output, [0.0] * n_outputs, inputs.shape[1]))
 
     def _settings(self, n: int, seed: int) -> dict[str, Any]:
-        """What LightGBM is told."""
         return {
             "learning_rate": self.learning_rate,
             "num_leaves": self.leaves,

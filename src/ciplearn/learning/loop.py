@@ -202,13 +202,11 @@ class _Run:
 
     @property
     def is_stale(self) -> bool:
-        """Whether patience has run out."""
         if self.best is None or self.settings.patience is None:
             return False
         return self.epoch - 1 - self.best[0] >= self.settings.patience
 
     def identity(self) -> str:
-        """What tells this training from another one."""
         shapes = [(name, tuple(part.shape)) for name, part in self.module.state_dict().items()]
         invariance = self.stepper.invariance
         penalty = None if invariance is None else invariance.identity
@@ -216,7 +214,6 @@ class _Run:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
-        """All that a resumed training needs."""
         on_device = self.draws and self.rows.device.type == "cuda"
         return {
             "epoch": self.epoch,
@@ -230,7 +227,6 @@ class _Run:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
         self.epoch, self.history = state["epoch"], state["history"]
         self.best = None if state["best"] is None else tuple(state["best"])
         self.module.load_state_dict(state["module"])
@@ -269,7 +265,6 @@ class _Run:
 
 
 def _weights(module: nn.Module) -> dict[str, Tensor]:
-    """A copy of what a network has learnt."""
     state = module.state_dict()
     # In place: the names carry versions of their modules with them, which loading asks for. A layer that has seen no
     # row yet may have weights without a shape.

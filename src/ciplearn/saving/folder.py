@@ -294,7 +294,6 @@ def _write_models(model: CIPEstimator, folder: Path, *, files: bool) -> list[dic
 
 
 def _read_models(folder: Path, entries: list[Any], reader: Callable[[Path], Any]) -> Any:
-    """Read back what `_write_models` wrote: one model, a list of several, or None where a file is missing."""
     files = [entry["file"] if isinstance(entry, dict) else None for entry in entries]
     if not files or None in files:
         return None

@@ -80,7 +80,6 @@ def check_restored(model: CIPEstimator, columns: Any) -> None:
 
 
 def _check_column(value: Any) -> None:
-    """Raise a TypeError where what was read of a column is of another kind."""
     if isinstance(value, NumberColumn):
         right = all(isinstance(end, int | float) and isfinite(end) for end in (value.low, value.high, value.median))
     elif isinstance(value, CategoryColumn):

@@ -173,8 +173,6 @@ class _OthersLost(Exception):  # noqa: N818 - a state of the cluster, told to th
 
 
 class _Trainer:
-    """One worker of a training."""
-
     def __init__(self) -> None:
         self._said, self._heard = io.StringIO(), 0
 
