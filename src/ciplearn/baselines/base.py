@@ -51,7 +51,7 @@ class Baseline(EstimatorKeywords, ABC):
         A, and what the baseline may use; by default every observed node but the outcome, without a graph every column.
         A node ``A`` may be held by columns ``A[0]``, ``A[1]``, ...
     context : nodes, columns or positions, optional
-        Checked against the graph, so that the same roles fit every estimator; no baseline conditions on it.
+        Checked against the graph; no baseline conditions on it.
     task : "auto", "regression" or "classification"
         ``"auto"`` does what the estimator does; without one it classifies where y holds text, categories, booleans or
         exactly two distinct values.

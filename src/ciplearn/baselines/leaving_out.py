@@ -1,7 +1,7 @@
-"""Leaving out what may follow A: A itself, all that descends from A, or directions that A moves.
+"""Leaving out what may follow A: A itself, all that descends from A, directions that A moves, or all but residuals.
 
-The first is the naive predictor and the second CF1 [kusner2017]; the third keeps the combinations of inputs that no
-causal model says A moves.
+These are the naive predictor, CF1 [kusner2017], invariant directions and CF2; a straight line leads from CF1 to an
+unconstrained predictor.
 """
 
 from __future__ import annotations
@@ -144,19 +144,13 @@ class InvariantDirections(Baseline):
             raise InputError("No row is complete, so that no model can say what A moves; impute some columns first.")
         values = np.asarray(y)[complete].reshape(len(table[complete]), -1)
         outcome = (self.outcome, values[:, 0]) if self.outcome is not None and values.shape[1] == 1 else None
-        moved = [
-            self._movement(model, table[complete], columns.of(columns.protected), outcome)
-            for model in checked_models(self.counterfactuals)
-        ]
-        movement = np.sum(moved, axis=0)
+        about = table[complete], columns.of(columns.protected), outcome
+        movement = np.sum([self._movement(one, *about) for one in checked_models(self.counterfactuals)], axis=0)
         spread = np.cov(self.encoding_.features(table[complete]).astype(float), rowvar=False, ddof=0)
         spread = spread.reshape(movement.shape)
         still = np.diag(movement) <= tolerance**2 * np.diag(spread)
-        self.unchanged_ = tuple(
-            column.name
-            for column, entries in zip(self.encoding_.columns, self.encoding_.slices, strict=True)
-            if still[entries].all()
-        )
+        entries = zip(self.encoding_.columns, self.encoding_.slices, strict=True)
+        self.unchanged_ = tuple(column.name for column, places in entries if still[places].all())
         self.moved_ = self.encoding_.only([name for name in self.inputs_ if name not in self.unchanged_])
         places = self.encoding_.places(self.moved_.names)
         block = np.ix_(places, places)
@@ -179,9 +173,8 @@ class InvariantDirections(Baseline):
         """E Cov_a′ x(a′): the covariance of a row's inputs between worlds, averaged over rows."""
         worlds = imagine(model, table, protected, self.encoding_, outcome, as_seed(self.random_state))
         inputs = worlds.inputs[0].numpy().astype(float)  # (n, m, width)
-        share = np.full(inputs.shape[1], 1 / inputs.shape[1])
-        if worlds.weights is not None:
-            share = worlds.weights.numpy().astype(float)
+        m = inputs.shape[1]
+        share = np.full(m, 1 / m) if worlds.weights is None else worlds.weights.numpy().astype(float)
         around = inputs - np.einsum("m,nmj->nj", share, inputs)[:, None]
         return np.asarray(np.einsum("m,nmi,nmj->ij", share, around, around, optimize=True) / len(inputs))
 
@@ -231,13 +224,7 @@ class StraightLine(Baseline):
     share: float = 0.05
 
     def at(self, share: float) -> Self:
-        """Return the predictor at another share; nothing is trained again.
-
-        Parameters
-        ----------
-        share : float
-            Between 0 and 1.
-        """
+        """Return the predictor at another share, between 0 and 1; nothing is trained again."""
         check_is_fitted(self, "model_")
         other = copy.copy(self).set_params(share=share)
         other.model_ = replace(self.model_, share=checked_share(share, "share"))
@@ -344,10 +331,16 @@ class CF2(Baseline):
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
         seed = as_seed(self.random_state)
         self.unchanged_ = columns.unchanged()
-        self.residuals_ = [
-            self._residual(table, column, causes, seed + number)
-            for number, (column, causes) in enumerate(self._regressed(columns).items())
-        ]
+        self.residuals_ = []
+        for number, (column, names) in enumerate(self._regressed(columns).items()):
+            causes, value = TableEncoding.of(table, names), TableEncoding.of(table, (column,))
+            rows = torch.from_numpy(causes.features(table)), torch.from_numpy(value.features(table))
+            regression: ColumnRegression
+            if self.regressor is not None:
+                regression = EstimatorRegression.fitted(self.regressor, *rows)
+            else:
+                regression = self._regression(*rows, is_category=value.categories[0], seed=seed + number)
+            self.residuals_.append(_Residual(causes, value, regression))
         return super()._learnt(table, y, weights, columns)
 
     def _view(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -362,13 +355,6 @@ class CF2(Baseline):
             if node in columns.inputs:
                 regressed |= dict.fromkeys(columns.of([node]), columns.of(causes, self.regress_on))
         return regressed
-
-    def _residual(self, table: pd.DataFrame, column: str, names: tuple[str, ...], seed: int) -> _Residual:
-        causes, value = TableEncoding.of(table, names), TableEncoding.of(table, (column,))
-        inputs, target = torch.from_numpy(causes.features(table)), torch.from_numpy(value.features(table))
-        if self.regressor is not None:
-            return _Residual(causes, value, EstimatorRegression.fitted(self.regressor, inputs, target))
-        return _Residual(causes, value, self._regression(inputs, target, is_category=value.categories[0], seed=seed))
 
 
 @dataclass(frozen=True)

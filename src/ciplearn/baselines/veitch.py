@@ -51,9 +51,7 @@ class Veitch(Baseline):
     ----------
     direction_ : str
     independence_ : Independence
-        What the penalty enforces.
-
-    Other attributes: see `Baseline`.
+        What the penalty enforces. Other attributes: see `Baseline`.
 
     Examples
     --------

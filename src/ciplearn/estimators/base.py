@@ -105,8 +105,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
         check_flags(self, "early_stopping", "warm_start", "prepare_once", "mixed_precision", "verbose")
         if self.invariant_path is not None:
             check_flags(self, "invariant_path")
-        source = as_source(X)
-        if source is not None:
+        if (source := as_source(X)) is not None:
             return fit_stream(self, source, y, engine or OneProcess(), sample_weight, tensors, imagined)
         with going_on(self) as refuse_others:
             prepared = prepare(self, X, y, sample_weight, tensors, imagined, penalised=penalised)
@@ -299,8 +298,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
 
     def _output(self, X: Any, tensors: Sequence[Any] = ()) -> Tensor:  # (n, k)
         check_is_fitted(self, "module_")
-        source = as_source(X)
-        if source is not None:
+        if (source := as_source(X)) is not None:
             # One block of rows after the other; their order is that of the files.
             return torch.cat([self._output(block) for block in blocks_to_predict(self, source)])
         table = rows_to_predict(self, X, self.encoding_.names)

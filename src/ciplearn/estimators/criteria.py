@@ -282,8 +282,7 @@ def _copies(X: Any, y: Any) -> np.ndarray:  # (n,)
         for side, part in (("x", table), ("y", target))
     ]
     groups = copy_groups(pd.concat(both, axis=1))
-    copied = int((groups != np.arange(len(groups))).sum())
-    if copied:
+    if copied := int((groups != np.arange(len(groups))).sum()):
         warnings.warn(
             f"{copied} of {len(groups)} rows are copies of others; copies stay on one side of every split.",
             CopiesWarning,

@@ -55,11 +55,9 @@ def frontier(
         With its roles; gamma and random_state are replaced.
     X, y
         Training rows; of these, ``test_fraction`` is held out unless ``test`` is given.
-    gammas : iterable of float
-    seeds : iterable of int
+    gammas, seeds : iterable
     test : pair (X, y), optional
         Rows to measure on.
-    test_fraction : float
     measures : mapping of name to callable, optional
         More to measure, from the fitted model: for example
         ``{"vcf": lambda m: variance_of_counterfactuals(m, scm, rows, protected=["A"]).value}``.

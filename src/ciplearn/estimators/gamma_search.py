@@ -47,10 +47,8 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         gamma that meets it is sought.
     scoring : "loss", "auc", "score", "balanced_accuracy" or "penalty", optional
         What the tolerance is about; the loss by default: squared error, or log loss.
-    low, high : float
-        Ends of the search.
-    max_trials : int
-        The largest number of gammas to try.
+    low, high, max_trials
+        Ends of the search, and the largest number of gammas to try.
     validation_fraction : float
         Share of the rows that judge where there is one split; training never sees them.
     cv : int, optional
@@ -61,19 +59,15 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     verbose : bool or progress bar
         Show a bar, or count trainings on one that is passed.
     random_state : int, Generator, RandomState or None
-        Of the splits.
-    measure, folds
-        Former names of ``scoring`` and ``cv``.
+        Of the splits. ``measure`` and ``folds`` are former names of ``scoring`` and ``cv``.
 
     Attributes
     ----------
     best_gamma_ : float
         0 if even the smallest gamma is beyond the tolerance.
     best_estimator_ : estimator
-    base_score_ : float
-        What is scored, without a penalty.
-    explained_ : float
-        How much better than a constant the unconstrained predictor is.
+    base_score_, explained_ : float
+        What is scored without a penalty, and how much better than a constant that predictor is.
     frontier_ : Frontier
         Every gamma that was tried, 0 included: loss, score, penalty and what is scored on the rows that judge.
     models_ : mapping from gamma to estimator
@@ -262,8 +256,7 @@ class _Trials:
             # Does the penalty still fall where the interval ends?
             near = max(low, high / 10)
             penalties[near] = self.measured(near)["penalty"]
-        meeting = [gamma for gamma, penalty in penalties.items() if penalty <= bound]
-        if meeting:
+        if meeting := [gamma for gamma, penalty in penalties.items() if penalty <= bound]:
             return ChosenGamma(min(meeting), "")
         falls = penalties[high] < _STILL_FALLS * penalties[near]
         remark = (

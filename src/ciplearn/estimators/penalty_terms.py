@@ -119,8 +119,7 @@ def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: t
     graph, rows = getattr(model, "graph", None), table
     if graph is not None:
         nodes = {column: node_of(column, graph.nodes) for column in (*table.columns, *protected)}
-        unknown = [column for column in protected if nodes[column] not in graph.observed]
-        if unknown:
+        if unknown := [column for column in protected if nodes[column] not in graph.observed]:
             raise InputError(
                 f"The causal model cannot intervene on {unknown[0]!r}, which is no observed node of it; it has "
                 f"{as_list(graph.observed)}."

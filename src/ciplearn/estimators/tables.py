@@ -173,8 +173,7 @@ def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> 
 def rows_to_predict(estimator: Any, X: Any, names: tuple[str, ...]) -> pd.DataFrame:
     """Read rows to predict, and refuse those without a column or a value that the fitted model needs."""
     table = read_table(estimator, X, reset=False)
-    absent = [name for name in names if name not in table.columns]
-    if absent:
+    if absent := [name for name in names if name not in table.columns]:
         raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
     if estimator.missing != "impute":
         _refuse_missing(table, names, 'train with missing="impute" to predict such rows')

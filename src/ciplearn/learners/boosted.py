@@ -1,8 +1,7 @@
 """Boosted trees, grown by LightGBM and kept as arrays; with a penalty on the predictions of all rows at once.
 
 With a penalty, each tree is grown for the gradient of loss + gamma · penalty, on the rows and on those imagined beside
-them. How far to go along it is measured: the cost, its slope and the cost after a whole step make a parabola. The
-curvature of the loss alone would make steps along a strong penalty too long by orders of magnitude.
+them. How far to go along it is measured: the cost, its slope and the cost after a whole step make a parabola.
 
 Trees on the inputs that the protected columns leave alone come first, and then take turns with trees on all inputs.
 They are grown for the loss alone, so that a strong penalty ends near the predictor from non-descendants.
@@ -49,20 +48,16 @@ class Boosted(Learner):
 
     Parameters
     ----------
-    trees : int
-        At most as many.
+    trees, leaves, depth : int
+        The most trees, and leaves and depth of each.
     learning_rate : float
         What part of its correction each tree makes, where nothing is penalised.
-    leaves, depth : int
-        Of each tree, at most.
     rows_per_leaf : int
         At least; of few rows a twentieth.
     l2 : float
         What is added to the rows of a leaf when its value is divided by their number.
-    patience : int
-        Stop after this many trees that do not help on the rows held out.
-    validation_fraction : float
-        What part of the rows is held out.
+    patience, validation_fraction
+        Stop after this many trees that do not help on this part of the rows, which is held out.
 
     Examples
     --------
@@ -312,8 +307,7 @@ def _grown(
     last, best, kept, since, outputs = np.inf, np.inf, 0, 0, [cost.output.clone() for cost in costs]
     for _ in range(rounds):
         for growth, column in product(growths, range(costs[0].output.shape[1])):
-            tree = growth.tree(column)
-            if tree is not None:
+            if (tree := growth.tree(column)) is not None:
                 trees.append((tree, column))
                 for cost in costs:
                     cost.add(tree, column)

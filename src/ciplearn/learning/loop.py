@@ -31,11 +31,9 @@ from ciplearn.penalties import Operator, Penalty
 
 _VALIDATION_ROWS_AT_ONCE = 8192
 
-# Written at the end of an epoch, but not more often than this: a kill costs at most so many seconds and one epoch.
-_SECONDS_BETWEEN = 2.0
-
-# Of the checksum that a checkpoint begins with: a flipped bit would train on to another model.
-_DIGITS = 64
+# A checkpoint is written at the end of an epoch, but not more often than this: a kill costs at most so many seconds and
+# one epoch. It begins with a checksum of so many digits: a flipped bit would train on to another model.
+_SECONDS_BETWEEN, _DIGITS = 2.0, 64
 
 
 @dataclass(frozen=True)
@@ -80,10 +78,8 @@ def train(
     ----------
     module : nn.Module
         Takes ``rows.inputs`` as arguments and returns a tensor of shape (b, k).
-    rows : TrainingRows or DatasetRows
-        Tensors on the device to train on, or a dataset that is read batch by batch.
-    objective : Objective
-    settings : TrainingSettings
+    rows, objective, settings
+        Rows on the device to train on, or read batch by batch; the loss; and how to train.
     penalty : Operator, Penalty or Invariance, optional
         An operator prepared on these rows, a penalty to prepare on each batch, as the paper does, or an invariance.
     validation : Validation, optional
@@ -96,10 +92,8 @@ def train(
         Who trains this network together, each on its own rows of every batch: all call this function alike and end
         with the same weights; the first keeps the checkpoint and shows the bar.
 
-    Raises
-    ------
-    NumericalError
-        If the loss is no longer finite; the module then holds the weights from the end of the last good epoch.
+    Raises `NumericalError` if the loss is no longer finite; the module then holds the weights from the end of the last
+    good epoch.
 
     Examples
     --------
@@ -125,8 +119,7 @@ def train(
         kept = invariance if settings.gamma > 0 else None
         run = _Run(Stepper(module, rows, objective, settings, kept, workers), validation, draws)
         keeper = None if checkpoint is None or not first else Checkpoint(checkpoint, run.identity())
-        state = workers.agreed(None if keeper is None else keeper.load())
-        if state is not None:
+        if (state := workers.agreed(None if keeper is None else keeper.load())) is not None:
             run.load_state(state)
         with tqdm(total=settings.epochs, initial=run.epoch, disable=not (verbose and first), unit="epoch") as bar:
             while run.epoch < settings.epochs and not run.is_stale:

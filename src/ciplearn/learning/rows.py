@@ -55,8 +55,7 @@ class TrainingRows:
     imagined: Tensor | None = None
 
     def __post_init__(self) -> None:
-        strange = [name for name, part in self._named() if not isinstance(part, Tensor)]
-        if strange:
+        if strange := [name for name, part in self._named() if not isinstance(part, Tensor)]:
             raise InputTypeError(
                 f"Training rows are tensors, but {strange[0]} is none; convert it with torch.as_tensor."
             )

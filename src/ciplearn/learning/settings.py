@@ -21,8 +21,7 @@ from ciplearn._core.workers import ALONE, Workers
 SCHEDULES = ("cosine", "constant")
 
 # Beyond these no training ends, or no number in single precision is left.
-_MOST_EPOCHS = 10_000_000
-_LARGEST_RATE = 1e30
+_MOST_EPOCHS, _LARGEST_RATE = 10_000_000, 1e30
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,10 @@ class TrainingSettings:
 
     Attributes
     ----------
-    gamma : float
-        Weight of the penalty, in units of ``gamma_scale``.
-    epochs, batch_size : int
-    learning_rate, weight_decay : float
+    gamma, gamma_scale : float
+        Weight of the penalty, and the unit that it is counted in.
+    epochs, batch_size, learning_rate, weight_decay
+        Of Adam.
     schedule : "cosine" or "constant"
         How the learning rate goes: down to zero along half a cosine over the epochs, so that training settles, or not.
     patience : int or None
@@ -42,8 +41,6 @@ class TrainingSettings:
         trains all epochs.
     mixed_precision : bool
         Run the network in bfloat16 where torch deems it safe; loss, penalty and weights stay in single precision.
-    gamma_scale : float
-        What a gamma of 1 weighs.
     seed : int
         Of initial weights, shuffles and dropout.
 
@@ -112,17 +109,16 @@ def chosen_device(device: str | torch.device) -> torch.device:
     refusal = InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.")
     try:
         chosen = torch.device(device)
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise refusal from error
-    if chosen.type == "meta":
-        raise refusal
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
-    try:
-        torch.empty(1, device=chosen)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        is_absent = chosen.type == "cuda" and not torch.cuda.is_available()
+        if not is_absent:
+            torch.empty(1, device=chosen)
+    except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
         # A kind of device that torch knows by name only, or a number that is none.
         raise refusal from error
+    if is_absent:
+        raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
+    if chosen.type == "meta":
+        raise refusal
     return chosen
 
 

@@ -23,17 +23,12 @@ from ciplearn._core.errors import CiplearnError, InputError, MissingDependencyEr
 from ciplearn._core.numbers import whole
 from ciplearn._core.workers import ProcessGroup
 
-# Results that wait for an earlier one, per worker: no worker is idle, and results do not pile up.
-_WAITING = 8
+# Results that wait for an earlier one, per worker: no worker is idle, and results do not pile up. How often a training
+# is begun anew before it is given up: more than that is no accident.
+_WAITING, _MOST_RESTARTS = 8, 20
 
-# How often a training is begun anew before it is given up: more than that is no accident.
-_MOST_RESTARTS = 20
-
-# Seconds between two looks at what a training says.
-_LISTENING = 1.0
-
-# How long a worker waits for the others to come.
-_PATIENCE = timedelta(minutes=10)
+# Seconds between two looks at what a training says; how long a worker waits for the others to come.
+_LISTENING, _PATIENCE = 1.0, timedelta(minutes=10)
 
 
 class RayEngine(Engine):
