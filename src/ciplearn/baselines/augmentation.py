@@ -136,8 +136,8 @@ class _Augmentation(Baseline):
             names += outcomes if columns.outcome in causes else ()
             for column in columns.of([node]):
                 target, given, labels = places([column]), places(names), encoding.only([column]).categories[0]
-                like = {"is_category": labels, "seed": seed + len(equations)}
-                learnt = self._regression(rows[:, given], rows[:, target], **like)
+                number = seed + len(equations)
+                learnt = self._regression(rows[:, given], rows[:, target], is_category=labels, seed=number)
                 equations.append(Equation(target, given, learnt, labels))
         protected = places([name for name in columns.of(columns.protected) if name in encoding.names])
         change, noise = ChangeOfA(rows[:, protected], protected, equations), self._noise(rows, equations)

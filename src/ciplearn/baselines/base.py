@@ -32,9 +32,7 @@ from ciplearn.estimators.problem import checked_graph, columns_of_nodes, named_c
 from ciplearn.estimators.tables import read_table, rows_to_predict, same_rows, warn_of_unseen, without_missing
 
 TASKS = ("auto", REGRESSION, CLASSIFICATION)
-
-# Rows whose views are held at a time.
-_ROWS_AT_ONCE = 65_536
+_ROWS_AT_ONCE = 65_536  # rows whose views are held at a time
 
 
 @dataclass(eq=False, repr=False)

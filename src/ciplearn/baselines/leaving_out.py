@@ -31,8 +31,7 @@ from ciplearn.estimators.penalty_terms import checked_models, imagine
 
 Array = np.ndarray[Any, Any]
 
-# Combinations with less than this share of the largest variance are constants: indicators sum to one.
-_CONSTANT = 1e-9
+_CONSTANT = 1e-9  # combinations with less than this share of the largest variance are constants: indicators sum to one
 
 
 @dataclass(eq=False, repr=False)

@@ -28,8 +28,7 @@ from ciplearn.learning import Objective, TrainingRows, TrainingSettings, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, MMD, Penalty
 
-# Draws, latent variables and units of a network, each at most: more end in hours or beyond memory.
-_MOST = 10_000
+_MOST = 10_000  # draws, latent variables and units of a network, each at most: more end in hours or beyond memory
 
 # On columns scaled to [0, 1]: a decoder that is surer than the least models rounding, not the column. The first is sure
 # enough that what the causes leave unexplained is worth a place in the latent.

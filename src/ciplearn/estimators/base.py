@@ -45,8 +45,7 @@ from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Inv
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 from ciplearn.sources import as_source
 
-# Where something is to be kept and no gamma is named.
-_DEFAULT_GAMMA = 1.0
+_DEFAULT_GAMMA = 1.0  # where something is to be kept and no gamma is named
 
 
 @dataclass(eq=False, repr=False)

@@ -27,21 +27,14 @@ from ciplearn._core.numbers import positive, whole
 from ciplearn._core.rows import copy_groups
 from ciplearn._core.tables import as_frame, refuse_lazy
 
-# One-sided: nine tables in ten keep to the tolerance on fresh rows.
-_CONFIDENCE = 0.9
-
-# Below so many standard errors, being better than a constant is chance.
-_SURE = 1.64
-
-# Draws of the rows that judge, for criteria that are no means over rows.
-_RESAMPLES = 200
+_CONFIDENCE = 0.9  # one-sided: nine tables in ten keep to the tolerance on fresh rows
+_SURE = 1.64  # below so many standard errors, being better than a constant is chance
+_RESAMPLES = 200  # draws of the rows that judge, for criteria that are no means over rows
 
 Array = np.ndarray[Any, Any]
 
 _FOR_CLASSES = ("auc", "balanced_accuracy")
-
-# As many are judged well enough by a share of them.
-_ROWS_FOR_ONE_SPLIT = 4000
+_ROWS_FOR_ONE_SPLIT = 4000  # as many are judged well enough by a share of them
 
 # What is wrong with text, say, and what to do.
 _NO_ROWS = ("X and y cannot be split", "pass tables or arrays with rows")

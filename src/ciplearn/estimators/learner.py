@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Of logistic regression, where a class has too few rows for each fold to see it.
-_USUAL_STRENGTH = 1.0
+_USUAL_STRENGTH = 1.0  # of logistic regression, where a class has too few rows for each fold to see it
 
 
 @dataclass(frozen=True)

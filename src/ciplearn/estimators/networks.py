@@ -22,18 +22,12 @@ Array = np.ndarray[Any, Any]
 
 # Rows per piece of an input, rows per ramp of all inputs, most pieces of an input, rows that their ends are read off.
 _ROWS_PER_PIECE, _ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 200, 20, 32, 50_000
-
-# Networks with more weights would fill the memory.
-_MOST_WEIGHTS = 100_000_000
-
-# Rows predicted at a time: the ramps of a row are hundreds of numbers.
-_ROWS_AT_ONCE = 512
+_MOST_WEIGHTS = 100_000_000  # networks with more weights would fill the memory
+_ROWS_AT_ONCE = 512  # rows predicted at a time: the ramps of a row are hundreds of numbers
 
 # No row goes right of it. Infinity would do the same, but is no weight of a sound model.
 LEAF = float(np.finfo(np.float64).max)
-
-# Trees that are deeper come from a file that was changed.
-_DEEPEST = 256
+_DEEPEST = 256  # trees that are deeper come from a file that was changed
 
 
 class Ramps(nn.Module):
@@ -329,8 +323,7 @@ class Constant(nn.Module):
         return self.values.expand(len(table), -1)
 
 
-# Networks that users did not write.
-OURS = (Perceptron, InvariantPath, LineNetwork, MeanNetwork, Trees)
+OURS = (Perceptron, InvariantPath, LineNetwork, MeanNetwork, Trees)  # networks that users did not write
 
 
 def network_of(module: Any) -> nn.Module:

@@ -36,8 +36,7 @@ from ciplearn.learning.invariance import (
     StreamedVariance,
 )
 
-# Values of the protected variables that each row is imagined with, where they are drawn.
-N_WORLDS = 16
+N_WORLDS = 16  # values of the protected variables that each row is imagined with, where they are drawn
 
 # Numbers that imagined inputs may hold in memory; with many rows fewer worlds per row show as much.
 _MOST_NUMBERS = 2**28
@@ -199,16 +198,12 @@ def imagined_rows(
 
 
 OUTCOME, AUTO = "outcome", "auto"
-
-# Enough to know a scale, few enough to cost nothing.
-_ROWS, _SHUFFLES, _COLUMNS = 4096, 8, 16
+_ROWS, _SHUFFLES, _COLUMNS = 4096, 8, 16  # enough to know a scale, few enough to cost nothing
 
 # Below this, what is found may be noise. In 2000 rows of the processes in benchmarks/processes.py outcomes have 0.4 to
 # 1, but 0.04 and 0.05 in two of them.
 _LEAST_SHARE = 0.1
-
-# Relative to the penalty of shuffled outcomes, a difference this small is rounding.
-_NOTHING = 1e-4
+_NOTHING = 1e-4  # relative to the penalty of shuffled outcomes, a difference this small is rounding
 
 
 def is_relative(estimator: Any) -> bool:

@@ -56,8 +56,7 @@ from ciplearn.learning.stepper import train_stacked
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
 
-# What training is penalised for.
-INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"
+INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"  # what training is penalised for
 
 # What is done without a penalty: mixing with a predictor on unchanged inputs, or leaving the protected columns out.
 LINE, LEFT_OUT = "line", "left-out"

@@ -62,9 +62,7 @@ _MOST_VALIDATION_ROWS = 1 << 12
 
 # Rows that the pieces of numbers' ranges and the unit of gamma are read off, and that tell the protected columns' law.
 _ROWS_LOOKED_AT = _LAW_ROWS = 1 << 14
-
-# More than a part has: rows are told apart before anyone knows how many there are.
-_MOST_IN_A_PART = 1 << 40
+_MOST_IN_A_PART = 1 << 40  # more than a part has: rows are told apart before anyone knows how many there are
 
 
 @dataclass(frozen=True)
@@ -246,7 +244,7 @@ def prepare_stream(
     outcome = _outcome_name(estimator, y, names)
     others = [name for name in names if name != outcome]
     one_of(estimator.missing, "missing", MISSING_POLICIES)
-    vars(estimator).pop("array_names_", None)
+    estimator.__dict__.pop("array_names_", None)
     estimator.n_features_in_, estimator.feature_names_in_ = len(others), np.asarray(others, dtype=object)
     estimator.preparation_seed_ = preparation_seed(estimator.random_state)
     estimator.roles_ = roles = certified_roles(estimator, pd.DataFrame(columns=others), None)

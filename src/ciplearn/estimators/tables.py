@@ -37,12 +37,8 @@ if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
 
 MISSING_POLICIES = ("error", "drop", "impute")
-
-# In fewer rows a category may well be seen once.
-_ROWS_TO_JUDGE_NAMES = 50
-
-# Unseen levels that a warning names; columns, levels or classes that a refusal does.
-_MOST_LEVELS_NAMED, _NAMED = 3, 12
+_ROWS_TO_JUDGE_NAMES = 50  # in fewer rows a category may well be seen once
+_MOST_LEVELS_NAMED, _NAMED = 3, 12  # unseen levels that a warning names; columns, levels or classes that a refusal does
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -74,7 +70,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     if reset:
         if len(frame) < 2:
             raise InputError(f"Found a table with {len(frame)} sample, but training needs at least 2; pass more rows.")
-        vars(estimator).pop("array_names_", None)
+        estimator.__dict__.pop("array_names_", None)
         estimator.n_features_in_ = frame.shape[1]
         estimator.feature_names_in_ = np.asarray(X.columns, dtype=object)
     elif hasattr(estimator, "array_names_"):

@@ -29,8 +29,7 @@ from ciplearn.learning.streamed_rows import Rows
 
 Array = np.ndarray[Any, Any]
 
-# What part of the best step a tree makes, and how often a step is measured to find the best.
-_PART, _TRIES = 0.7, 12
+_PART, _TRIES = 0.7, 12  # what part of the best step a tree makes, and how often a step is measured to find the best
 
 # Trees end when a round gains less than this part of the cost. Where no imagined rows show what trees say of rows that
 # did not occur, trees that gain little hide dependence there: on the paper's first case twice as many leave the error

@@ -27,8 +27,7 @@ from ciplearn.learning.streamed_rows import Rows, StreamPlan
 from ciplearn.penalties import Operator
 from ciplearn.penalties.operator import LARGEST_BATCH_WITHOUT_WAITING
 
-# A recording costs about as much as this many steps.
-_LEAST_STEPS_TO_RECORD, _WARM_UP = 50, 3
+_LEAST_STEPS_TO_RECORD, _WARM_UP = 50, 3  # a recording costs about as much as this many steps
 
 
 class NotFinite(Exception):  # noqa: N818 - tells the loop where training stands

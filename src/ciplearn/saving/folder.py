@@ -42,8 +42,7 @@ from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device
 from ciplearn.saving.spec import architecture, check_restored, from_spec, network_from, to_spec
 
-# In MiB: the mechanisms of a causal model may keep the noise of every training row.
-_LARGEST_MODEL = 1 << 12
+_LARGEST_MODEL = 1 << 12  # in MiB: the mechanisms of a causal model may keep the noise of every training row
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 2
@@ -51,17 +50,8 @@ FORMAT = 2
 _CLASSES: dict[str, type[CIPEstimator]] = {"CIPClassifier": CIPClassifier, "CIPRegressor": CIPRegressor}
 _WEIGHTS, _DESCRIPTION, _README = "weights.safetensors", "model.json", "README.md"
 _TARGET_SCALES = ("low", "range", "centre", "spread")
-_NOT_SAVED = {
-    "graph",
-    "independence",
-    "learner",
-    "counterfactuals",
-    "module",
-    "penalty",
-    "checkpoint",
-    "random_state",
-    "warm_start",
-}
+_NOT_SAVED = {"graph", "independence", "learner", "counterfactuals", "module", "penalty"}
+_NOT_SAVED |= {"checkpoint", "random_state", "warm_start"}
 
 
 def save_model(
@@ -84,7 +74,9 @@ def save_model(
     flag(overwrite, "overwrite")
     flag(counterfactuals, "counterfactuals")
     target = as_path(folder)
-    model = _as_trained(model)
+    # With the parameters of its training, whatever was set since; how much it says is no matter.
+    trained = {name: value for name, value in getattr(model, "trained_with_", {}).items() if name != "verbose"}
+    model = copy.copy(model).set_params(**trained)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     described = _described(model, weights, mapping_of(scores, "scores"))
     with listed_folder(target, overwrite=overwrite) as fresh:
@@ -120,7 +112,13 @@ def load_model(
         if isinstance(model.module_, LineNetwork):
             model.share_ = model.module_.share
         check_restored(model, description["columns"])
-        _dry_run(model)
+        # One row of nothing is asked for: an entry of a wrong kind shows here and not in use.
+        empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
+        features = torch.from_numpy(model.encoding_.features(empty))
+        if isinstance(model.module_, OURS) and model.module is None:
+            answer = model.module_(features.to(device_of(model.module_)))
+            if not isinstance(model, CIPClassifier):
+                answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
         if counterfactuals is not None:
             model.counterfactuals = _read_models(as_path(folder), description["counterfactuals"], counterfactuals)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
@@ -151,7 +149,15 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
         model.independence = statements[0] if len(statements) == 1 else list(statements)
     model.encoding_ = from_spec(description["encoding"])
     model.statement_encodings_ = from_spec(description["statement_encodings"])
-    _restore_target(model, description["target"])
+    target = description["target"]
+    if isinstance(model, CIPClassifier):
+        model.classes_ = np.array(target["classes"], dtype=object if target["kind"] == "object" else None)
+    else:
+        scales = np.stack([np.array(target[name], dtype=float) for name in _TARGET_SCALES])
+        if not np.isfinite(scales).all():
+            raise ValueError("target")
+        model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = scales
+        model.target_is_flat_ = target["flat"]
     model.gamma_ = non_negative(description["gamma"], "gamma")
     model.gamma_scale_ = positive(description["gamma_scale"], "gamma_scale")
     model.n_iter_ = whole(description["epochs"], "epochs", minimum=0)
@@ -167,12 +173,6 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     return model
 
 
-def _as_trained(model: CIPEstimator) -> CIPEstimator:
-    """Return the model with the parameters of its training, whatever was set since; how much it says is no matter."""
-    trained = getattr(model, "trained_with_", {})
-    return copy.copy(model).set_params(**{name: value for name, value in trained.items() if name != "verbose"})
-
-
 def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) -> dict[str, Any]:
     if model.learner is not None and LEARNERS.get(model.learner.name) is not type(model.learner):
         raise InputError(f"{model.learner!r} cannot be saved, since it is not registered; add it to learners.LEARNERS.")
@@ -180,6 +180,11 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
     if isinstance(model.random_state, Integral):
         # A generator has moved on since; a seed says how to train again.
         parameters["random_state"] = model.random_state
+    if isinstance(model, CIPClassifier):
+        target = {"classes": model.classes_.tolist(), "kind": str(model.classes_.dtype)}
+    else:
+        target = {name: getattr(model, f"target_{name}_").tolist() for name in _TARGET_SCALES}
+        target["flat"] = model.target_is_flat_
     return {
         "format": FORMAT,
         "class": type(model).__name__,
@@ -200,7 +205,7 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "statement_encodings": to_spec(model.statement_encodings_),
         "columns": [str(name) for name in getattr(model, "array_names_", getattr(model, "feature_names_in_", ()))],
         "array": hasattr(model, "array_names_"),
-        "target": _target(model),
+        "target": target,
         "gamma": model.gamma_,
         "gamma_scale": model.gamma_scale_,
         "epochs": model.n_iter_,
@@ -238,40 +243,11 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     return description, weights
 
 
-def _target(model: CIPEstimator) -> dict[str, Any]:
-    if isinstance(model, CIPClassifier):
-        return {"classes": model.classes_.tolist(), "kind": str(model.classes_.dtype)}
-    scales = {name: getattr(model, f"target_{name}_").tolist() for name in _TARGET_SCALES}
-    return {**scales, "flat": model.target_is_flat_}
-
-
-def _restore_target(model: CIPEstimator, target: dict[str, Any]) -> None:
-    if isinstance(model, CIPClassifier):
-        model.classes_ = np.array(target["classes"], dtype=object if target["kind"] == "object" else None)
-        return
-    scales = np.stack([np.array(target[name], dtype=float) for name in _TARGET_SCALES])
-    if not np.isfinite(scales).all():
-        raise ValueError("target")
-    model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = scales
-    model.target_is_flat_ = target["flat"]
-
-
-def _dry_run(model: CIPEstimator) -> None:
-    """Ask for one row of nothing: an entry of a wrong kind shows here and not in use."""
-    empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
-    features = torch.from_numpy(model.encoding_.features(empty))
-    if isinstance(model.module_, OURS) and model.module is None:
-        answer = model.module_(features.to(device_of(model.module_)))
-        if not isinstance(model, CIPClassifier):
-            answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
-
-
 def _write_models(model: CIPEstimator, folder: Path, *, files: bool) -> list[dict[str, Any]]:
     """Write the causal models that imagined training rows, and return what to say about each.
 
     One with a ``save(path)`` writes its file, and a mechanism that cannot be kept as data is an error; one without,
-    such as a model of known equations, is only named. Estimators never know the kind of such a model, so whoever loads
-    it passes what reads its file.
+    such as a model of known equations, is only named. Whoever loads a model passes what reads its file.
     """
     if model.route_ != COUNTERFACTUAL:
         return []
@@ -345,9 +321,13 @@ def card(description: dict[str, Any]) -> str:
             f"they have changed in other columns: audit it before relying on it."
         )
     elif description["route"] == COUNTERFACTUAL:
+        imagined_by = (
+            _escaped(one["said"]) + (f" (kept in `{one['file']}`)" if one["file"] else "")
+            for one in description["counterfactuals"]
+        )
         lines += [
             f"Trained with a penalty on the variance of predictions had {_named(roles['protected'])} been "
-            f"different, {weight}, on rows imagined by {_imagined_by(description)}.",
+            f"different, {weight}, on rows imagined by {'; '.join(imagined_by)}.",
             "",
             "Such a predictor is as invariant as the causal model is right. Audit it before relying on it, under a "
             "model of other rows: the one that it was trained with does not judge it.",
@@ -378,10 +358,3 @@ def _escaped(text: str) -> str:
     """Write text so that Markdown shows its signs as they are; an underscore within a word is one anyway."""
     signs = r"([\\`*{}\[\]<>#!|~&$]|(?<![^\W_])_|_(?![^\W_]))"
     return re.sub(signs, r"\\\1", " ".join(text.split()))
-
-
-def _imagined_by(description: dict[str, Any]) -> str:
-    return "; ".join(
-        _escaped(one["said"]) + (f" (kept in `{one['file']}`)" if one["file"] else "")
-        for one in description["counterfactuals"]
-    )

@@ -58,7 +58,14 @@ def from_spec(spec: Any) -> Any:
     try:
         # Products and sums take their parts one by one.
         value = kind(*arguments["parts"]) if "parts" in arguments else kind(**arguments)
-        _check_column(value)
+        right = True
+        if isinstance(value, NumberColumn):
+            ends = value.low, value.high, value.median
+            right = all(isinstance(end, int | float) and isfinite(end) for end in ends)
+        elif isinstance(value, CategoryColumn):
+            right = len(value.levels) > 0 and all(isinstance(level, str) for level in value.levels)
+        if not right:
+            raise TypeError(value.name)
     except TypeError as error:
         raise InputError(
             f"The model file describes {spec['kind']} in a way that does not fit; it was changed."
@@ -77,17 +84,6 @@ def check_restored(model: CIPEstimator, columns: Any) -> None:
         raise InputError(
             f"The model file lists the columns {columns!r}, which are not those of its roles; it was changed."
         )
-
-
-def _check_column(value: Any) -> None:
-    if isinstance(value, NumberColumn):
-        right = all(isinstance(end, int | float) and isfinite(end) for end in (value.low, value.high, value.median))
-    elif isinstance(value, CategoryColumn):
-        right = len(value.levels) > 0 and all(isinstance(level, str) for level in value.levels)
-    else:
-        right = True
-    if not right:
-        raise TypeError(value.name)
 
 
 def architecture(network: nn.Module) -> dict[str, Any]:

@@ -67,7 +67,12 @@ class RayEngine(Engine):
     ) -> None:
         self.scratch = None if scratch is None else os.fspath(scratch)
         self.workers = whole(workers, "workers", minimum=1)
-        self.address, self.gpus, self.meet = address, gpus, _host_and_port(meet)
+        self.address, self.gpus, self.meet = address, gpus, None
+        if meet is not None:
+            host, _, port = meet.rpartition(":")
+            if not host or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 65536:
+                raise InputError(f"meet must be an address and a port, got {meet!r}; pass for example 10.0.0.7:29500.")
+            self.meet = host, int(port)
         self._ray = _started(self.workers, address)
         self._nodes()
 
@@ -209,15 +214,6 @@ class _Trainer:
         finally:
             distributed.destroy_process_group()
         return result if rank == 0 else None
-
-
-def _host_and_port(text: str | None) -> tuple[str, int] | None:
-    if text is None:
-        return None
-    host, _, port = text.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 65536:
-        raise InputError(f"meet must be an address and a port, got {text!r}; pass for example 10.0.0.7:29500.")
-    return host, int(port)
 
 
 def _answers(node: dict[str, Any]) -> bool:
