@@ -42,9 +42,7 @@ class Baseline(EstimatorKeywords, ABC):
     Parameters
     ----------
     graph : CausalGraph, optional
-        Says what descends from the protected variables.
-    outcome : str, optional
-        The node of the graph that y holds.
+        Says what descends from the protected variables; ``outcome`` names the node that y holds.
     protected, inputs : nodes, columns or positions
         A, and what the baseline may use; by default every observed node but the outcome, without a graph every column.
         A node ``A`` may be held by columns ``A[0]``, ``A[1]``, ...
@@ -78,14 +76,9 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
     estimator: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on a table: every observed column but the outcome, which is y.
+        """Train on a table X, a frame or an array of every observed column but the outcome, and y, the outcome.
 
-        Parameters
-        ----------
-        X : pandas or polars frame, or array, shape (n, columns)
-        y : array, shape (n,) or (n, outputs)
-        sample_weight : array, shape (n,), optional
-            Weights in the loss of the predictor.
+        ``sample_weight``: of each row in the loss of the predictor.
         """
         table = read_table(self, X, reset=True)
         same_rows(table, y)

@@ -45,8 +45,6 @@ from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Inv
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 from ciplearn.sources import as_source
 
-_DEFAULT_GAMMA = 1.0  # where something is to be kept and no gamma is named
-
 
 @dataclass(eq=False, repr=False)
 class CIPEstimator(EstimatorKeywords, ABC):
@@ -126,15 +124,10 @@ class CIPEstimator(EstimatorKeywords, ABC):
         return self.roles_.verdict
 
     def penalty_on(self, X: Any, y: Any = None) -> Invariance:
-        """Return the penalty prepared on these rows, to judge any model with the same roles and encoding.
+        """Return the penalty prepared on these rows, for any model with the same roles and encoding.
 
-        Of several penalties it is the largest as they are; training compares them relative to the scale of each.
-
-        Parameters
-        ----------
-        X : table
-        y : array, optional
-            For causal models in which the outcome acts on an input.
+        Of several penalties it is the largest as they are; training compares them relative to the scale of each. ``y``
+        is for causal models in which the outcome acts on an input.
         """
         check_is_fitted(self, "roles_")
         if self.route_ == NO_ROUTE:
@@ -159,16 +152,9 @@ class CIPEstimator(EstimatorKeywords, ABC):
     def penalty_value(self, X: Any, tensors: Sequence[Any] = (), penalty: Invariance | None = None) -> float:
         """Return the penalty of the predictions on these rows.
 
-        Parameters
-        ----------
-        X : table
-        tensors : sequence of tensors, optional
-            As in `fit`.
-        penalty : Invariance, optional
-            From `penalty_on` for the same rows, where several models are judged on them.
+        ``penalty``: from `penalty_on` for the same rows, where several models are measured on them.
         """
-        penalty = penalty or self.penalty_on(X)
-        objective = self._objective()
+        penalty, objective = penalty or self.penalty_on(X), self._objective()
         prediction = objective.prediction(self._output(X, tensors)).cpu()
         index = torch.arange(len(prediction))
         imagined = prediction[:0]
@@ -225,7 +211,8 @@ class CIPEstimator(EstimatorKeywords, ABC):
 
     def _effective_gamma(self) -> float:
         if self.route_ != NO_ROUTE:
-            return _DEFAULT_GAMMA if self.gamma is None else non_negative(self.gamma, "gamma")
+            # 1 where something is to be kept and no gamma is named.
+            return 1.0 if self.gamma is None else non_negative(self.gamma, "gamma")
         if self.gamma is not None and non_negative(self.gamma, "gamma") > 0:
             raise InputError(
                 f"gamma={self.gamma!r} asks for an independence, but no protected column was named; pass "
@@ -240,8 +227,9 @@ class CIPEstimator(EstimatorKeywords, ABC):
 
         Not ``centred``, it is added to another network: its answers begin around zero. A ``smooth`` one has no ramps.
         """
-        (n_outputs, centre, spread), ramps = self._output_units(), None if smooth else Ramps.of(inputs)
+        n_outputs, centre, spread = self._output_units()
         sizes = inputs.shape[1], self.setting("hidden"), n_outputs
+        ramps = None if smooth else Ramps.of(inputs)
         return Perceptron(*sizes, centre if centred else None, spread, generator, ramps)
 
     def _path_places(self) -> list[int]:

@@ -17,7 +17,7 @@ from ciplearn._core.columns import CLASSIFICATION, REGRESSION
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import positive, whole
 from ciplearn.causal import CausalGraph
-from ciplearn.estimators.networks import Perceptron
+from ciplearn.estimators.networks import Perceptron, widths_of
 from ciplearn.estimators.problem import Columns
 from ciplearn.learning import Fit, Rows, TrainingRows, TrainingSettings
 
@@ -47,8 +47,7 @@ class Training:
 
     def fit(self) -> Fit:
         """Let the estimator's learner train; without one it is a network."""
-        learner = self.estimator.learner
-        return self.by_gradients() if learner is None else learner.trained(self)
+        return (self.estimator.learner or Network()).trained(self)
 
     def table(self, name: str) -> tuple[Array, Array | None]:  # (n, width), (n,)
         """The encoded table and the rows' weights; a learner of this name refuses what only a network takes."""
@@ -112,12 +111,7 @@ class Learner(ABC):
     def estimator(self, task: str, random_state: Any = None, **more: Any) -> CIPEstimator:
         """Return an estimator, not yet fitted, that predicts from all columns and is penalised for nothing.
 
-        Parameters
-        ----------
-        task : "regression" or "classification"
-        random_state : int, numpy Generator, RandomState or None
-        **more
-            Further parameters of `CIPRegressor`, such as ``missing="impute"``.
+        ``task``: "regression" or "classification"; ``more``: keywords of `CIPRegressor`, such as ``missing="impute"``.
         """
         from ciplearn.estimators import CIPClassifier, CIPRegressor
 
@@ -172,12 +166,7 @@ class Network(Learner):
 
     def __post_init__(self) -> None:
         check_flags(self, "early_stopping", "mixed_precision")
-        widths = entries(self.hidden)
-        if widths is None:
-            raise InputTypeError(
-                f"hidden must be a sequence of widths, got {self.hidden!r}; pass for example (64, 64)."
-            )
-        object.__setattr__(self, "hidden", tuple(widths))
+        object.__setattr__(self, "hidden", widths_of(self.hidden))
 
     def trained(self, training: Training) -> Fit:
         """Train in the usual loop."""

@@ -78,6 +78,14 @@ class Ramps(nn.Module):
         return torch.cat([inputs, ((inputs[:, self.source] - self.start) / self.length).clamp(0, 1)], dim=1)
 
 
+def widths_of(hidden: Any) -> tuple[Any, ...]:
+    """Read the widths of hidden layers."""
+    widths = entries(hidden)
+    if widths is None:
+        raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
+    return tuple(widths)
+
+
 def check_size(widths: Sequence[int], what: str) -> None:
     """Refuse a network of so many weights that training them fills a machine; ``widths`` are of inputs to outputs."""
     weights = sum(before * after for before, after in pairwise(widths))
@@ -115,10 +123,7 @@ class Perceptron(nn.Module):
     ) -> None:
         super().__init__()
         self.n_inputs = n_inputs
-        widths = entries(hidden)
-        if widths is None:
-            raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
-        self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in widths)
+        self.hidden = tuple(whole(width, "Each width in hidden", minimum=1) for width in widths_of(hidden))
         # Without a hidden layer the function is linear, and is meant to be.
         self.ramps = ramps if ramps is not None and len(ramps) and self.hidden else None
         self.n_outputs = n_outputs

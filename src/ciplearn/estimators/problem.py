@@ -67,16 +67,10 @@ class Problem:
         adjustment: Columns = None,
         task: str | None = None,
     ) -> Self:
-        """Settle roles and task, judge the graph, and leave out rows that miss a value.
+        """Settle roles and task, ask the graph for its verdict, and leave out rows that miss a value.
 
-        Parameters
-        ----------
-        table : DataFrame
-        graph : CausalGraph
-        outcome, protected, context, inputs, adjustment
-            Roles, as in `CausalGraph.criterion`; by default those written in the graph's text.
-        task : "classification" or "regression", optional
-            By default labels and two numbers are classes.
+        Roles are those of `CausalGraph.criterion`, by default those written in the graph's text. ``task`` is
+        "classification" or "regression"; by default labels and two numbers are classes.
         """
         checked_table(table, "table")
         names = [outcome] if outcome is not None else list(checked_graph(graph).outcomes)

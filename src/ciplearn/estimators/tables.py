@@ -83,7 +83,25 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
 def read_labels(y: Any) -> np.ndarray:  # (n,)
     """Check one label per row."""
     with in_one_sentence("The target cannot be used", "pass one label per row, or use CIPRegressor for numbers"):
-        target = column_or_1d(_plain_labels(_given(y)), warn=True)
+        y = _given(y)
+        if not isinstance(y, list | tuple | pd.Series | pd.api.extensions.ExtensionArray):
+            y = np.asarray(y)
+        if np.ndim(y) == 1:
+            labels = y if isinstance(y, pd.Series) else pd.Series(y)
+            gaps = int(labels.isna().sum())
+            if gaps:
+                raise InputError(
+                    f"The target contains NaN, {gaps} of {len(labels)} labels are missing; drop those rows."
+                )
+            # In a type that numpy compares: nullable and object columns of one kind as that kind.
+            if labels.dtype == object:
+                if mixes_kinds(labels):
+                    kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+                    raise InputError(f"The target mixes labels of the kinds {kinds}; convert them to text.")
+                y = labels.infer_objects()
+            elif pd.api.types.is_extension_array_dtype(labels.dtype) and hasattr(labels.dtype, "numpy_dtype"):
+                y = labels.to_numpy(dtype=labels.dtype.numpy_dtype)
+        target = column_or_1d(y, warn=True)
         check_classification_targets(target)
     return target
 
@@ -113,27 +131,6 @@ def _given(y: Any) -> Any:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
     refuse_lazy(y)
-    return y
-
-
-def _plain_labels(y: Any) -> Any:
-    """Return labels in a type that numpy compares: nullable and object columns of one kind as that kind."""
-    if not isinstance(y, list | tuple | pd.Series | pd.api.extensions.ExtensionArray):
-        y = np.asarray(y)
-    if np.ndim(y) != 1:
-        return y
-    labels = y if isinstance(y, pd.Series) else pd.Series(y)
-    if labels.isna().any():
-        raise InputError(
-            f"The target contains NaN, {int(labels.isna().sum())} of {len(labels)} labels are missing; drop those rows."
-        )
-    if labels.dtype == object:
-        if mixes_kinds(labels):
-            kinds = sorted({type(label).__name__ for label in labels})
-            raise InputError(f"The target mixes labels of the kinds {', '.join(kinds)}; convert them to text.")
-        return labels.infer_objects()
-    if pd.api.types.is_extension_array_dtype(labels.dtype) and hasattr(labels.dtype, "numpy_dtype"):
-        return labels.to_numpy(dtype=labels.dtype.numpy_dtype)
     return y
 
 
@@ -248,7 +245,16 @@ class FurtherInputs:
         if not isinstance(parts, list | tuple):
             raise InputTypeError(f"tensors must be a list, got {type(parts).__name__}; pass for example [images].")
         datasets = [part for part in parts if isinstance(part, Dataset)]
-        tensors = [_as_tensor(part) for part in parts if not isinstance(part, Dataset)]
+        tensors = []
+        for part in parts:
+            if isinstance(part, Dataset):
+                continue
+            with in_one_sentence("One of the tensors cannot be used", "pass numbers with one entry per row"):
+                tensor = torch.as_tensor(part.to_numpy() if hasattr(part, "to_numpy") else part)
+                if tensor.dim() == 0:
+                    raise InputError("One of the tensors is a single number; pass one entry per row.")
+            # Networks compute in single precision, numpy in double.
+            tensors.append(tensor.float() if tensor.dtype == torch.float64 else tensor)
         for size in (*map(checked_length, datasets), *(len(part) for part in tensors)):
             if size != n_rows:
                 raise InputError(f"One of the tensors has {size} entries for {n_rows} rows; pass one entry per row.")
@@ -270,15 +276,6 @@ class FurtherInputs:
         """Return the entries of a few rows, read where they were not in memory."""
         read = () if self.dataset is None else next(read_batches(self.dataset, [rows]))
         return (*(part[rows] for part in self.tensors), *read)
-
-
-def _as_tensor(part: Any) -> Tensor:
-    with in_one_sentence("One of the tensors cannot be used", "pass numbers with one entry per row"):
-        tensor = torch.as_tensor(part.to_numpy() if hasattr(part, "to_numpy") else part)
-        if tensor.dim() == 0:
-            raise InputError("One of the tensors is a single number; pass one entry per row.")
-    # Networks compute in single precision, numpy in double.
-    return tensor.float() if tensor.dtype == torch.float64 else tensor
 
 
 @contextmanager

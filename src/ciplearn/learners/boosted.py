@@ -102,10 +102,20 @@ class Boosted(Learner):
     def trained(self, training: Training) -> Fit:
         """Grow the trees."""
         inputs, weights = training.table(self.name)
-        settings = self._settings(len(inputs), training.settings.seed)
+        settings: dict[str, Any] = {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.leaves,
+            "max_depth": self.depth,
+            "min_data_in_leaf": max(1, min(self.rows_per_leaf, len(inputs) // 20)),
+            "lambda_l2": self.l2,
+            "seed": training.settings.seed % 2**31,
+            # A column with a gap holds the median there, or a level of its own.
+            "use_missing": False,
+            **{"deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1},
+        }
         if training.is_penalised:
             return penalised_trees(training, settings, self.trees, self.patience)
-        rows, judge = training.split.rows, training.split.validation
+        rows, stops_on = training.split.rows, training.split.validation
         classes = len(getattr(training.estimator, "classes_", ()))
         n_outputs = classes if classes > 2 else 1 if classes else rows.target.shape[1]
         if classes > 2:
@@ -115,34 +125,18 @@ class Boosted(Learner):
         library = lightgbm()
         grown: list[Tree] = []
         output: list[int] = []
-        for place in range(1 if classes else n_outputs):
-            learnt = library.Dataset(inputs, _column(rows, place), weight=weights, params=settings)
+        for column in range(1 if classes else n_outputs):
+            learnt = library.Dataset(inputs, _column(rows, column), weight=weights, params=settings)
             given: dict[str, Any] = {}
-            if judge is not None:
-                others = judge.rows.inputs[0].numpy(), _column(judge.rows, place)
-                given["valid_sets"] = [learnt.create_valid(*others, weight=row_weights(judge.rows))]
+            if stops_on is not None:
+                others = stops_on.rows.inputs[0].numpy(), _column(stops_on.rows, column)
+                given["valid_sets"] = [learnt.create_valid(*others, weight=row_weights(stops_on.rows))]
                 given["callbacks"] = [library.early_stopping(self.patience, verbose=False)]
             booster = library.train(settings, learnt, self.trees, **given)
-            found = [tree_of(one) for one in booster.dump_model()["tree_info"]]
-            grown += found
-            output += [i % n_outputs for i in range(len(found))] if classes else [place] * len(found)
+            trees = [tree_of(one) for one in booster.dump_model()["tree_info"]]
+            grown += trees
+            output += [i % n_outputs for i in range(len(trees))] if classes else [column] * len(trees)
         return training.fitted(Trees.of(grown, output, [0.0] * n_outputs, inputs.shape[1]))
-
-    def _settings(self, n: int, seed: int) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.leaves,
-            "max_depth": self.depth,
-            "min_data_in_leaf": max(1, min(self.rows_per_leaf, n // 20)),
-            "lambda_l2": self.l2,
-            "seed": seed % 2**31,
-            "deterministic": True,
-            "force_row_wise": True,
-            "num_threads": 1,
-            # A column with a gap holds the median there, or a level of its own.
-            "use_missing": False,
-            "verbosity": -1,
-        }
 
 
 def _column(rows: Rows, place: int) -> Array:  # (n,)
@@ -292,8 +286,8 @@ def penalised_trees(training: Training, settings: dict[str, Any], rounds: int, p
         plain = [replace(cost, weight=0.0) for cost in costs]
         alone = [Growth(plain[0], training.path, settings)]
         trees += _grown(alone, plain, rounds, patience, _LEAST_GAIN)[0]
-    found, history = _grown([*alone, everything], costs, rounds, patience, least)
-    grown, output = zip(*trees, *found, strict=True) if trees or found else ((), ())
+    further, history = _grown([*alone, everything], costs, rounds, patience, least)
+    grown, output = zip(*trees, *further, strict=True) if trees or further else ((), ())
     return Fit(Trees.of(grown, output, base[0].tolist(), costs[0].inputs.shape[1]), tuple(history))
 
 

@@ -110,7 +110,20 @@ def train(
     3
     """
     invariance = as_invariance(penalty)
-    _check(module, rows, settings, invariance)
+    if not isinstance(module, nn.Module):
+        raise InputTypeError(f"module must be a torch.nn.Module, got {type(module).__name__}; pass a network.")
+    if not isinstance(rows, Rows):
+        raise InputTypeError(
+            f"rows must be TrainingRows, DatasetRows or StreamedRows, got {type(rows).__name__}; pass one of these."
+        )
+    if len(rows) < 2:
+        raise InputError(f"Training needs at least 2 rows, got {len(rows)}; pass more rows.")
+    if settings.gamma > 0 and invariance is None:
+        raise InputError(f"gamma is {settings.gamma:g}, but there is no penalty to weigh; pass one, or gamma 0.")
+    if invariance is not None and invariance.n_rows not in (None, len(rows)):
+        raise InputError(
+            f"The penalty was prepared on {invariance.n_rows} rows, got {len(rows)} to train on; prepare it on these."
+        )
     # A dataset may draw when it is asked for an item.
     draws = may_draw(module) or isinstance(rows, DatasetRows)
     first = workers.rank == 0
@@ -133,23 +146,6 @@ def train(
         if keeper is not None:
             keeper.remove()
     return Fit(module.eval(), tuple(run.history))
-
-
-def _check(module: Any, rows: Any, settings: TrainingSettings, invariance: Invariance | None) -> None:
-    if not isinstance(module, nn.Module):
-        raise InputTypeError(f"module must be a torch.nn.Module, got {type(module).__name__}; pass a network.")
-    if not isinstance(rows, Rows):
-        raise InputTypeError(
-            f"rows must be TrainingRows, DatasetRows or StreamedRows, got {type(rows).__name__}; pass one of these."
-        )
-    if len(rows) < 2:
-        raise InputError(f"Training needs at least 2 rows, got {len(rows)}; pass more rows.")
-    if settings.gamma > 0 and invariance is None:
-        raise InputError(f"gamma is {settings.gamma:g}, but there is no penalty to weigh; pass one, or gamma 0.")
-    if invariance is not None and invariance.n_rows not in (None, len(rows)):
-        raise InputError(
-            f"The penalty was prepared on {invariance.n_rows} rows, got {len(rows)} to train on; prepare it on these."
-        )
 
 
 class _Run:
