@@ -31,14 +31,7 @@ Array = np.ndarray[Any, Any]
 class Problem:
     """A table, a graph over its columns, and their roles, with what the graph says about them.
 
-    Attributes
-    ----------
-    table : DataFrame
-        Complete rows, outcome included.
-    graph : CausalGraph
-    roles : Roles
-        With the verdict.
-    task : "classification" or "regression"
+    ``table`` holds complete rows, outcome included; ``task`` is "classification" or "regression".
 
     Examples
     --------

@@ -38,10 +38,6 @@ class Frontier:
 
     Always ``loss`` and ``score``, where an independence is to be kept ``penalty``, and whatever else was asked for.
 
-    Attributes
-    ----------
-    points : tuple of Point
-
     Examples
     --------
     >>> from ciplearn.learning.frontier import Frontier, Point

@@ -224,10 +224,7 @@ class BinaryCrossEntropy(Objective):
 class CrossEntropy(Objective):
     """−log p of the right class, from one logit per class; the penalty sees all probabilities.
 
-    Attributes
-    ----------
-    classes : int, optional
-        How many there are, where that is known.
+    ``classes``: how many there are, where that is known.
 
     Examples
     --------
@@ -254,15 +251,10 @@ class CrossEntropy(Objective):
 
 @dataclass(frozen=True)
 class Fit:
-    """A trained network and how it got there.
+    """A trained network, in evaluation mode, and how it got there.
 
-    Attributes
-    ----------
-    module : nn.Module
-        In evaluation mode.
-    history : tuple of dict
-        Mean ``loss`` of each epoch, mean ``penalty`` unless gamma is 0, and the objective on ``validation`` rows where
-        there are any.
+    ``history`` holds the mean ``loss`` of each epoch, the mean ``penalty`` unless gamma is 0, and the objective on
+    ``validation`` rows where there are any.
 
     Examples
     --------

@@ -157,7 +157,9 @@ class RayEngine(Engine):
             cause = error.cause
             if isinstance(cause, CiplearnError):
                 raise cause from None
-            if _is_about_others(cause):
+            # torch.distributed says that another process is gone.
+            signs = ("connection closed", "connection reset", "connection refused", "gloo", "nccl", "peer")
+            if isinstance(cause, RuntimeError) and any(sign in str(cause).lower() for sign in signs):
                 raise _OthersLost from error
             raise
         except self._ray.exceptions.RayActorError:
@@ -231,14 +233,6 @@ def _alone_on_a_core(work: Callable[[Item], Result], item: Item) -> Result:
     # Ray gives a task one core; more threads would fight for it.
     torch.set_num_threads(1)
     return work(item)
-
-
-def _is_about_others(error: BaseException) -> bool:
-    """Whether torch.distributed says that another process is gone."""
-    text = str(error).lower()
-    return isinstance(error, RuntimeError) and any(
-        sign in text for sign in ("connection closed", "connection reset", "connection refused", "gloo", "nccl", "peer")
-    )
 
 
 def _started(workers: int, address: str | None) -> Any:
