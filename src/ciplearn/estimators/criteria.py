@@ -138,17 +138,17 @@ def score(judged: Judged) -> float:
 
 def balanced_accuracy(judged: Judged) -> float:
     """Accuracy within each class, mean over the classes that occur."""
-    rows = (judged.resampled(np.flatnonzero(judged.truth == place)) for place in np.unique(judged.truth))
+    rows = (judged.resampled(np.flatnonzero(judged.truth == label)) for label in np.unique(judged.truth))
     return float(np.mean([each.mean(each.answers.argmax(axis=1) == each.truth) for each in rows if each.total > 0]))
 
 
 def auc(judged: Judged) -> float:
     """Chance that a row of a class is ranked above one of another class, mean over the classes that occur."""
     areas = []
-    for place in range(1, judged.classes) if judged.classes == 2 else range(judged.classes):
-        of_class = judged.truth == place
+    for label in range(1, judged.classes) if judged.classes == 2 else range(judged.classes):
+        of_class = judged.truth == label
         if 0 < judged.mean(of_class) < 1:
-            areas.append(_area(of_class, judged.answers[:, place], judged.weights))
+            areas.append(_area(of_class, judged.answers[:, label], judged.weights))
     return float(np.mean(areas)) if areas else 0.5
 
 
@@ -271,7 +271,7 @@ def _copies(X: Any, y: Any) -> np.ndarray:  # (n,)
         with in_one_sentence(*_NO_ROWS):
             target = pd.DataFrame(np.asarray(y, dtype=None if hasattr(y, "dtype") else object))
     both = [
-        part.set_axis([f"{side}{place}" for place in range(part.shape[1])], axis=1).reset_index(drop=True)
+        part.set_axis([f"{side}{number}" for number in range(part.shape[1])], axis=1).reset_index(drop=True)
         for side, part in (("x", table), ("y", target))
     ]
     groups = copy_groups(pd.concat(both, axis=1))

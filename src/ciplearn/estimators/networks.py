@@ -56,16 +56,16 @@ class Ramps(nn.Module):
         """
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:_ROWS_READ]
         read = inputs[order.to(inputs.device)].double().cpu().numpy()
-        numbers = {place: ends for place, column in enumerate(read.T) if len(ends := np.unique(column)) > 2}
+        numbers = {number: ends for number, column in enumerate(read.T) if len(ends := np.unique(column)) > 2}
         n = len(inputs)
         pieces = min(_MOST_PIECES, n // _ROWS_PER_PIECE, n // (_ROWS_PER_RAMP * max(1, len(numbers))))
         source, start, length = [], [], []
-        for place, ends in numbers.items() if pieces > 1 else ():
+        for column, ends in numbers.items() if pieces > 1 else ():
             if len(ends) > pieces + 1:
-                of_rows = np.quantile(read[:, place], np.linspace(0, 1, pieces + 1))
+                of_rows = np.quantile(read[:, column], np.linspace(0, 1, pieces + 1))
                 of_values = np.quantile(ends, np.linspace(0, 1, pieces // 2 + 1))
                 ends = np.unique(np.concatenate([of_rows, of_values]))
-            source += [place] * (len(ends) - 1)
+            source += [column] * (len(ends) - 1)
             start += ends[:-1].tolist()
             length += np.diff(ends).tolist()
         return cls(source, start, length)

@@ -84,9 +84,9 @@ class WorldsOfRows:
     def values(self, n: int, seed: int) -> Iterator[pd.DataFrame]:
         """Per world, the values of n rows."""
         generator = np.random.default_rng(seed)
-        for place in range(self.count):
+        for world in range(self.count):
             listed = self.weights is not None
-            yield self.law.iloc[np.full(n, place) if listed else generator.integers(len(self.law), size=n)]
+            yield self.law.iloc[np.full(n, world) if listed else generator.integers(len(self.law), size=n)]
 
 
 def imagine(
@@ -108,8 +108,9 @@ def imagine(
         worlds = WorldsOfRows.of(table[list(protected)], count)
     rows = _shown(model, table, protected, outcome)
     inputs = torch.empty(len(table), len(worlds), encoding.width)
-    for place, one in enumerate(worlds.values(len(table), seed)):
-        inputs[:, place] = torch.from_numpy(encoding.features(_world(model, rows, table, one, encoding.names, seed)))
+    for world, values in enumerate(worlds.values(len(table), seed)):
+        imagined = _world(model, rows, table, values, encoding.names, seed)
+        inputs[:, world] = torch.from_numpy(encoding.features(imagined))
     return ImaginedRows((inputs,), worlds.weights)
 
 

@@ -172,11 +172,11 @@ class Prepared:
         if places:
             settings = replace(estimator._settings(estimator.preparation_seed_), gamma=0.0)
             fits = []
-            for place, split in enumerate(self.splits):
-                own, cut = replace(settings, seed=settings.seed + place), split.cut(places)
-                generator = torch.Generator().manual_seed(own.seed)
+            for number, split in enumerate(self.splits):
+                seeded, cut = replace(settings, seed=settings.seed + number), split.cut(places)
+                generator = torch.Generator().manual_seed(seeded.seed)
                 fresh = estimator.fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
-                fits.append(Training(estimator, cut, own, (), partial(self._fitted, fresh, cut, own)).fit())
+                fits.append(Training(estimator, cut, seeded, (), partial(self._fitted, fresh, cut, seeded)).fit())
             path = mean_of([fit.module for fit in fits], is_classifier(estimator))
         line = []
         for share in shares:
@@ -206,17 +206,17 @@ class Prepared:
         fitted = [self.untrained(gamma, random_state=seed) for gamma, seed in pairs]
         settings = [one._settings() for one in fitted]
         trained = train_stacked(
-            [one._fresh_module(self.rows, own.seed) for one, own in zip(fitted, settings, strict=True)],
-            [own.gamma for own in settings],
+            [one._fresh_module(self.rows, each.seed) for one, each in zip(fitted, settings, strict=True)],
+            [each.gamma for each in settings],
             self.rows,
             fitted[0]._objective(),
             replace(settings[0], gamma_scale=self.gamma_scale),
             self.invariance,
             verbose=verbose,
         )
-        for one, own, fit in zip(fitted, settings, trained, strict=True):
+        for one, each, fit in zip(fitted, settings, trained, strict=True):
             one.module_, one.history_, one.n_iter_ = fit.module, fit.history, one.setting("epochs")
-            one.gamma_, one.gamma_scale_, one.trained_with_ = own.gamma, self.gamma_scale, one.get_params(deep=False)
+            one.gamma_, one.gamma_scale_, one.trained_with_ = each.gamma, self.gamma_scale, one.get_params(deep=False)
         return fitted
 
 

@@ -183,13 +183,10 @@ class Roles:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the roles as JSON-ready data."""
-        return {
-            "inputs": list(self.inputs),
-            "protected": list(self.protected),
-            "statements": [statement.to_dict() for statement in self.statements],
-            "unchanged": list(self.unchanged),
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
-        }
+        columns = {name: list(getattr(self, name)) for name in ("inputs", "protected", "unchanged")}
+        statements = [statement.to_dict() for statement in self.statements]
+        verdict = None if self.verdict is None else self.verdict.to_dict()
+        return columns | {"statements": statements, "verdict": verdict}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], graph: CausalGraph | None) -> Self:

@@ -139,9 +139,9 @@ class Boosted(Learner):
         return training.fitted(Trees.of(grown, output, [0.0] * n_outputs, inputs.shape[1]))
 
 
-def _column(rows: Rows, place: int) -> Array:  # (n,)
+def _column(rows: Rows, number: int) -> Array:  # (n,)
     target = rows.target.double().cpu().numpy()
-    return target if target.ndim == 1 else target[:, place]
+    return target if target.ndim == 1 else target[:, number]
 
 
 def lightgbm() -> ModuleType:
@@ -160,12 +160,12 @@ def tree_of(described: dict[str, Any]) -> Tree:
     """Read one tree of LightGBM's own description."""
     waiting = [described["tree_structure"]]
     nodes: list[tuple[int, float, int, float]] = []
-    for place, node in enumerate(waiting):  # which grows meanwhile
+    for number, node in enumerate(waiting):  # which grows meanwhile
         if "split_feature" in node:
             nodes.append((node["split_feature"], node["threshold"], len(waiting), 0.0))
             waiting += [node["left_child"], node["right_child"]]
         else:
-            nodes.append((0, LEAF, place, node["leaf_value"]))
+            nodes.append((0, LEAF, number, node["leaf_value"]))
     feature, threshold, left, value = (np.array(part) for part in zip(*nodes, strict=True))
     return Tree(feature, threshold.astype(float), left, value.astype(float))
 
@@ -193,8 +193,8 @@ class Cost:
         n = len(self.rows)
         weights = None if self.rows.weights is None else self.rows.weights.double()
         target = self.rows.target.double() if self.rows.target.is_floating_point() else self.rows.target
-        said = self.objective.prediction(output)
-        penalty = self.invariance.penalty(said[:n], said[n:], torch.arange(n), self.rows)
+        predictions = self.objective.prediction(output)
+        penalty = self.invariance.penalty(predictions[:n], predictions[n:], torch.arange(n), self.rows)
         return self.objective.loss(output[:n], target, weights), penalty
 
     def value(self, output: Tensor) -> Tensor:
@@ -213,8 +213,8 @@ class Cost:
         """Return the curvature of each row's loss, up to a factor."""
         if isinstance(self.objective, SquaredError):
             return np.ones(self.output.shape)
-        said = self.objective.prediction(self.output).numpy()
-        return np.maximum(said * (1 - said), 1e-4)
+        chances = self.objective.prediction(self.output).numpy()
+        return np.maximum(chances * (1 - chances), 1e-4)
 
     def add(self, tree: Tree, column: int) -> None:
         """Let a tree add its values to one output."""

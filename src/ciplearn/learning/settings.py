@@ -148,8 +148,8 @@ class Objective(ABC):
         """Mean loss over the rows of all workers, weighted where rows have weights."""
         losses = self.losses(output, target)
         if workers.size > 1:
-            known = torch.ones_like(losses) if weights is None else weights.to(losses)
-            total, weight = workers.total(torch.stack([(losses * known).sum(), known.sum()]))
+            shares = torch.ones_like(losses) if weights is None else weights.to(losses)
+            total, weight = workers.total(torch.stack([(losses * shares).sum(), shares.sum()]))
             return total / weight.clamp_min(torch.finfo(weight.dtype).tiny)
         if weights is None:
             return losses.mean()

@@ -149,8 +149,8 @@ class StreamedRows:
         # Smaller where rows are few, so that every worker has some.
         size = max(1, min(_BLOCK, len(self) // (8 * workers.size)))
         blocks = [
-            (place, first, min(size, part.n_rows - first))
-            for place, part in enumerate(self.parts)
+            (number, first, min(size, part.n_rows - first))
+            for number, part in enumerate(self.parts)
             for first in range(0, part.n_rows, size)
         ]
         # As many steps for all workers, whatever share of the rows they have.
@@ -161,14 +161,14 @@ class StreamedRows:
         """Go through one's own rows: windows of blocks are read, shuffled, and cut into as many batches as planned."""
         generator = torch.Generator().manual_seed(plan.seed)
         order = torch.randperm(len(plan.blocks), generator=generator).tolist()
-        own = sum(count for _, _, count in plan.blocks)
+        n_rows = sum(count for _, _, count in plan.blocks)
         waiting = torch.empty(0, sum(self.layout.widths))
         start = 0
         for step in range(plan.steps):
-            end = own * (step + 1) // plan.steps
+            end = n_rows * (step + 1) // plan.steps
             while len(waiting) < end - start:
                 window, order = order[:_WINDOW], order[_WINDOW:]
-                waiting = self._shuffled(waiting, [plan.blocks[place] for place in window], generator)
+                waiting = self._shuffled(waiting, [plan.blocks[number] for number in window], generator)
             batch, waiting = waiting[: end - start], waiting[end - start :]
             yield torch.arange(start, end), self._unpacked(batch.to(self.device))
             start = end
@@ -204,8 +204,8 @@ class StreamedRows:
         shuffled = torch.empty(n, sum(self.layout.widths))
         shuffled[places[: len(waiting)]] = waiting
         start = len(waiting)
-        for place, first, count in blocks:
-            shuffled[places[start : start + count]] = self.parts[place].read(first, count)
+        for number, first, count in blocks:
+            shuffled[places[start : start + count]] = self.parts[number].read(first, count)
             start += count
         return shuffled
 
