@@ -94,10 +94,9 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
             y, sample_weight = take(y, rows), None if sample_weight is None else take(sample_weight, rows)
         self.encoding_ = TableEncoding.of(table, self.inputs_)
         self.model_ = self._learnt(table, y, sample_weight, columns)
+        self.__dict__.pop("classes_", None)
         if self.task_ == CLASSIFICATION:
             self.classes_ = self.model_.classes_
-        elif hasattr(self, "classes_"):
-            del self.classes_
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -200,10 +200,9 @@ class CIPEstimator(EstimatorKeywords, ABC):
         """The loss, and what of the output the penalty sees."""
 
     def _roles_of(self, table: pd.DataFrame) -> Roles:
-        model_graph = None
-        if self.counterfactuals is not None:
-            model_graph = getattr(checked_models(self.counterfactuals)[0], "graph", None)
-        return settle_roles(table, **{name: getattr(self, name) for name in ROLES}, model_graph=model_graph)
+        first = None if self.counterfactuals is None else checked_models(self.counterfactuals)[0]
+        roles = {name: getattr(self, name) for name in ROLES}
+        return settle_roles(table, **roles, model_graph=getattr(first, "graph", None))
 
     def _settings(self, seed: int | None = None) -> TrainingSettings:
         seed = as_seed(self.random_state) if seed is None else seed
