@@ -190,7 +190,7 @@ def imagined_rows(
                 raise InputError(f"An imagined world has {len(seen)} rows for {n} rows of X; pass the same rows.")
             tables.append(torch.from_numpy(estimator.encoding_.features(seen[kept])))
             further.append(FurtherInputs.of(tensors, n).take(kept))
-        some = tuple(further) if any(part.tensors or part.dataset for part in further) else ()
+        some = tuple(further) if any(part.tensors or part.dataset is not None for part in further) else ()
         return [ImaginedRows((torch.stack(tables, dim=1),), further=some)]
     outcome = None if estimator.outcome is None or target is None else (estimator.outcome, target)
     roles, seed = estimator.roles_, estimator.preparation_seed_

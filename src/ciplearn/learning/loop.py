@@ -278,18 +278,17 @@ class Checkpoint:
 
     def load(self) -> dict[str, Any] | None:
         """Return the saved state, or None if there is no file."""
+        damaged = InputError(
+            f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
+        )
         try:
             if not self.path.exists():
                 return None
         except OSError as error:
             raise InputError(f"{self.path} cannot name a checkpoint: {error.strerror}; pass another path.") from error
-        damaged = InputError(
-            f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
-        )
-        if not self.path.is_file():
-            raise damaged
         try:
-            content = self.path.read_bytes()
+            # A pipe would be waited for without end.
+            content = self.path.read_bytes() if self.path.is_file() else b""
         except OSError as error:
             raise damaged from error
         state_bytes = content[_DIGITS:]
