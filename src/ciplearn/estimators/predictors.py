@@ -196,7 +196,8 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
 
     def predict(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:
         """Return the most probable classes."""
-        return self.classes_[self.predict_proba(X, tensors).argmax(axis=1)]
+        best = self.predict_proba(X, tensors).argmax(axis=1)  # first: it refuses a model that is not fitted
+        return self.classes_[best]
 
     def _read_target(self, y: Any) -> np.ndarray:
         return read_labels(y)
